@@ -1,0 +1,73 @@
+"""What a user can meet. Each error says what was wanted, what came, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GlassformerError(Exception):
+    """One clear sentence instead of a traceback.
+
+    `wanted` is what was needed, `got` what came (with file and line where there is one),
+    `do` the next step a person can take.
+    """
+
+    def __init__(self, wanted: str, *, got: str = "", do: str = "") -> None:
+        self.wanted, self.got, self.do = wanted, got, do
+        parts = [wanted, f"got {got}" if got else "", do]
+        super().__init__("; ".join(part.rstrip(".;") for part in parts if part))
+
+
+class ConfigError(GlassformerError):
+    """A setting is unknown, impossible, or does not go with another one."""
+
+
+class ShapeError(GlassformerError):
+    """A tensor has another shape than the one asked for."""
+
+
+class DataError(GlassformerError):
+    """A file or a row of it cannot be used."""
+
+
+class TokenizerError(GlassformerError):
+    """A tokenizer cannot be read, or does not fit its model."""
+
+
+class CheckpointError(GlassformerError):
+    """A saved model is missing, cut short, of another version, or unsafe to open."""
+
+
+class DeviceError(GlassformerError):
+    """The device or precision asked for is not there."""
+
+
+class TrainingError(GlassformerError):
+    """Training had to stop: a non-finite loss, a full disk."""
+
+
+class MissingExtra(GlassformerError):
+    """An optional package is needed for what was asked."""
+
+    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package}",
+            got="an environment without it",
+            do=f"install it with: pip install 'glassformer[{extra}]'",
+        )
+
+
+class NameUnknown(GlassformerError, KeyError):
+    """A tensor, word or cell was asked for by a name that is not there."""
+
+    __str__ = Exception.__str__
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint with the nearest known name, or the known names when none is near."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"known here: {', '.join(sorted(known))}" if len(known) <= 40 else ""
