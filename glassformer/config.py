@@ -1,0 +1,461 @@
+"""The tree of settings: frozen, strict, and shaped like the modules it builds.
+
+A parent never carries its child's settings. Rules are checked before a tensor exists. An unknown key is
+refused with the nearest known name. Recipes (`[task] [data] [tokenizer] [model] [train]`) live in TOML files;
+the model's tree is saved as JSON beside its weights and is enough to rebuild it.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from glassformer.errors import ConfigError, did_you_mean
+
+
+class Settings(BaseModel):
+    """A frozen group of settings; equal when all its values are equal."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+
+
+# --------------------------------------------------------------------------- parts
+
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "tanh"]
+
+
+class NormConfig(Settings):
+    """LayerNorm (Ba et al. 2016) or RMSNorm (Zhang & Sennrich 2019)."""
+
+    kind: Literal["layer", "rms"] = "layer"
+    epsilon: float = Field(default=1e-12, gt=0)
+    bias: bool = True
+
+
+class PositionConfig(Settings):
+    """What is added to the word vectors to tell their order.
+
+    `layout` of sinusoids: `paper` interleaves sines and cosines (Vaswani et al. 2017, §3.5),
+    `tensor2tensor` puts all sines before all cosines and spaces wave lengths by i/(n-1),
+    `halves` puts sines first with the paper's wave lengths (Marian).
+    `offset` counts rows of a learned table that stand before position 0 (RoBERTa and BART: 2).
+    """
+
+    kind: Literal["none", "learned", "sinusoidal"] = "learned"
+    layout: Literal["paper", "tensor2tensor", "halves"] = "paper"
+    max_length: int = Field(default=512, ge=1)
+    offset: int = Field(default=0, ge=0)
+
+
+class RotaryConfig(Settings):
+    """Rotary positions (Su et al. 2021): queries and keys are turned by an angle that grows with the position."""
+
+    base: float = Field(default=10000.0, gt=0)
+
+
+class RelativeBiasConfig(Settings):
+    """A learned number per head and distance, added to the scores (Raffel et al. 2020)."""
+
+    buckets: int = Field(default=32, ge=4)
+    max_distance: int = Field(default=128, ge=2)
+
+
+class FillConfig(Settings):
+    """What a forbidden score becomes: `set` replaces it (the slides: -1000), `add` adds to it (BERT: -10000)."""
+
+    rule: Literal["set", "add"] = "set"
+    value: float | Literal["-inf", "lowest"] = "-inf"
+
+    @model_validator(mode="after")
+    def _negative(self) -> Self:
+        if isinstance(self.value, float) and not self.value < 0:
+            raise ValueError(f"a mask fill must be a negative number, '-inf' or 'lowest', got {self.value}")
+        return self
+
+
+class AttentionConfig(Settings):
+    """One multi-head attention (Vaswani et al. 2017, §3.2). Sizes are per head and independent of the width."""
+
+    heads: int = Field(ge=1)
+    key_value_heads: int = Field(ge=1)
+    query_size: int = Field(ge=1)
+    value_size: int = Field(ge=1)
+    bias: bool = True
+    output_bias: bool = True
+    scaled: bool = True
+    fill: FillConfig = FillConfig()
+    rotary: RotaryConfig | None = None
+    window: int | None = Field(default=None, ge=1)
+    relative_bias: bool = False
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.heads % self.key_value_heads:
+            raise ValueError(
+                f"heads must be a multiple of key_value_heads, got {self.heads} and {self.key_value_heads}"
+            )
+        if self.rotary is not None and self.query_size % 2:
+            raise ValueError(
+                f"rotary positions turn pairs of numbers: query_size must be even, got {self.query_size}"
+            )
+        return self
+
+
+class FeedForwardConfig(Settings):
+    """The position-wise network; `gated` multiplies by a second, activated projection (Shazeer 2020)."""
+
+    width: int = Field(ge=1)
+    activation: Activation = "gelu"
+    gated: bool = False
+    bias: bool = True
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+
+
+class SublayerConfig(Settings):
+    """A body with its residual and its norm: `after` (the paper), `before`, on the `branch`, or `none`."""
+
+    norm: NormConfig | None = None
+    norm_at: Literal["after", "before", "branch", "none"] = "none"
+    residual: bool = True
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _norm_has_a_place(self) -> Self:
+        if self.norm is not None and self.norm_at == "none":
+            raise ValueError("a norm is given but norm_at is 'none': choose after, before or branch")
+        return self
+
+
+class AttentionSublayerConfig(SublayerConfig):
+    """An attention with its residual and norm."""
+
+    body: AttentionConfig
+
+
+class FeedForwardSublayerConfig(SublayerConfig):
+    """A feed-forward network with its residual and norm."""
+
+    body: FeedForwardConfig
+
+
+class EmbedConfig(Settings):
+    """Word, position and segment vectors, summed.
+
+    `hidden_words`: `token` leaves hidden words to their own piece, [MASK] (BERT); `zero_word` zeroes the word
+    vector before the position is added (the slides); `zero_sum` zeroes after it (see C-2 for what goes wrong).
+    """
+
+    vocabulary: int = Field(ge=1)
+    position: PositionConfig = PositionConfig()
+    segments: int = Field(default=0, ge=0)
+    scaled: bool = False
+    norm: NormConfig | None = None
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    hidden_words: Literal["token", "zero_word", "zero_sum"] = "token"
+
+
+# --------------------------------------------------------------------------- models
+
+
+class BlockConfig(Settings):
+    """One layer of a stack: attention to itself, to the memory when there is one, and the feed-forward network."""
+
+    self_attention: AttentionSublayerConfig
+    cross_attention: AttentionSublayerConfig | None = None
+    feed_forward: FeedForwardSublayerConfig | None = None
+
+
+class StackConfig(Settings):
+    """Embedding, blocks and a last norm. `hide_masked` forbids hidden words as keys (the slides)."""
+
+    width: int = Field(ge=1)
+    embed: EmbedConfig
+    blocks: tuple[BlockConfig, ...]
+    norm: NormConfig | None = None
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    causal: bool = False
+    hide_masked: bool = False
+    relative_bias: RelativeBiasConfig | None = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        wants_bias = any(block.self_attention.body.relative_bias for block in self.blocks)
+        if wants_bias and self.relative_bias is None:
+            raise ValueError("a block asks for a relative bias but the stack has none: set relative_bias")
+        if any(block.cross_attention and block.cross_attention.body.relative_bias for block in self.blocks):
+            raise ValueError("a relative bias measures distances within one text: cross-attention has none")
+        heads = {block.self_attention.body.heads for block in self.blocks}
+        if self.relative_bias is not None and len(heads) > 1:
+            raise ValueError(f"a shared relative bias needs equal heads in all blocks, got {sorted(heads)}")
+        if self.embed.position.kind == "sinusoidal" and self.width % 2:
+            raise ValueError(f"sinusoidal positions come in pairs: width must be even, got {self.width}")
+        return self
+
+    @property
+    def max_length(self) -> int | None:
+        """Pieces this stack can number, None when there is no such limit."""
+        return self.embed.position.max_length if self.embed.position.kind == "learned" else None
+
+
+class VocabularyHeadConfig(Settings):
+    """From states to a score for each piece; `transform` is BERT's dense, activation and norm before it."""
+
+    transform: bool = False
+    transform_bias: bool = True
+    activation: Activation = "gelu"
+    norm: NormConfig | None = None
+    tied: bool = True
+    bias: bool = False
+    scaled: bool = False
+
+    @model_validator(mode="after")
+    def _norm_needs_transform(self) -> Self:
+        if self.norm is not None and not self.transform:
+            raise ValueError(
+                "the head's norm belongs to its transform: set transform = true or drop the norm"
+            )
+        return self
+
+
+class SentenceHeadConfig(Settings):
+    """From the first piece to `labels` scores, through a tanh pooler when `pooler` is set (BERT)."""
+
+    labels: int = Field(default=2, ge=0)
+    pooler: bool = True
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+
+
+class InitialConfig(Settings):
+    """How weights are drawn before training."""
+
+    kind: Literal["truncated_normal", "normal", "xavier_uniform"] = "truncated_normal"
+    deviation: float = Field(default=0.02, gt=0)
+
+
+class ModelConfig(Settings):
+    """The whole model: an encoder, a decoder, or both, and its heads. `family` is only a name on the box."""
+
+    family: str
+    encoder: StackConfig | None = None
+    decoder: StackConfig | None = None
+    share_embeddings: bool = False
+    head: VocabularyHeadConfig | None = None
+    sentence_head: SentenceHeadConfig | None = None
+    initial: InitialConfig = InitialConfig()
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.encoder is None and self.decoder is None:
+            raise ValueError("a model needs an encoder, a decoder, or both")
+        if self.encoder is not None and any(block.cross_attention for block in self.encoder.blocks):
+            raise ValueError("cross-attention belongs to a decoder that has an encoder")
+        if self.decoder is not None:
+            crossing = [block.cross_attention is not None for block in self.decoder.blocks]
+            if self.encoder is None and any(crossing):
+                raise ValueError("the decoder has cross-attention but there is no encoder to look at")
+            if self.encoder is not None and not all(crossing):
+                raise ValueError("each decoder block needs cross_attention when there is an encoder")
+        if self.share_embeddings:
+            if self.encoder is None or self.decoder is None:
+                raise ValueError("share_embeddings needs an encoder and a decoder")
+            if (self.encoder.width, self.encoder.embed.vocabulary) != (
+                self.decoder.width,
+                self.decoder.embed.vocabulary,
+            ):
+                raise ValueError("shared embeddings need the same width and vocabulary on both sides")
+        return self
+
+    @property
+    def output_stack(self) -> StackConfig:
+        """The stack whose states the heads read."""
+        stack = self.decoder or self.encoder
+        assert stack is not None
+        return stack
+
+
+# --------------------------------------------------------------------------- recipes
+
+
+class TaskSection(Settings):
+    """What is learned."""
+
+    name: Literal["masked-lm"] = "masked-lm"
+    rate: float = Field(default=0.15, gt=0, lt=1)
+    mask: float = Field(default=0.8, ge=0, le=1)
+    random: float = Field(default=0.1, ge=0, le=1)
+    keep: float = Field(default=0.1, ge=0, le=1)
+    whole_words: bool = False
+    max_predictions: int | None = Field(default=None, ge=1)
+    static: bool = False
+    duplicates: int = Field(default=10, ge=1)
+    given: bool = False
+
+    @model_validator(mode="after")
+    def _shares_sum_to_one(self) -> Self:
+        if abs(self.mask + self.random + self.keep - 1) > 1e-9:
+            total = self.mask + self.random + self.keep
+            raise ValueError(
+                f"mask, random and keep are shares of the hidden words and must sum to 1, got {total}"
+            )
+        return self
+
+
+class DataSection(Settings):
+    """Where the text is and how it is cut. `validation` and `test` are shares of the documents, by hash."""
+
+    files: tuple[str, ...] = ()
+    validation_files: tuple[str, ...] = ()
+    text: str = "text"
+    documents: Literal["blank-line", "line", "file"] = "blank-line"
+    validation: float = Field(default=0.05, ge=0, lt=1)
+    test: float = Field(default=0.0, ge=0, lt=1)
+    seed: int = 0
+    length: int = Field(default=128, ge=2)
+    pack: bool = True
+    walls: bool | None = None
+    cache: str | None = None
+    on_bad_row: Literal["stop", "skip"] = "stop"
+
+
+class TokenizerSection(Settings):
+    """Which pieces text is cut into: a `file` or folder that exists, else one is trained on the training text."""
+
+    kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
+    vocabulary: int = Field(default=8000, ge=1)
+    lowercase: bool = True
+    file: str | None = None
+
+
+class ModelSection(Settings):
+    """Family and size; `settings` are the family function's own keywords. `start` is a folder to begin from."""
+
+    family: str = "bert"
+    size: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    start: str | None = None
+    vectors: str | None = None
+    freeze_vectors: bool = False
+
+
+class TrainSection(Settings):
+    """How long, how fast and how safely. Of `steps`, `epochs` and `minutes` the first reached ends the run."""
+
+    steps: int | None = Field(default=None, ge=1)
+    epochs: float | None = Field(default=None, gt=0)
+    minutes: float | None = Field(default=None, gt=0)
+    batch: int = Field(default=32, ge=1)
+    accumulate: int = Field(default=1, ge=1)
+    optimizer: Literal["adamw", "bert-adam"] = "adamw"
+    learning_rate: float = Field(default=1e-3, gt=0)
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    beta2: float = Field(default=0.999, ge=0, lt=1)
+    epsilon: float = Field(default=1e-8, gt=0)
+    decay: float = Field(default=0.01, ge=0)
+    clip: float | None = Field(default=1.0, gt=0)
+    schedule: Literal["linear", "noam", "cosine", "warmup-stable-decay", "constant"] = "linear"
+    warmup: float = Field(default=0.1, ge=0)
+    cooldown: float = Field(default=0.2, ge=0, le=1)
+    precision: Literal["auto", "float32", "bfloat16", "float64"] = "auto"
+    compile: Literal["auto", "on", "off"] = "auto"
+    activation_checkpointing: bool = False
+    device: str = "auto"
+    threads: int | None = Field(default=None, ge=1)
+    seed: int = 0
+    evaluate_every: int | None = Field(default=None, ge=1)
+    patience: int | None = Field(default=None, ge=1)
+    ema: float | None = Field(default=None, gt=0, lt=1)
+    average: int | None = Field(default=None, ge=2)
+    checkpoint_minutes: float = Field(default=10.0, gt=0)
+    checkpoint_every: int | None = Field(default=None, ge=1)
+    keep: int = Field(default=2, ge=1)
+    tensorboard: bool = False
+
+
+class Recipe(Settings):
+    """Everything a run is made from."""
+
+    task: TaskSection = TaskSection()
+    data: DataSection = DataSection()
+    tokenizer: TokenizerSection = TokenizerSection()
+    model: ModelSection = ModelSection()
+    train: TrainSection = TrainSection()
+
+
+# --------------------------------------------------------------------------- in and out
+
+Kind = TypeVar("Kind", bound=Settings)
+
+
+def read_settings(kind: type[Kind], values: Mapping[str, Any], *, where: str = "settings") -> Kind:
+    """Check a mapping (from TOML or JSON) against a group of settings; raises ConfigError in one sentence."""
+    try:
+        return kind.model_validate_json(json.dumps(values))
+    except ValidationError as error:
+        raise _readable(error, kind, where) from None
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where} must hold plain numbers, words and lists", got=str(error)) from None
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The tables of a TOML file; raises ConfigError with the line that cannot be read."""
+    path = Path(path)
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"a recipe is needed at {path}", got="no such file") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} must be TOML", got=str(error)) from None
+
+
+def write_toml(settings: Settings, path: str | Path) -> None:
+    """Write settings as TOML; what is None is left out, and read back as the default None."""
+    import tomli_w
+
+    Path(path).write_text(
+        tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True)), encoding="utf-8"
+    )
+
+
+def _readable(error: ValidationError, kind: type[Settings], where: str) -> ConfigError:
+    first = error.errors()[0]
+    path = [str(step) for step in first["loc"]]
+    place = f"{where}: {'.'.join(path)}" if path else where
+    if first["type"] == "extra_forbidden":
+        hint = did_you_mean(path[-1], _known_keys(kind, path[:-1]))
+        return ConfigError(f"{where} has no setting {'.'.join(path)!r}", do=hint)
+    if first["type"] == "missing":
+        return ConfigError(f"{place} is needed", got="nothing")
+    message = str(first["msg"]).removeprefix("Value error, ")
+    given = first.get("input")
+    shown = "" if isinstance(given, dict | list) else repr(given)
+    return ConfigError(f"{place}: {message}", got=shown)
+
+
+def _known_keys(kind: type[Settings], path: list[str]) -> list[str]:
+    """Names of the settings at a path inside the tree, as far as the path leads to one group."""
+    group: Any = kind
+    for step in path:
+        if not (isinstance(group, type) and issubclass(group, Settings)):
+            return []
+        if step in group.model_fields:
+            group = _group_in(group.model_fields[step].annotation)
+    return list(group.model_fields) if isinstance(group, type) and issubclass(group, Settings) else []
+
+
+def _group_in(annotation: Any) -> Any:
+    """The Settings class inside `X`, `X | None` or `tuple[X, ...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        return annotation
+    for inner in getattr(annotation, "__args__", ()):
+        found = _group_in(inner)
+        if found is not None:
+            return found
+    return None
