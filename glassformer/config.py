@@ -101,9 +101,7 @@ class AttentionConfig(Settings):
                 f"heads must be a multiple of key_value_heads, got {self.heads} and {self.key_value_heads}"
             )
         if self.rotary is not None and self.query_size % 2:
-            raise ValueError(
-                f"rotary positions turn pairs of numbers: query_size must be even, got {self.query_size}"
-            )
+            raise ValueError(f"rotary positions turn pairs of numbers: query_size must be even, got {self.query_size}")
         return self
 
 
@@ -217,9 +215,7 @@ class VocabularyHeadConfig(Settings):
     @model_validator(mode="after")
     def _norm_needs_transform(self) -> Self:
         if self.norm is not None and not self.transform:
-            raise ValueError(
-                "the head's norm belongs to its transform: set transform = true or drop the norm"
-            )
+            raise ValueError("the head's norm belongs to its transform: set transform = true or drop the norm")
         return self
 
 
@@ -300,9 +296,7 @@ class TaskSection(Settings):
     def _shares_sum_to_one(self) -> Self:
         if abs(self.mask + self.random + self.keep - 1) > 1e-9:
             total = self.mask + self.random + self.keep
-            raise ValueError(
-                f"mask, random and keep are shares of the hidden words and must sum to 1, got {total}"
-            )
+            raise ValueError(f"mask, random and keep are shares of the hidden words and must sum to 1, got {total}")
         return self
 
 
@@ -419,9 +413,7 @@ def write_toml(settings: Settings, path: str | Path) -> None:
     """Write settings as TOML; what is None is left out, and read back as the default None."""
     import tomli_w
 
-    Path(path).write_text(
-        tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True)), encoding="utf-8"
-    )
+    Path(path).write_text(tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
 
 
 def _readable(error: ValidationError, kind: type[Settings], where: str) -> ConfigError:

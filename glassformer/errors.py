@@ -47,7 +47,7 @@ class TrainingError(GlassformerError):
     """Training had to stop: a non-finite loss, a full disk."""
 
 
-class MissingExtra(GlassformerError):
+class MissingExtraError(GlassformerError):
     """An optional package is needed for what was asked."""
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
@@ -58,7 +58,7 @@ class MissingExtra(GlassformerError):
         )
 
 
-class NameUnknown(GlassformerError, KeyError):
+class UnknownNameError(GlassformerError, KeyError):
     """A tensor, word or cell was asked for by a name that is not there."""
 
     __str__ = Exception.__str__

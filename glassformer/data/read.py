@@ -1,0 +1,119 @@
+"""Documents from files: plain text, folders, JSONL, CSV, TSV, Parquet, and `.gz` of each, as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from glassformer.data.lines import OnBad, read_lines, stop
+from glassformer.data.rows import read_rows, table_kind
+from glassformer.errors import DataError
+
+Documents = Literal["blank-line", "line", "file"]
+
+# A document longer than this comes in parts, so that a book of 2 GB is never in memory as a whole.
+_PART = 1 << 20
+_TEXT_SUFFIXES = {"", ".txt", ".text", ".md", ".rst"}
+
+
+class Document(NamedTuple):
+    """A text and where it begins (file and line or row). `continued`: it goes on the document before it."""
+
+    text: str
+    where: str
+    continued: bool = False
+
+
+def files_of(paths: Iterable[str | Path]) -> tuple[Path, ...]:
+    """The files behind files and folders.
+
+    A folder gives its plain-text files, at any depth, sorted by name; one without plain text gives its tables.
+    Hidden files are left out. Raises DataError when a path is missing or a folder holds nothing to read.
+    """
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if not path.exists():
+            raise DataError(f"a file or folder is needed at {path}", got="no such file")
+        found += _folder(path) if path.is_dir() else [path]
+    if not found:
+        raise DataError("at least one file is needed", got="none", do="name files or folders in data.files")
+    return tuple(found)
+
+
+def _folder(folder: Path) -> list[Path]:
+    visible = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    ]
+    texts = [path for path in visible if _plain_suffix(path) in _TEXT_SUFFIXES]
+    found = texts or [path for path in visible if table_kind(path) is not None]
+    if not found:
+        raise DataError(
+            f"{folder} must hold text files (.txt, .md) or tables (.jsonl, .csv, .tsv, .parquet)",
+            got=f"{len(visible)} other files" if visible else "an empty folder",
+        )
+    return found
+
+
+def _plain_suffix(path: Path) -> str:
+    """The suffix that tells the kind of file: .gz does not."""
+    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
+def read(
+    path: str | Path, *, text: str = "text", documents: Documents = "blank-line", bad: OnBad = stop
+) -> Iterator[Document]:
+    """The documents of one file or folder, in order.
+
+    Of a table each row is one document, in its column `text` (a number where there is no heading); of plain text a
+    document ends at a blank line, at each line, or at the end of the file. Raises DataError for a file that is missing,
+    empty, binary, damaged or of blanks only; a row or line that cannot be used goes to `bad`.
+    """
+    for file in files_of([path]):
+        some = False
+        for document in _rows(file, text, bad) if table_kind(file) else _plain(file, documents, bad):
+            some = True
+            yield document
+        if not some:
+            raise DataError(f"{file} must hold text", got="only blanks")
+
+
+def _rows(path: Path, column: str, bad: OnBad) -> Iterator[Document]:
+    for row in read_rows(path, column, bad=bad):
+        value = row.values[column]
+        if not isinstance(value, str):
+            bad(DataError(f"{row.where}: column {column!r} must hold text", got=repr(value)[:80]))
+        elif not value.strip():
+            bad(DataError(f"{row.where}: column {column!r} must hold text", got="only blanks"))
+        else:
+            yield Document(value, row.where)
+
+
+def _plain(path: Path, documents: Documents, bad: OnBad) -> Iterator[Document]:
+    """Gather lines into documents; a document that grows beyond a part is given out in parts."""
+    gathered: list[str] = []
+    size, begins, number, continued = 0, 1, 0, False
+    for line in read_lines(path, bad=bad, longest=_PART):
+        new_line = line.number != number
+        number = line.number
+        blank = new_line and not line.text.strip()
+        if new_line and (documents == "line" or (documents == "blank-line" and blank)):
+            if gathered:
+                yield Document("".join(gathered), f"{path}, line {begins}", continued)
+            gathered, size, continued = [], 0, False
+        if not (gathered or continued):
+            if blank:
+                continue
+            begins = number
+        elif new_line:
+            gathered.append("\n")
+        gathered.append(line.text)
+        size += len(line.text)
+        if size >= _PART:
+            yield Document("".join(gathered), f"{path}, line {begins}", continued)
+            gathered, size, continued = [], 0, True
+    rest = "".join(gathered).rstrip("\n")
+    if rest.strip():
+        yield Document(rest, f"{path}, line {begins}", continued)

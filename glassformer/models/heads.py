@@ -1,0 +1,73 @@
+"""From states to answers.
+
+B sentences · S pieces · N chosen places · W width · V vocabulary · L labels
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from glassformer.config import SentenceHeadConfig, VocabularyHeadConfig
+from glassformer.parts.dropout import Dropout, Noise
+from glassformer.parts.feed_forward import ACTIVATIONS
+from glassformer.parts.norm import build_norm
+from glassformer.parts.tap import tap, wanted
+
+
+class VocabularyHead(nn.Module):
+    """A score for each piece of the vocabulary. With `tied`, the rows are the word vectors themselves."""
+
+    def __init__(self, config: VocabularyHeadConfig, width: int, vocabulary: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(width, width, bias=config.transform_bias) if config.transform else None
+        self.activation = ACTIVATIONS[config.activation]
+        self.norm = build_norm(config.norm, width)
+        self.weight = None if config.tied else nn.Parameter(torch.empty(vocabulary, width))
+        self.bias = nn.Parameter(torch.zeros(vocabulary)) if config.bias else None
+        self.scale = width**-0.5 if config.scaled else 1.0
+        self.taps = (
+            *(("hidden", "activated") if config.transform else ()),
+            "logits",
+            "log_probabilities",
+            "probabilities",
+        )
+
+    def forward(self, states: Tensor, table: Tensor) -> Tensor:
+        """States [..., W] and the word vectors [V, W] to logits [..., V]."""
+        if self.dense is not None:
+            hidden = tap(self, "hidden", self.dense(states))
+            states = self.norm(tap(self, "activated", self.activation(hidden)))
+        if self.scale != 1.0:
+            states = states * self.scale
+        logits = tap(self, "logits", F.linear(states, table if self.weight is None else self.weight, self.bias))
+        if wanted(self, "log_probabilities", "probabilities"):
+            tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
+        return logits  # [..., V]
+
+
+class SentenceHead(nn.Module):
+    """From the first piece to label scores, through BERT's tanh pooler or straight."""
+
+    def __init__(self, config: SentenceHeadConfig, width: int) -> None:
+        super().__init__()
+        self.pooler = nn.Linear(width, width) if config.pooler else None
+        self.dropout = Dropout(config.dropout)
+        self.output = nn.Linear(width, config.labels) if config.labels else None
+        self.taps = (
+            *(("pooled",) if config.pooler else ()),
+            *(("logits", "log_probabilities", "probabilities") if config.labels else ()),
+        )
+
+    def forward(self, states: Tensor, noise: Noise | None) -> Tensor:
+        """States [B, S, W] to label scores [B, L], or to the pooled vector [B, W] without labels."""
+        pooled = states[:, 0]  # [B, W]
+        if self.pooler is not None:
+            pooled = tap(self, "pooled", torch.tanh(self.pooler(pooled)))
+        if self.output is None:
+            return pooled
+        logits = tap(self, "logits", self.output(self.dropout(pooled, noise)))  # [B, L]
+        if wanted(self, "log_probabilities", "probabilities"):
+            tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
+        return logits

@@ -1,0 +1,31 @@
+"""The names of tensors: one vocabulary for all families, known without running the model.
+
+A name is the path of the module that computes the tensor plus the tap's word. A sublayer and its body
+speak as one: `encoder.blocks.3.self_attention.weights`.
+"""
+
+from __future__ import annotations
+
+from torch import nn
+
+
+def public(path: str) -> str:
+    """A module path as it is shown: the body of a sublayer bears the sublayer's name."""
+    return path.replace(".body", "")
+
+
+def tensor_name(path: str, word: str) -> str:
+    """The public name of the tensor that the module at `path` taps as `word`."""
+    return ".".join(step for step in (public(path), word) if step)
+
+
+def tensor_names(model: nn.Module) -> tuple[str, ...]:
+    """Every intermediate tensor this model can show, in the order of the modules."""
+    return tuple(
+        tensor_name(path, word) for path, module in model.named_modules() for word in getattr(module, "taps", ())
+    )
+
+
+def parameter_names(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Public parameter names (`parameters.encoder.embed.word.weight`) and the parameters."""
+    return {f"parameters.{public(path)}": parameter for path, parameter in model.named_parameters()}

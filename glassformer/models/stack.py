@@ -1,0 +1,162 @@
+"""Block and Stack: the layers of an encoder or a decoder. The config decides which; the code is one.
+
+B sentences · S pieces · Q query pieces · K key pieces · W width
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from glassformer.config import BlockConfig, StackConfig
+from glassformer.errors import ShapeError
+from glassformer.models.inputs import Inputs
+from glassformer.parts.attention import Attention, CrossAttention
+from glassformer.parts.cache import Cache
+from glassformer.parts.context import Context
+from glassformer.parts.dropout import Dropout, Noise
+from glassformer.parts.embed import Embed
+from glassformer.parts.feed_forward import build_feed_forward
+from glassformer.parts.mask import Mask, Side, causal, custom, padding, visible, walls, window
+from glassformer.parts.norm import Sublayer, build_norm
+from glassformer.parts.position import RelativeBias, rotary_tables
+
+
+class Block(nn.Module):
+    """Look at each other, look at the memory, think alone: each a sublayer, each optional but the first."""
+
+    def __init__(self, config: BlockConfig, width: int) -> None:
+        super().__init__()
+        self.self_attention = Sublayer(config.self_attention, width, Attention(config.self_attention.body, width))
+        self.cross_attention = (
+            None
+            if config.cross_attention is None
+            else Sublayer(config.cross_attention, width, CrossAttention(config.cross_attention.body, width))
+        )
+        self.feed_forward = (
+            None
+            if config.feed_forward is None
+            else Sublayer(config.feed_forward, width, build_feed_forward(config.feed_forward.body, width))
+        )
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        """[B, S, W] to [B, S, W]."""
+        for sublayer in (self.self_attention, self.cross_attention, self.feed_forward):
+            if sublayer is not None:
+                x = sublayer(x, context)
+        return x
+
+
+class Stack(nn.Module):
+    """Embedding, blocks, last norm. Masks, positions and rotary tables are made here, once per forward."""
+
+    def __init__(self, config: StackConfig) -> None:
+        super().__init__()
+        self.embed = Embed(config.embed, config.width)
+        self.blocks = nn.ModuleList(Block(block, config.width) for block in config.blocks)
+        self.norm = build_norm(config.norm, config.width)
+        self.dropout = Dropout(config.dropout)
+        attentions = [block.self_attention.body for block in config.blocks]
+        self.relative_bias = (
+            None
+            if config.relative_bias is None
+            else RelativeBias(config.relative_bias, attentions[0].heads, both_directions=not config.causal)
+        )
+        self.rule = may_look_rule(config)
+        self.windows = tuple(dict.fromkeys(attention.window for attention in attentions))
+        self.rotary = {(a.rotary.base, a.query_size) for a in attentions if a.rotary is not None}
+        self.max_length = config.max_length
+        self.recompute = False
+
+    def forward(
+        self,
+        inputs: Inputs,
+        *,
+        cache: Cache | None = None,
+        memory: Tensor | None = None,
+        memory_real: Tensor | None = None,
+    ) -> Tensor:
+        """Pieces to states [B, S, W]."""
+        noise = self.noise(inputs)
+        context, positions = self.context(inputs, cache, memory, memory_real, noise)
+        x = self.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.hidden, noise)  # [B, S, W]
+        for index, block in enumerate(self.blocks):
+            seen = context if cache is None else replace(context, cache=cache.layers[index])
+            x = checkpoint(block, x, seen, use_reentrant=False) if self.recompute else block(x, seen)
+        return self.dropout(self.norm(x), noise)
+
+    def noise(self, inputs: Inputs) -> Noise | None:
+        """The step's noise; without one, a fresh one from torch's generator. None in eval mode."""
+        if not self.training:
+            return None
+        return inputs.noise or Noise.from_torch(inputs.shape[0], inputs.device)
+
+    def context(
+        self,
+        inputs: Inputs,
+        cache: Cache | None,
+        memory: Tensor | None,
+        memory_real: Tensor | None,
+        noise: Noise | None,
+    ) -> tuple[Context, Tensor]:
+        """What the layers need to know, and the position of each piece, [B or 1, S]."""
+        batch, pieces = inputs.shape
+        device = inputs.device
+        before = 0 if cache is None else cache.length
+        counted = None if cache is None else cache.real
+        real = inputs.real if cache is None else cache.advance(batch, pieces, inputs.real, device)
+        index = torch.arange(before + pieces, device=device)[None]  # [1, K]
+        positions = inputs.positions
+        if positions is None:
+            positions = _count(index, before, inputs.real, counted)
+        if self.max_length is not None and before + pieces > self.max_length:
+            raise ShapeError(
+                f"this model numbers at most {self.max_length} pieces",
+                got=f"{before + pieces}",
+                do="cut the text into windows, or build the model with a larger max_length",
+            )
+        key = Side(index, real, inputs.hidden, inputs.segments, inputs.documents)
+        query = Side(index[:, before:], None, inputs.hidden, inputs.segments, inputs.documents)
+        context = Context(
+            masks={reach: self.mask(reach, inputs)(query, key) for reach in self.windows},
+            rotary={(base, size): _tables(positions, size, base) for base, size in self.rotary},
+            bias=None if self.relative_bias is None else self.relative_bias(query.index, key.index),
+            memory=memory,
+            memory_mask=None if memory_real is None else memory_real[:, None, None, :],  # [B, 1, 1, K]
+            noise=noise,
+        )
+        return replace(context, masks={reach: _per_head(mask) for reach, mask in context.masks.items()}), positions
+
+    def mask(self, reach: int | None, inputs: Inputs) -> Mask:
+        """Who may look at whom in the layers of this reach."""
+        rule = self.rule if reach is None else self.rule & window(reach)
+        return rule if inputs.may_look is None else rule & custom(inputs.may_look)
+
+
+def may_look_rule(config: StackConfig) -> Mask:
+    """The stack's own rule: padding and walls always, then causal and hidden words where the config asks."""
+    rule = padding() & walls()
+    if config.causal:
+        rule = rule & causal()
+    return rule & visible() if config.hide_masked else rule
+
+
+def _per_head(mask: Tensor | None) -> Tensor | None:
+    return None if mask is None else mask[:, None]  # [B or 1, 1, Q, K]
+
+
+def _count(index: Tensor, before: int, real: Tensor | None, counted: Tensor | None) -> Tensor:
+    """Positions of the newest pieces: padding is not counted, wherever it stands. [B or 1, S]."""
+    if real is None and counted is None:
+        return index[:, before:]
+    newest = torch.ones_like(index[:, before:]) if real is None else real.long()
+    start = before if counted is None else counted.sum(dim=1, keepdim=True)
+    return (newest.cumsum(dim=1) - 1 + start).clamp(min=0)
+
+
+def _tables(positions: Tensor, size: int, base: float) -> tuple[Tensor, Tensor]:
+    """Rotary tables in double precision: angles grow with the position, and float32 would round them."""
+    return rotary_tables(positions, size, base, torch.float64)

@@ -1,0 +1,116 @@
+"""The three arrangements of a stack: encoder, decoder, encoder–decoder.
+
+B sentences · S pieces · K memory pieces · W width · V vocabulary · N chosen places
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from glassformer.config import InitialConfig, ModelConfig
+from glassformer.errors import ShapeError
+from glassformer.models.heads import SentenceHead, VocabularyHead
+from glassformer.models.inputs import Inputs, Output
+from glassformer.models.stack import Stack
+from glassformer.parts.cache import Cache
+from glassformer.parts.dropout import Dropout
+
+
+class Transformer(nn.Module):
+    """An encoder, a decoder, or an encoder whose memory a decoder looks at; then the heads."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = None if config.encoder is None else Stack(config.encoder)
+        self.decoder = None if config.decoder is None else Stack(config.decoder)
+        if config.share_embeddings:
+            assert self.encoder is not None
+            assert self.decoder is not None
+            self.decoder.embed.word = self.encoder.embed.word
+        stack = config.output_stack
+        self.head = None if config.head is None else VocabularyHead(config.head, stack.width, stack.embed.vocabulary)
+        self.sentence_head = None if config.sentence_head is None else SentenceHead(config.sentence_head, stack.width)
+        for site, module in enumerate(module for module in self.modules() if isinstance(module, Dropout)):
+            module.site = site
+
+    def forward(
+        self,
+        inputs: Inputs,
+        target: Inputs | None = None,
+        *,
+        memory: Tensor | None = None,
+        places: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> Output:
+        """States, and the heads' answers.
+
+        `inputs` feeds the only stack, or the encoder when there are two; `target` then feeds the decoder.
+        `memory` [B, K, W] replaces the encoder's run when it is already known. `places` [N] are flat
+        indices into B·S where vocabulary scores are wanted; None = everywhere.
+        """
+        if self.encoder is None or self.decoder is None:
+            stack = self.decoder if self.encoder is None else self.encoder
+            assert stack is not None
+            noise = stack.noise(inputs)
+            states = stack(replace(inputs, noise=noise), cache=cache)  # [B, S, W]
+        else:
+            if target is None:
+                raise ShapeError("an encoder-decoder needs a target beside its source", got="no target")
+            noise = self.encoder.noise(inputs)
+            inputs = replace(inputs, noise=noise)
+            memory = self.encoder(inputs) if memory is None else memory  # [B, K, W]
+            target = replace(target, noise=target.noise or noise)
+            states = self.decoder(target, cache=cache, memory=memory, memory_real=inputs.real)  # [B, S, W]
+        logits = None
+        if self.head is not None:
+            chosen = states if places is None else states.flatten(0, 1).index_select(0, places)  # [B, S, W] or [N, W]
+            logits = self.head(chosen, self.word_table)
+        answer = None if self.sentence_head is None else self.sentence_head(states, noise)
+        return Output(states=states, logits=logits, sentence_logits=answer, memory=memory, cache=cache)
+
+    @property
+    def output_stack(self) -> Stack:
+        """The stack whose states the heads read."""
+        stack = self.decoder if self.decoder is not None else self.encoder
+        assert stack is not None
+        return stack
+
+    @property
+    def word_table(self) -> Tensor:
+        """The word vectors [V, W] of the stack that answers; a tied head scores against them."""
+        return self.output_stack.embed.word.weight
+
+    def new_cache(self) -> Cache:
+        """An empty cache for the decoder's blocks (or the only stack's)."""
+        return Cache(len(self.output_stack.blocks))
+
+
+def build(config: ModelConfig, *, seed: int = 0) -> Transformer:
+    """A model with fresh weights, the same for the same seed on every machine."""
+    model = Transformer(config)
+    draw_weights(model, config.initial, torch.Generator().manual_seed(seed))
+    return model
+
+
+def draw_weights(model: nn.Module, initial: InitialConfig, generator: torch.Generator) -> None:
+    """Matrices and tables as the config says; biases 0; norms keep their 1 and 0."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() > 1:
+                _draw(parameter, initial, generator)
+            elif name.endswith("bias"):
+                parameter.zero_()
+
+
+def _draw(parameter: Tensor, initial: InitialConfig, generator: torch.Generator) -> None:
+    if initial.kind == "truncated_normal":
+        limit = 2 * initial.deviation
+        nn.init.trunc_normal_(parameter, 0.0, initial.deviation, -limit, limit, generator=generator)
+    elif initial.kind == "normal":
+        nn.init.normal_(parameter, 0.0, initial.deviation, generator=generator)
+    else:
+        nn.init.xavier_uniform_(parameter, generator=generator)

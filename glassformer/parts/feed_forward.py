@@ -1,0 +1,72 @@
+"""The position-wise feed-forward network, plain or gated.
+
+B sentences · S pieces · W width · F feed-forward width
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from glassformer.config import FeedForwardConfig
+from glassformer.parts.context import Context
+from glassformer.parts.dropout import Dropout
+from glassformer.parts.tap import tap
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))) (Hendrycks & Gimpel 2016): not the exact GELU."""
+    return F.gelu(x, approximate="tanh")
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": gelu_tanh,
+    "silu": F.silu,
+    "tanh": torch.tanh,
+}
+
+
+class FeedForward(nn.Module):
+    """output(activation(hidden(x))), two layers on each piece alone (Vaswani et al. 2017, eq. 2)."""
+
+    taps: tuple[str, ...] = ("hidden", "activated", "output")
+
+    def __init__(self, config: FeedForwardConfig, width: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(width, config.width, bias=config.bias)
+        self.output = nn.Linear(config.width, width, bias=config.bias)
+        self.activation = ACTIVATIONS[config.activation]
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        """[B, S, W] to [B, S, W]."""
+        hidden = tap(self, "hidden", self.hidden(x))  # [B, S, F]
+        activated = tap(self, "activated", self.activation(hidden))
+        return tap(self, "output", self.output(self.dropout(activated, context.noise)))  # [B, S, W]
+
+
+class GatedFeedForward(FeedForward):
+    """output(activation(gate(x)) · hidden(x)): the gate decides how much of each number passes (Shazeer 2020)."""
+
+    taps = ("gate", "hidden", "activated", "output")
+
+    def __init__(self, config: FeedForwardConfig, width: int) -> None:
+        super().__init__(config, width)
+        self.gate = nn.Linear(width, config.width, bias=config.bias)
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        """[B, S, W] to [B, S, W]."""
+        gate = tap(self, "gate", self.gate(x))  # [B, S, F]
+        hidden = tap(self, "hidden", self.hidden(x))  # [B, S, F]
+        activated = tap(self, "activated", self.activation(gate) * hidden)
+        return tap(self, "output", self.output(self.dropout(activated, context.noise)))  # [B, S, W]
+
+
+def build_feed_forward(config: FeedForwardConfig, width: int) -> FeedForward:
+    """Plain or gated, as the config asks."""
+    return (GatedFeedForward if config.gated else FeedForward)(config, width)

@@ -1,0 +1,84 @@
+"""Reading tokenizers that others wrote: Hugging Face's `tokenizer.json`, BERT's `vocab.txt`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers
+
+from glassformer.errors import TokenizerError
+from glassformer.text.frame import framed
+from glassformer.text.special import BERT, roles_by_name, roles_from_files
+from glassformer.text.tokenizer import Tokenizer
+
+_ROLE_FILES = ("tokenizer_config.json", "special_tokens_map.json")
+
+
+def load_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer in a file or directory; `tokenizer.json` is preferred to `vocab.txt`."""
+    if path.is_dir():
+        for name in ("tokenizer.json", "vocab.txt"):
+            if (path / name).is_file():
+                return load_tokenizer(path / name)
+        raise TokenizerError(f"{path} must hold tokenizer.json or vocab.txt", got="neither of them")
+    if not path.is_file():
+        raise TokenizerError(f"a tokenizer is needed at {path}", got="no such file")
+    return _from_vocabulary(path) if path.suffix == ".txt" else _from_json(path)
+
+
+def _from_json(path: Path) -> Tokenizer:
+    try:
+        backend = tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8"))
+    except Exception as error:  # the library raises bare Exceptions
+        raise TokenizerError(
+            f"{path} must be a tokenizer.json of the tokenizers library", got=f"a file it cannot read ({error})"
+        ) from None
+    known = set(backend.get_vocab(with_added_tokens=True))
+    special = {token.content for token in backend.get_added_tokens_decoder().values() if token.special}
+    return Tokenizer(backend, roles_from_files(_role_maps(path.parent), roles_by_name(special), known))
+
+
+def _from_vocabulary(path: Path) -> Tokenizer:
+    """BERT's own format: one piece per line, its id the line's number (google-research/bert, tokenization.py)."""
+    try:
+        pieces = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise TokenizerError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
+    vocabulary: dict[str, int] = {}
+    for id_, piece in enumerate(pieces):
+        if piece in vocabulary:
+            raise TokenizerError(
+                f"{path} must hold each piece once", got=f"{piece!r} on lines {vocabulary[piece] + 1} and {id_ + 1}"
+            )
+        vocabulary[piece] = id_
+    missing = [piece for piece in BERT if piece not in vocabulary]
+    if missing:
+        raise TokenizerError(f"{path} must be a BERT vocabulary", got=f"a file without {', '.join(missing)}")
+    settings = _role_maps(path.parent)
+    backend = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=BERT.unknown, max_input_chars_per_word=100))
+    backend.normalizer = normalizers.BertNormalizer(
+        lowercase=bool(settings.get("do_lower_case", True)),
+        strip_accents=settings.get("strip_accents"),
+        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
+    )
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece(prefix="##")
+    backend.add_special_tokens(list(BERT))
+    return Tokenizer(framed(backend, BERT, segments=True), BERT)
+
+
+def _role_maps(directory: Path) -> dict[str, Any]:
+    """What the neighbouring files say about roles and normalising; the later file wins."""
+    found: dict[str, Any] = {}
+    for name in _ROLE_FILES:
+        path = directory / name
+        if path.is_file():
+            try:
+                values = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise TokenizerError(f"{path} must be JSON", got=str(error)) from None
+            found.update(values if isinstance(values, dict) else {})
+    return found

@@ -1,0 +1,89 @@
+"""The pieces that are not text: what plays which role in a tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from glassformer.errors import TokenizerError, did_you_mean
+
+
+@dataclass(frozen=True)
+class SpecialTokens:
+    """Which piece plays which role; None where a tokenizer has none. One piece may play several roles.
+
+    `first` and `separator` frame a text for an encoder ([CLS] … [SEP], or <s> … </s>); `begin` and `end` are
+    where a decoder starts and stops.
+    """
+
+    pad: str | None = None
+    unknown: str | None = None
+    first: str | None = None
+    separator: str | None = None
+    mask: str | None = None
+    begin: str | None = None
+    end: str | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        """The pieces, each once, in the order of the roles."""
+        pieces = (getattr(self, field.name) for field in fields(self))
+        return iter(dict.fromkeys(piece for piece in pieces if piece is not None))
+
+
+BERT = SpecialTokens(pad="[PAD]", unknown="[UNK]", first="[CLS]", separator="[SEP]", mask="[MASK]")
+ROBERTA = SpecialTokens(
+    first="<s>", begin="<s>", pad="<pad>", separator="</s>", end="</s>", unknown="<unk>", mask="<mask>"
+)
+NONE = SpecialTokens()
+
+# Hugging Face's names for the roles, as they stand in special_tokens_map.json and tokenizer_config.json.
+FOREIGN_ROLES = {
+    "pad_token": "pad",
+    "unk_token": "unknown",
+    "mask_token": "mask",
+    "cls_token": "first",
+    "sep_token": "separator",
+    "bos_token": "begin",
+    "eos_token": "end",
+}
+
+_WELL_KNOWN = {
+    "pad": ("[PAD]", "<pad>", "<|padding|>"),
+    "unknown": ("[UNK]", "<unk>"),
+    "mask": ("[MASK]", "<mask>"),
+    "first": ("[CLS]",),
+    "separator": ("[SEP]",),
+    "begin": ("<s>", "<|begin_of_text|>", "<bos>", "[BOS]", "<|startoftext|>", "<|endoftext|>"),
+    "end": ("</s>", "<|end_of_text|>", "<eos>", "[EOS]", "<|endoftext|>"),
+}
+
+
+def roles_by_name(special: set[str]) -> SpecialTokens:
+    """Guess roles from the special pieces' own names.
+
+    <s> and </s> frame a text only where there is also a mask: that is what tells RoBERTa's from Llama's.
+    """
+    found = {role: next((name for name in names if name in special), None) for role, names in _WELL_KNOWN.items()}
+    if found["mask"] is not None:
+        found["first"] = found["first"] or found["begin"]
+        found["separator"] = found["separator"] or found["end"]
+    return SpecialTokens(**found)
+
+
+def roles_from_files(maps: Mapping[str, object], special: SpecialTokens, known: set[str]) -> SpecialTokens:
+    """Roles as Hugging Face's files name them, over those guessed from names.
+
+    Raises TokenizerError when a file names a piece that the tokenizer does not have.
+    """
+    roles = {field.name: getattr(special, field.name) for field in fields(special)}
+    for foreign, role in FOREIGN_ROLES.items():
+        if foreign not in maps:
+            continue
+        value = maps[foreign]
+        piece = value.get("content") if isinstance(value, Mapping) else value
+        if piece is not None and piece not in known:
+            raise TokenizerError(
+                f"{foreign} must name a piece of the tokenizer", got=repr(piece), do=did_you_mean(str(piece), known)
+            )
+        roles[role] = None if piece is None else str(piece)
+    return SpecialTokens(**roles)

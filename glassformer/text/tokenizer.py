@@ -1,0 +1,285 @@
+"""A tokenizer: text to pieces with their places in the text, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tokenizers
+from tokenizers import AddedToken, models
+
+from glassformer.errors import TokenizerError
+from glassformer.text.special import SpecialTokens
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# How a hidden word is written in a text, whatever the tokenizer calls its own mask.
+MASK = "[MASK]"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One text, or a pair, as pieces. All lists have one entry per piece.
+
+    `offsets` are characters [start, end) of the text the piece came from (`segments` tells which of a pair), (0, 0)
+    for pieces that were added. `words` counts the words of that text, None for added pieces. `hidden` is True where
+    the text says [MASK].
+    """
+
+    ids: list[int]
+    pieces: list[str]
+    offsets: list[tuple[int, int]]
+    segments: list[int]
+    words: list[int | None]
+    special: list[bool]
+    hidden: list[bool]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Tokenizer:
+    """A thin, honest wrapper around `tokenizers.Tokenizer`; never cuts and never pads.
+
+    [MASK] in a text is one piece in each tokenizer that knows hidden words: where the mask has another name it
+    stands for that one; in a vocabulary of whole words without a mask (the slides) it is a placeholder with id 0,
+    marked in `Encoding.hidden`.
+    """
+
+    def __init__(self, backend: tokenizers.Tokenizer, special: SpecialTokens) -> None:
+        backend.no_truncation()
+        backend.no_padding()
+        self.special = special
+        self._json = backend.to_str()
+        self._backend = tokenizers.Tokenizer.from_str(self._json)
+        self.vocabulary_size: int = self._backend.get_vocab_size(with_added_tokens=True)
+        for role, id_ in self._role_ids.items():
+            if id_ is None and getattr(special, role) is not None:
+                raise TokenizerError(
+                    f"the {role} piece must be one of the vocabulary", got=repr(getattr(special, role))
+                )
+        self._alias = self._make_alias()
+
+    # ------------------------------------------------------------------ in and out
+
+    @classmethod
+    def load(cls, path: str | Path) -> Tokenizer:
+        """Read `tokenizer.json` or BERT's `vocab.txt`, a file or the directory that holds one.
+
+        Raises TokenizerError when there is none or it cannot be read.
+        """
+        from glassformer.text.load import load_tokenizer
+
+        return load_tokenizer(Path(path))
+
+    def save(self, directory: str | Path) -> Path:
+        """Write `tokenizer.json` into the directory, whole or not at all; gives back its path."""
+        directory = Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        target = directory / "tokenizer.json"
+        with tempfile.NamedTemporaryFile("wb", dir=directory, prefix=".tokenizer-", delete=False) as handle:
+            try:
+                handle.write(self._json.encode())
+                handle.flush()
+                os.fsync(handle.fileno())
+            except BaseException:
+                os.unlink(handle.name)
+                raise
+        os.chmod(handle.name, 0o644)  # a temporary file is private, a saved tokenizer need not be
+        os.replace(handle.name, target)
+        return target
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _revive, (self._json, self.special)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the bytes that `save` writes."""
+        return hashlib.sha256(self._json.encode()).hexdigest()
+
+    # ------------------------------------------------------------------ text and pieces
+
+    def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
+        """The pieces of a text, or of two, framed by the special pieces unless `special` is False.
+
+        Raises TokenizerError for a word outside a vocabulary that has no piece for unknown words.
+        """
+        try:
+            return self._encoding(self._backend.encode(text, pair, add_special_tokens=special))
+        except Exception as error:
+            raise self._refusal(error, text if pair is None else f"{text} {pair}") from None
+
+    def encode_batch(self, texts: Sequence[str], *, special: bool = True) -> list[Encoding]:
+        """`encode` for many texts at once, on all cores."""
+        return [self._encoding(encoding) for encoding in self.raw_batch(texts, special=special)]
+
+    def raw_batch(self, texts: Sequence[str], *, special: bool = False) -> list[tokenizers.Encoding]:
+        """The library's own encodings, for millions of texts; hand their ids to `settle`."""
+        try:
+            return list(self._backend.encode_batch(texts, add_special_tokens=special))
+        except Exception as error:
+            raise self._refusal(error, *texts) from None
+
+    def settle(self, ids: list[int]) -> list[int]:
+        """Ids as the model knows them: the stand-in for a [MASK] in the text becomes the mask's own id, or 0."""
+        if self._alias is None or self._alias not in ids:
+            return ids
+        stands_for = self.mask_id or 0
+        return [stands_for if id_ == self._alias else id_ for id_ in ids]
+
+    def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
+        """Text from ids."""
+        return str(self._backend.decode(list(ids), skip_special_tokens=skip_special))
+
+    def _encoding(self, raw: tokenizers.Encoding) -> Encoding:
+        hides = {id_ for id_ in (self._alias, self.mask_id) if id_ is not None}
+        pieces, offsets = raw.tokens, raw.offsets
+        for place, id_ in enumerate(raw.ids):
+            if id_ in hides:  # a mask may have taken the space before it: its place is the bracketed word alone
+                written = pieces[place].strip()
+                start, end = offsets[place]
+                pieces[place] = self.special.mask or MASK
+                offsets[place] = max(start, end - len(written)), end
+        return Encoding(
+            ids=self.settle(raw.ids),
+            pieces=pieces,
+            offsets=offsets,
+            segments=raw.type_ids,
+            words=raw.word_ids,
+            special=[bool(flag) for flag in raw.special_tokens_mask],
+            hidden=[id_ in hides for id_ in raw.ids],
+        )
+
+    def _refusal(self, error: Exception, *texts: str) -> TokenizerError:
+        """What the user can do about a text that the library refuses."""
+        if self.special.unknown is None and isinstance(self._backend.model, models.WordLevel):
+            for text in texts:
+                for word in self._words_of(text):
+                    if self._backend.token_to_id(word) is None:
+                        return TokenizerError(
+                            "each word must be in the vocabulary, which has no piece for unknown words",
+                            got=repr(word),
+                            do=f"use words such as {', '.join(self.vocabulary()[:5])}, or train with special pieces",
+                        )
+        return TokenizerError("the text must be one that the tokenizer can cut", got=str(error))
+
+    def _words_of(self, text: str) -> list[str]:
+        normalizer, cut = self._backend.normalizer, self._backend.pre_tokenizer
+        words: list[str] = []
+        for part in text.split(MASK):
+            plain = normalizer.normalize_str(part) if normalizer else part
+            words += [word for word, _ in cut.pre_tokenize_str(plain)] if cut else [plain]
+        return words
+
+    # ------------------------------------------------------------------ the vocabulary
+
+    def piece(self, id_: int) -> str:
+        """The piece with this id; raises TokenizerError outside the vocabulary."""
+        piece = self._backend.id_to_token(id_) if 0 <= id_ < self.vocabulary_size else None
+        if piece is None:
+            raise TokenizerError(f"an id must lie in 0 … {self.vocabulary_size - 1}", got=str(id_))
+        return str(piece)
+
+    def id(self, piece: str) -> int | None:
+        """The id of a piece, None when it is not in the vocabulary."""
+        id_: int | None = self._backend.token_to_id(piece)
+        return id_ if id_ != self._alias else None
+
+    def vocabulary(self) -> tuple[str, ...]:
+        """All pieces by id; an id that no piece has is an empty string."""
+        return self._vocabulary
+
+    @cached_property
+    def _vocabulary(self) -> tuple[str, ...]:
+        by_id = {id_: piece for piece, id_ in self._backend.get_vocab(with_added_tokens=True).items()}
+        return tuple(by_id.get(id_, "") for id_ in range(self.vocabulary_size))
+
+    # ------------------------------------------------------------------ special pieces
+
+    @cached_property
+    def _role_ids(self) -> Mapping[str, int | None]:
+        roles = vars(self.special)
+        return {role: None if piece is None else self._backend.token_to_id(piece) for role, piece in roles.items()}
+
+    @property
+    def pad_id(self) -> int | None:
+        """Id of the padding piece."""
+        return self._role_ids["pad"]
+
+    @property
+    def unknown_id(self) -> int | None:
+        """Id of the piece for unknown words."""
+        return self._role_ids["unknown"]
+
+    @property
+    def mask_id(self) -> int | None:
+        """Id of the mask."""
+        return self._role_ids["mask"]
+
+    @property
+    def first_id(self) -> int | None:
+        """Id of the piece that opens a text ([CLS])."""
+        return self._role_ids["first"]
+
+    @property
+    def separator_id(self) -> int | None:
+        """Id of the piece that closes a text ([SEP])."""
+        return self._role_ids["separator"]
+
+    @property
+    def begin_id(self) -> int | None:
+        """Id of the piece a decoder starts with."""
+        return self._role_ids["begin"]
+
+    @property
+    def end_id(self) -> int | None:
+        """Id of the piece a decoder ends with."""
+        return self._role_ids["end"]
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """Ids of all pieces that are not text: the roles, and whatever else the tokenizer marks as special."""
+        marked = {id_ for id_, token in self._backend.get_added_tokens_decoder().items() if token.special}
+        return frozenset(marked | {id_ for id_ in self._role_ids.values() if id_ is not None}) - {self._alias}
+
+    @cached_property
+    def frame_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Ids that are added before and after a single text."""
+        text = next((piece for id_, piece in enumerate(self.vocabulary()) if id_ not in self.special_ids), "")
+        raw = self._backend.encode(text)
+        added = [bool(flag) for flag in raw.special_tokens_mask]
+        before = added.index(False) if False in added else len(added)
+        after = added[::-1].index(False) if False in added else 0
+        return tuple(raw.ids[:before]), tuple(raw.ids[len(raw.ids) - after :])
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """How many pieces are added before and after a single text."""
+        before, after = self.frame_ids
+        return len(before), len(after)
+
+    def _make_alias(self) -> int | None:
+        """Let [MASK] in a text be one piece where the vocabulary itself does not say so.
+
+        It gets an id just outside the vocabulary, which `settle` takes back; the saved file never holds it.
+        """
+        if self.special.mask == MASK or self._backend.token_to_id(MASK) is not None:
+            return None
+        if self.special.mask is None and not isinstance(self._backend.model, models.WordLevel):
+            return None
+        own = self._backend.get_added_tokens_decoder().get(self.mask_id) if self.mask_id is not None else None
+        lstrip, rstrip = (own.lstrip, own.rstrip) if own is not None else (False, False)
+        self._backend.add_special_tokens([AddedToken(MASK, lstrip=lstrip, rstrip=rstrip, normalized=False)])
+        alias: int = self._backend.token_to_id(MASK)
+        return alias
+
+
+def _revive(saved: str, special: SpecialTokens) -> Tokenizer:
+    return Tokenizer(tokenizers.Tokenizer.from_str(saved), special)

@@ -1,0 +1,126 @@
+"""Tokenizers made from text: WordPiece, byte-level BPE, unigram, whole words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
+
+import tokenizers
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
+
+from glassformer.errors import DataError, GlassformerError, TokenizerError, did_you_mean
+from glassformer.text.frame import framed, special_tokens
+from glassformer.text.special import BERT, ROBERTA, SpecialTokens
+from glassformer.text.tokenizer import Tokenizer
+
+Kind = Literal["wordpiece", "bpe", "unigram", "words"]
+
+USUAL_SPECIAL: dict[str, SpecialTokens] = {"wordpiece": BERT, "bpe": ROBERTA, "unigram": ROBERTA, "words": BERT}
+
+
+def train_tokenizer(
+    kind: Kind,
+    texts: Iterable[str],
+    *,
+    vocabulary: int,
+    lowercase: bool = True,
+    special: SpecialTokens | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Tokenizer:
+    """A tokenizer of at most `vocabulary` pieces, the special ones included, learned from texts.
+
+    `special` defaults to the kind's usual pieces ([CLS] … for wordpiece and words, <s> … for bpe and unigram);
+    `SpecialTokens()` asks for none. `progress` is told the characters of each text as it is read.
+    Raises DataError when there is no text, TokenizerError when the vocabulary is too small.
+    """
+    if kind not in USUAL_SPECIAL:
+        raise TokenizerError("a kind of tokenizer is needed", got=repr(kind), do=did_you_mean(kind, USUAL_SPECIAL))
+    special = USUAL_SPECIAL[kind] if special is None else special
+    least = len(list(special)) + 1
+    if vocabulary < least:
+        raise TokenizerError(f"a vocabulary of at least {least} pieces is needed", got=str(vocabulary))
+    if kind in ("wordpiece", "unigram") and special.unknown is None:
+        raise TokenizerError(f"a {kind} tokenizer needs a piece for unknown words", got="none")
+    reading = _Reading(texts, progress)
+    try:
+        backend = _TRAINERS[kind](reading, vocabulary, lowercase, special)
+    except GlassformerError:  # a file that could not be read
+        raise
+    except Exception as error:  # the library raises bare Exceptions
+        if reading.has_words:
+            raise TokenizerError(f"a {kind} tokenizer of {vocabulary} pieces", got=str(error)) from None
+    if not reading.has_words:
+        raise DataError("a tokenizer needs text to learn from", got="no words", do="check the files of the recipe")
+    return Tokenizer(backend, special)
+
+
+class _Reading:
+    """The texts as they are read, with progress, and whether there were words among them."""
+
+    def __init__(self, texts: Iterable[str], progress: Callable[[int], None] | None) -> None:
+        self.texts, self.progress, self.has_words = texts, progress, False
+
+    def __iter__(self) -> Iterator[str]:
+        for text in self.texts:
+            self.has_words = self.has_words or not text.isspace() and bool(text)
+            yield text
+            if self.progress is not None:
+                self.progress(len(text))
+
+
+def _wordpiece(
+    texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens
+) -> tokenizers.Tokenizer:
+    backend = tokenizers.Tokenizer(models.WordPiece(unk_token=special.unknown, max_input_chars_per_word=100))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece(prefix="##")
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocabulary, special_tokens=list(special), continuing_subword_prefix="##", show_progress=False
+    )
+    backend.train_from_iterator(iter(texts), trainer)
+    return framed(backend, special, segments=True)
+
+
+def _bpe(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
+    backend = tokenizers.Tokenizer(models.BPE())
+    if lowercase:
+        backend.normalizer = normalizers.Lowercase()
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=special_tokens(special),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),  # every byte, so that no text is unknown
+        show_progress=False,
+    )
+    backend.train_from_iterator(iter(texts), trainer)
+    return framed(backend, special, segments=False, byte_level=True)
+
+
+def _unigram(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
+    backend = tokenizers.Tokenizer(models.Unigram())
+    steps = [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]
+    backend.normalizer = normalizers.Sequence(steps + ([normalizers.Lowercase()] if lowercase else []))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=vocabulary,
+        special_tokens=special_tokens(special),
+        unk_token=special.unknown,
+        show_progress=False,
+    )
+    backend.train_from_iterator(iter(texts), trainer)
+    return framed(backend, special, segments=False)
+
+
+def _words(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
+    backend = tokenizers.Tokenizer(models.WordLevel(unk_token=special.unknown or ""))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=False)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordLevelTrainer(vocab_size=vocabulary, special_tokens=list(special), show_progress=False)
+    backend.train_from_iterator(iter(texts), trainer)
+    return framed(backend, special, segments=True)
+
+
+_TRAINERS = {"wordpiece": _wordpiece, "bpe": _bpe, "unigram": _unigram, "words": _words}
