@@ -1,0 +1,45 @@
+# Each target sets up all it needs and then does its job: `make demo` and `make test` work on a fresh clone.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+WORKERS ?= 2
+
+.PHONY: demo test test-long lint format types bench results clean
+
+demo: $(VENV)/.package  ## train the slides' sentences and a real masked-word model, and look inside
+	$(BIN)/glassformer demo
+
+test: $(VENV)/.tests  ## the whole suite, about ten minutes on two cores
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
+
+test-long: $(VENV)/.tests  ## the longer proofs too
+	$(BIN)/python -m pytest -m "long or not long" -q
+
+lint: $(VENV)/.tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.tests
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.tests
+	$(BIN)/mypy glassformer tests bench experiments
+
+bench: $(VENV)/.tests  ## ours against the named peers, in one run, as ratios
+	$(BIN)/python -m bench
+
+$(VENV)/.package: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing glassformer and its packages into $(VENV) (some minutes the first time)" >&2
+	$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.tests: $(VENV)/.package
+	@echo "installing what the tests need" >&2
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
