@@ -36,10 +36,12 @@ class Skipped:
     """Bad rows set aside: how many, and the first few in words."""
 
     def __init__(self, keep: int = 5) -> None:
-        self.count, self.first, self._keep = 0, [], keep
-        self.first: list[str]
+        self.count = 0
+        self.first: list[str] = []
+        self._keep = keep
 
     def __call__(self, error: DataError) -> None:
+        """Count one bad row."""
         self.count += 1
         if len(self.first) < self._keep:
             self.first.append(str(error))

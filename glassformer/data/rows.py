@@ -78,9 +78,7 @@ def _tsv(path: Path, columns: tuple[str, ...], bad: OnBad) -> Iterator[Row]:
     yield from _cells(path, columns, bad, rows)
 
 
-def _cells(
-    path: Path, columns: tuple[str, ...], bad: OnBad, rows: Iterator[tuple[int, list[str]]]
-) -> Iterator[Row]:
+def _cells(path: Path, columns: tuple[str, ...], bad: OnBad, rows: Iterator[tuple[int, list[str]]]) -> Iterator[Row]:
     """Give cells their names: from the heading, or numbers where all the columns asked for are numbers."""
     number, heading = next(rows, (0, []))
     if not heading:

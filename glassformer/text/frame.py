@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tokenizers
 from tokenizers import AddedToken, processors
+from tokenizers.processors import PostProcessor
 
 from glassformer.text.special import SpecialTokens
 
@@ -16,7 +17,7 @@ def framed(
     With `segments` a pair is `first A separator B separator`, numbered 0 and 1 (BERT); without, the separator
     between the two is doubled and all are 0 (RoBERTa).
     """
-    steps: list[object] = [processors.ByteLevel(trim_offsets=True)] if byte_level else []
+    steps: list[PostProcessor] = [processors.ByteLevel(trim_offsets=True)] if byte_level else []
     first, separator = special.first, special.separator
     if first is not None and separator is not None:
         pair = [first, "$A:0", separator]
@@ -35,6 +36,4 @@ def framed(
 
 def special_tokens(special: SpecialTokens) -> list[AddedToken]:
     """The special pieces as the library wants them; a mask takes the space before it, as " likes" would."""
-    return [
-        AddedToken(piece, lstrip=piece == special.mask, normalized=False, special=True) for piece in special
-    ]
+    return [AddedToken(piece, lstrip=piece == special.mask, normalized=False, special=True) for piece in special]

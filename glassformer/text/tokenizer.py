@@ -277,8 +277,7 @@ class Tokenizer:
         own = self._backend.get_added_tokens_decoder().get(self.mask_id) if self.mask_id is not None else None
         lstrip, rstrip = (own.lstrip, own.rstrip) if own is not None else (False, False)
         self._backend.add_special_tokens([AddedToken(MASK, lstrip=lstrip, rstrip=rstrip, normalized=False)])
-        alias: int = self._backend.token_to_id(MASK)
-        return alias
+        return self._backend.token_to_id(MASK)
 
 
 def _revive(saved: str, special: SpecialTokens) -> Tokenizer:

@@ -62,15 +62,13 @@ class _Reading:
 
     def __iter__(self) -> Iterator[str]:
         for text in self.texts:
-            self.has_words = self.has_words or not text.isspace() and bool(text)
+            self.has_words = self.has_words or (bool(text) and not text.isspace())
             yield text
             if self.progress is not None:
                 self.progress(len(text))
 
 
-def _wordpiece(
-    texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens
-) -> tokenizers.Tokenizer:
+def _wordpiece(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
     backend = tokenizers.Tokenizer(models.WordPiece(unk_token=special.unknown, max_input_chars_per_word=100))
     backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

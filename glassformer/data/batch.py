@@ -1,0 +1,55 @@
+"""Rows of pieces side by side, as arrays and as tensors.
+
+B rows, S places in a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import torch
+
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of equal length; each array is [B, S].
+
+    `real` is False at padding; `positions` begin again at each document when there are walls; `documents` numbers
+    the documents of a row (-1 at padding, all 0 without walls); `words` numbers its words, -1 for special pieces and
+    padding; `special` marks pieces that are no text, padding among them; `segments` are the two sides of a pair.
+    """
+
+    ids: Integers
+    real: Flags
+    positions: Integers
+    documents: Integers
+    words: Integers
+    special: Flags
+    segments: Integers | None = None
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The same as torch tensors by name, ids and numbers as int64; memory is shared."""
+        import torch
+
+        return {name: torch.from_numpy(values) for name, values in vars(self).items() if values is not None}
+
+
+def pad(rows: Sequence[Sequence[int]], length: int, pad_id: int) -> tuple[Integers, Flags]:
+    """Rows of different lengths as one array: ids [B, S] filled up with `pad_id`, and which are real [B, S].
+
+    A row longer than `length` is cut.
+    """
+    ids = np.full((len(rows), length), pad_id, np.int64)  # [B, S]
+    lengths = np.array([min(len(row), length) for row in rows], np.int64)  # [B]
+    for place, row in enumerate(rows):
+        ids[place, : lengths[place]] = row[:length]
+    return ids, np.arange(length) < lengths[:, None]  # [B, S], [B, S]

@@ -1,0 +1,125 @@
+"""Hiding words: which places are chosen, and what stands there instead.
+
+B rows, S places in a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from glassformer.config import TaskSection
+from glassformer.data.batch import Flags, Integers
+from glassformer.data.chance import below, uniform
+
+# Labels where nothing is asked, as cross-entropy ignores it in torch.
+IGNORED = -100
+
+# One stream of random numbers for each question that is put to chance.
+_WHICH, _WHETHER, _HOW, _WHAT = range(4)
+
+
+@dataclass(frozen=True)
+class Corrupted:
+    """Rows with hidden words: `ids` [B, S] as the model sees them, `labels` [B, S] the pieces to find (-100 where
+    nothing is asked), `hidden` [B, S] where a mask stands, `places` [n] the flat indices of the labels.
+    """
+
+    ids: Integers
+    labels: Integers
+    hidden: Flags
+    places: Integers
+
+
+def mask_words(
+    ids: Integers,
+    maskable: Flags,
+    words: Integers,
+    *,
+    settings: TaskSection,
+    vocabulary: int,
+    mask_id: int | None,
+    special_ids: Set[int],
+    seed: int,
+    rows: Integers,
+    epoch: int | Integers,
+) -> Corrupted:
+    """Hide some of the maskable pieces of each row, as Devlin et al. (2018) §3.1 do.
+
+    `ids`, `maskable`, `words` [B, S]; `rows` [B] are the rows' own numbers, `epoch` one number or [B]. The choice for a
+    row depends on (seed, epoch, row) alone, never on its neighbours. In each row `rate` of the maskable pieces are
+    chosen (on average: the fraction that is left over is put to chance), at least one, at most `max_predictions`.
+    Of these `mask` become the mask, `random` another piece that is not special, the rest is kept. Without a `mask_id`
+    hidden places get id 0 and are known by `hidden` alone (the slides). With `static` the choices repeat every
+    `duplicates` epochs, as if that many copies had been masked beforehand.
+    """
+    epochs = np.broadcast_to(np.asarray(epoch, np.int64), rows.shape)
+    if settings.static:
+        epochs = epochs % settings.duplicates
+    names = seed, epochs[:, None], rows[:, None], np.arange(ids.shape[1])  # broadcast to [B, S]
+    chosen = _chosen(maskable, words if settings.whole_words else None, settings, names)  # [B, S]
+
+    places = np.flatnonzero(chosen)
+    row, column = np.divmod(places, ids.shape[1])
+    at = seed, epochs[row], rows[row], column
+    how = uniform(_HOW, *at)  # [n]
+    masked = how < settings.mask
+    random = ~masked & (how < settings.mask + settings.random)
+
+    labels = np.full(ids.shape, IGNORED, np.int64)  # [B, S]
+    labels[chosen] = ids[chosen]
+    seen = ids.copy()
+    seen.flat[places[masked]] = 0 if mask_id is None else mask_id
+    seen.flat[places[random]] = _ordinary(below(vocabulary - len(special_ids), _WHAT, *at)[random], special_ids)
+    hidden = np.zeros(ids.shape, np.bool_)
+    hidden.flat[places[masked]] = True
+    return Corrupted(seen, labels, hidden, places)
+
+
+def _chosen(maskable: Flags, words: Integers | None, settings: TaskSection, names: tuple[int | Integers, ...]) -> Flags:
+    """The places that are chosen [B, S]: words in random order until the row has its share.
+
+    The word that would exceed the share is taken with the chance that makes the share exact on average.
+    """
+    length = maskable.shape[1]
+    most = length if settings.max_predictions is None else settings.max_predictions
+    start, size = _units(maskable, words, most)
+    key = np.where(maskable, np.take_along_axis(uniform(_WHICH, *names), start, 1), 2.0)
+    coin = np.take_along_axis(uniform(_WHETHER, *names), start, 1)
+
+    order = np.argsort(key, axis=1, kind="stable")  # keeps the pieces of a word together
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(length), order.shape), 1)
+    before = np.take_along_axis(rank, start, 1)  # pieces that come before the word
+
+    share = np.minimum(settings.rate * maskable.sum(1, keepdims=True), most)  # [B, 1]
+    wanted = (before == 0) | (before + size <= share) | (coin * size < share - before)
+    chosen: Flags = maskable & wanted & (before + size <= most)
+    return chosen
+
+
+def _units(maskable: Flags, words: Integers | None, most: int) -> tuple[Integers, Integers]:
+    """What is chosen as one: for each place where its word starts, and how many pieces it has [B, S], [B, S].
+
+    A word of more than `most` pieces could never be chosen as a whole: it falls into its pieces.
+    """
+    place = np.broadcast_to(np.arange(maskable.shape[1]), maskable.shape)
+    if words is None:
+        return place, np.ones_like(place)
+    begins = np.ones(maskable.shape, np.bool_)
+    begins[:, 1:] = ~maskable[:, 1:] | ~maskable[:, :-1] | (words[:, 1:] != words[:, :-1])
+    start = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    row = np.arange(len(maskable))[:, None] * maskable.shape[1]
+    size = np.bincount((row + start).ravel(), minlength=maskable.size).reshape(maskable.shape)
+    size = np.take_along_axis(size, start, 1)
+    long = size > most
+    return np.where(long, place, start), np.where(long, 1, size)
+
+
+def _ordinary(drawn: Integers, special_ids: Set[int]) -> Integers:
+    """Numbers of ordinary pieces as ids: counted past the special ones."""
+    for id_ in sorted(special_ids):
+        drawn = drawn + (drawn >= id_)
+    return drawn

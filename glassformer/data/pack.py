@@ -1,0 +1,133 @@
+"""Rows without padding: documents one after the other, cut into rows of full length.
+
+B rows, S places in a row, D documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from glassformer.data.batch import Batch, Integers
+from glassformer.data.store import TokenStore
+from glassformer.errors import ConfigError
+from glassformer.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Special pieces around each document; `close` also opens and closes each row with them.
+
+    An encoder sees [CLS] … [SEP] around whatever it is given, so a document cut in two gets them on both halves.
+    A language model reads on: its rows are plain slices of one stream.
+    """
+
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    close: bool = True
+
+    @classmethod
+    def encoder(cls, tokenizer: Tokenizer) -> Frame:
+        """The tokenizer's own frame, around each document and each row."""
+        before, after = tokenizer.frame_ids
+        return cls(before, after)
+
+    @classmethod
+    def language_model(cls, tokenizer: Tokenizer) -> Frame:
+        """A piece for the end of each document, and one for its beginning where that is another."""
+        begin, end = tokenizer.begin_id, tokenizer.end_id
+        before = () if begin is None or begin == end else (begin,)
+        return cls(before, () if end is None else (end,), close=False)
+
+
+class PackedRows:
+    """All documents of a store as rows of `length` pieces; only the very last row may have padding.
+
+    The documents, each in its frame, form one stream. With `frame.close` a row is a stretch of it between a frame of
+    its own. With `walls` the positions begin again at each document and `Batch.documents` tells them apart, so that
+    each stretch of a document can be computed as if it were alone.
+    """
+
+    def __init__(self, store: TokenStore, length: int, *, frame: Frame, walls: bool, pad_id: int = 0) -> None:
+        around = len(frame.before) + len(frame.after)
+        self._body = length - around if frame.close else length
+        if self._body < 1:
+            raise ConfigError(f"a row must be longer than its {around} special pieces", got=f"length {length}")
+        self.store, self.length, self.frame, self.walls, self.pad_id = store, length, frame, walls, pad_id
+        documents = store.documents
+        # Where each document's frame begins in the stream.
+        self._starts = np.asarray(store.offsets) + np.arange(documents + 1) * around  # [D+1]
+        # A closed row opens and closes by itself: the stream begins after the first frame and ends before the last.
+        self._skip = len(frame.before) if frame.close else 0
+        self._total = max(int(self._starts[-1]) - (around if frame.close else 0), 0) if documents else 0
+
+    def __len__(self) -> int:
+        return -(-self._total // self._body)
+
+    def rows(self, numbers: Integers) -> Batch:
+        """The rows with these numbers: [B] -> arrays [B, S]."""
+        frame, store = self.frame, self.store
+        opening, closing = (frame.before, frame.after) if frame.close else ((), ())
+        places = numbers[:, None] * self._body + np.arange(self._body)  # [B, body]
+        filled = places < self._total  # [B, body]
+        places = np.minimum(places, self._total - 1) + self._skip
+
+        document = np.searchsorted(self._starts, places, side="right") - 1
+        local = places - self._starts[document]
+        size = store.offsets[document + 1] - store.offsets[document]
+        piece = local - len(frame.before)
+        text = (piece >= 0) & (piece < size)
+        index = np.clip(store.offsets[document] + piece, 0, len(store) - 1)
+
+        ids = np.full((len(numbers), self.length), self.pad_id, np.int64)  # [B, S]
+        special = np.ones_like(ids, np.bool_)
+        word_begins = np.ones_like(ids, np.bool_)
+        document_begins = np.zeros_like(ids, np.bool_)
+        body = slice(len(opening), len(opening) + self._body)
+
+        pieces = store.ids[index].astype(np.int64)
+        for offset, id_ in enumerate(frame.before):
+            pieces[local == offset] = id_
+        for offset, id_ in enumerate(frame.after):
+            pieces[piece == size + offset] = id_
+        ids[:, : len(opening)] = opening
+        ids[:, body] = np.where(filled, pieces, self.pad_id)
+        special[:, body] = ~(text & filled)
+        word_begins[:, body] = ~text | store.words_begin(index)
+        word_begins[:, len(opening)] = True  # a word cut in two by the row's edge
+        document_begins[:, body] = filled & (local == 0)
+
+        count = filled.sum(1)  # [B]
+        real = np.arange(self.length) < (len(opening) + count + len(closing))[:, None]  # [B, S]
+        rows = np.arange(len(numbers))
+        for offset, id_ in enumerate(closing):
+            ids[rows, len(opening) + count + offset] = id_
+        if closing:
+            # A document that ended just before the row's end has its closing already: this one stands alone.
+            ended = ~text[rows, count - 1] & (local[rows, count - 1] >= len(frame.before))
+            document_begins[rows, len(opening) + count] |= ended
+        document_begins[:, 0] = False
+        return self._batch(ids, real, special, word_begins, document_begins)
+
+    def _batch(
+        self,
+        ids: Integers,
+        real: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
+        special: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
+        word_begins: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
+        document_begins: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
+    ) -> Batch:
+        positions = np.broadcast_to(np.arange(self.length), ids.shape)  # [B, S]
+        documents = np.zeros_like(ids)
+        if self.walls:
+            documents = np.where(real, document_begins.cumsum(1), -1)
+            positions = positions - np.maximum.accumulate(np.where(document_begins, positions, 0), axis=1)
+        return Batch(
+            ids=ids,
+            real=real,
+            positions=np.where(real, positions, 0),
+            documents=documents,
+            words=np.where(special, -1, word_begins.cumsum(1)),
+            special=special,
+        )

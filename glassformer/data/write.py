@@ -1,0 +1,215 @@
+"""Writing stores: documents stream through the tokenizer into files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from glassformer.data.read import Document
+from glassformer.data.sentences import sentence_starts
+from glassformer.data.split import text_hash
+from glassformer.data.store import FORMAT, TokenStore
+from glassformer.text.tokenizer import Tokenizer
+
+# Characters per text handed to the tokenizer and per call: enough to keep all cores busy, little to keep in memory.
+_CHUNK = 8192
+_CALL = 1 << 20
+
+
+class _Chunk(NamedTuple):
+    """A stretch of a document: where it goes, and where sentences begin in it (characters)."""
+
+    side: str
+    text: str
+    sentences: npt.NDArray[np.int64]
+    opens: int | None  # the document's hash when it begins here
+
+
+def write_stores(
+    documents: Iterable[tuple[str, Document]],
+    tokenizer: Tokenizer,
+    directory: Path,
+    *,
+    names: Sequence[str],
+    fingerprint: str,
+    progress: Callable[[int], None] | None = None,
+) -> dict[str, TokenStore]:
+    """Tokenize documents into one store per name below `directory`; a document comes with the name it goes to.
+
+    The directory is opened as it is when its stores carry this fingerprint already.
+    """
+    if not _holds(directory, names, fingerprint):
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}-"))
+        try:
+            with ExitStack() as stack:
+                writers = {name: stack.enter_context(_Writer(temporary / name, tokenizer)) for name in names}
+                for chunks in _calls(_chunks(documents)):
+                    _write(chunks, tokenizer, writers)
+                    if progress is not None:
+                        progress(sum(len(chunk.text) for chunk in chunks))
+                for writer in writers.values():
+                    writer.finish(fingerprint)
+            _put(temporary, directory, names, fingerprint)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return {name: TokenStore.open(directory / name) for name in names}
+
+
+def _holds(directory: Path, names: Sequence[str], fingerprint: str) -> bool:
+    for name in names:
+        try:
+            facts = json.loads((directory / name / "store.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        if (facts.get("format"), facts.get("fingerprint")) != (FORMAT, fingerprint):
+            return False
+    return True
+
+
+def _put(temporary: Path, directory: Path, names: Sequence[str], fingerprint: str) -> None:
+    """Give the finished folder its name; another process may have been quicker with the same text."""
+    os.chmod(temporary, 0o755)
+    try:
+        os.rename(temporary, directory)
+    except OSError:
+        if not _holds(directory, names, fingerprint):
+            shutil.rmtree(directory)
+            os.rename(temporary, directory)
+
+
+# --------------------------------------------------------------------------- cutting
+
+
+def _chunks(documents: Iterable[tuple[str, Document]]) -> Iterator[_Chunk]:
+    for side, document in documents:
+        text = document.text
+        starts = np.array(sentence_starts(text), np.int64)
+        opens = None if document.continued else text_hash(text)
+        begin = 0
+        for end in _cuts(text):
+            inside = starts[np.searchsorted(starts, begin) : np.searchsorted(starts, end)] - begin
+            yield _Chunk(side, text[begin:end], inside, opens)
+            begin, opens = end, None
+
+
+def _cuts(text: str) -> Iterator[int]:
+    """Where to cut a text so that its chunks give the same pieces as the whole.
+
+    Before the last of some blanks: each of our tokenizers begins a word there, with or without its blank.
+    """
+    begin = 0
+    while len(text) - begin > _CHUNK:
+        low, high = begin + 1, begin + _CHUNK
+        cut = max(text.rfind(" ", low, high), text.rfind("\n", low, high))
+        while cut > low and text[cut + 1].isspace():
+            cut = max(text.rfind(" ", low, cut), text.rfind("\n", low, cut))
+        begin = cut if cut > 0 else high
+        yield begin
+    yield len(text)
+
+
+def _calls(chunks: Iterable[_Chunk]) -> Iterator[list[_Chunk]]:
+    call: list[_Chunk] = []
+    size = 0
+    for chunk in chunks:
+        call.append(chunk)
+        size += len(chunk.text)
+        if size >= _CALL:
+            yield call
+            call, size = [], 0
+    if call:
+        yield call
+
+
+def _write(chunks: list[_Chunk], tokenizer: Tokenizer, writers: dict[str, _Writer]) -> None:
+    encodings = tokenizer.raw_batch([chunk.text for chunk in chunks])
+    for chunk, encoding in zip(chunks, encodings, strict=True):
+        writer = writers[chunk.side]
+        if chunk.opens is not None:
+            writer.open_document(chunk.opens)
+        ids = np.array(tokenizer.settle(encoding.ids), np.int64)
+        if not len(ids):
+            continue
+        words = np.array([-1 if word is None else word for word in encoding.word_ids])
+        begins = np.ones(len(ids), np.bool_)
+        begins[1:] = words[1:] != words[:-1]
+        ends = np.array(encoding.offsets, np.int64)[:, 1]
+        sentences = np.searchsorted(ends, chunk.sentences, side="right")
+        writer.add(ids, begins, np.unique(sentences[sentences < len(ids)]))
+
+
+# --------------------------------------------------------------------------- writing
+
+
+class _Writer:
+    """One store while it grows."""
+
+    def __init__(self, directory: Path, tokenizer: Tokenizer) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.vocabulary = tokenizer.vocabulary_size
+        small = tokenizer.vocabulary_size <= 1 << 16
+        self._kinds: dict[str, np.dtype[Any]] = {
+            "ids": np.dtype(np.uint16 if small else np.uint32),
+            "offsets": np.dtype(np.int64),
+            "word_bits": np.dtype(np.uint8),
+            "sentences": np.dtype(np.int64),
+            "hashes": np.dtype(np.uint64),
+        }
+        self._counts = dict.fromkeys(self._kinds, 0)
+        self._files: dict[str, BinaryIO] = {}
+        self._bits = np.empty(0, np.bool_)  # word starts that do not fill a byte yet
+        self._hash: int | None = None  # of a document that has no piece yet
+
+    def __enter__(self) -> _Writer:
+        for name in self._kinds:
+            self._files[name] = (self.directory / f"{name}.bin").open("wb")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def open_document(self, hashed: int) -> None:
+        """The next pieces belong to a new document; one that gets none leaves no trace."""
+        self._hash = hashed
+
+    def add(self, ids: npt.NDArray[np.int64], begins: npt.NDArray[np.bool_], sentences: npt.NDArray[np.int64]) -> None:
+        """More pieces [n], where words begin [n], and the places among them where sentences do."""
+        here = self._counts["ids"]
+        if self._hash is not None:
+            self._append("offsets", np.array([here]))
+            self._append("hashes", np.array([self._hash], np.uint64))
+            self._hash = None
+            sentences = np.union1d(sentences, [0])
+        self._append("ids", ids)
+        self._append("sentences", sentences + here)
+        bits = np.concatenate([self._bits, begins])
+        whole = len(bits) // 8 * 8
+        self._append("word_bits", np.packbits(bits[:whole]))
+        self._bits = bits[whole:]
+
+    def finish(self, fingerprint: str) -> None:
+        """Write what is left and the facts by which the store is opened."""
+        self._append("offsets", np.array([self._counts["ids"]]))
+        self._append("word_bits", np.packbits(self._bits))
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+        arrays = {name: [kind.str, self._counts[name]] for name, kind in self._kinds.items()}
+        facts = {"format": FORMAT, "fingerprint": fingerprint, "vocabulary": self.vocabulary, "arrays": arrays}
+        (self.directory / "store.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+
+    def _append(self, name: str, values: npt.NDArray[Any]) -> None:
+        self._files[name].write(values.astype(self._kinds[name]).tobytes())
+        self._counts[name] += len(values)
