@@ -1,0 +1,76 @@
+"""What every test starts from: one thread, fixed seeds, and the data sets where they are present."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+# pyproject.toml turns every warning into an error. What third parties warn of, and we cannot change, stands
+# here, each with the reason why it is harmless to us.
+THIRD_PARTY_WARNINGS = (
+    # PyTorch announces that its own `torch.jit.script` will go; its compiler still decorates with it when imported.
+    r"ignore:.*torch\.jit\.script.*:DeprecationWarning",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One thread for each process, so that parallel test workers do not fight over two cores."""
+    torch.set_num_threads(1)
+    for warning in THIRD_PARTY_WARNINGS:
+        config.addinivalue_line("filterwarnings", warning)
+
+
+@pytest.fixture(autouse=True)
+def _same_chances() -> None:
+    """Each test sees the same random numbers, alone or among others."""
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def float64() -> Iterator[None]:
+    """Build and compute in double precision, so that a tolerance can be about algebra and not about rounding."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.fixture
+def shake() -> Callable[[nn.Module], None]:
+    """Give every parameter a random value: fresh biases are 0 and fresh norms 1, and would hide a missing one."""
+
+    def draw(model: nn.Module) -> None:
+        generator = torch.Generator().manual_seed(1)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+                parameter.copy_(noise * 0.3 + (0.0 if parameter.dim() > 1 else 0.5))
+
+    return draw
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the checkout."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def data_directory() -> Path:
+    """The real data sets: $GLASSFORMER_DATA, else `../shared/data` beside the checkout; skips where neither is."""
+    given = os.environ.get("GLASSFORMER_DATA")
+    directory = Path(given) if given else REPOSITORY.parent / "shared" / "data"
+    if not directory.is_dir():
+        pytest.skip("the real data sets are not here: set GLASSFORMER_DATA to their folder")
+    return directory
