@@ -1,0 +1,1 @@
+"""Arrangement: parts become stacks, stacks become the three kinds of Transformer."""

@@ -1,0 +1,1 @@
+"""Tensor code only: what a Transformer computes with."""
