@@ -1,0 +1,138 @@
+"""The small texts of the source documents, with the numbers printed beside them. They travel in the package."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+Row = tuple[float, ...]
+Matrix = tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Words, and the places of those that are hidden."""
+
+    words: tuple[str, ...]
+    hidden: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole sentence."""
+        return " ".join(self.words)
+
+    @property
+    def masked(self) -> str:
+        """The sentence with [MASK] in place of each hidden word."""
+        return " ".join("[MASK]" if place in self.hidden else word for place, word in enumerate(self.words))
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The hidden words, from left to right."""
+        return tuple(self.words[place] for place in self.hidden)
+
+
+@dataclass(frozen=True)
+class Slides:
+    """The three sentences of the masked-word slides with their four fixed masks."""
+
+    sentences: tuple[Sentence, ...]
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The fifteen words in the order in which they appear."""
+        return tuple(dict.fromkeys(word for sentence in self.sentences for word in sentence.words))
+
+
+@dataclass(frozen=True)
+class QuickBrownFox:
+    """The sentence of the mask-matrix post and every number it prints.
+
+    `features` is its 9×2 matrix, `matrix` its printed result. `survivors` are (place, number) of the printed rows
+    of which one cell is left.
+    """
+
+    sentence: Sentence
+    features: Matrix
+    first_token_vector: Row
+    first_pair_vectors: Row
+    second_pair_vectors: Row
+    survivors: tuple[tuple[int, float], ...]
+    matrix: Matrix
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """The illustrated guide's scores for four words and the table it calls their softmax."""
+
+    words: tuple[str, ...]
+    scores: Matrix
+    weights: Matrix
+
+
+@dataclass(frozen=True)
+class ThinkingMachines:
+    """The first word's scores against two keys, scaled, and as weights rounded to two places."""
+
+    words: tuple[str, ...]
+    query_size: int
+    scores: Row
+    scaled: Row
+    weights: Row
+
+
+def slides() -> Slides:
+    """The slides' three sentences."""
+    return Slides(
+        tuple(
+            Sentence(tuple(sentence["words"]), tuple(sentence["hidden"]))
+            for sentence in read_table("slides")["sentences"]
+        )
+    )
+
+
+def quick_brown_fox() -> QuickBrownFox:
+    """The mask-matrix post."""
+    table = read_table("quick_brown_fox")
+    return QuickBrownFox(
+        sentence=Sentence(tuple(table["words"]), tuple(table["hidden"])),
+        features=_matrix(table["features"]),
+        first_token_vector=_row(table["first_token_vector"]),
+        first_pair_vectors=_row(table["first_pair_vectors"]),
+        second_pair_vectors=_row(table["second_pair_vectors"]),
+        survivors=tuple((place, number) for place, number in table["survivors"]),
+        matrix=_matrix(table["matrix"]),
+    )
+
+
+def score_table() -> ScoreTable:
+    """The illustrated guide's two tables."""
+    table = read_table("score_table")
+    return ScoreTable(tuple(table["words"]), _matrix(table["scores"]), _matrix(table["weights"]))
+
+
+def thinking_machines() -> ThinkingMachines:
+    """The two-word example."""
+    table = read_table("thinking_machines")
+    return ThinkingMachines(
+        words=tuple(table["words"]),
+        query_size=table["query_size"],
+        scores=_row(table["scores"]),
+        scaled=_row(table["scaled"]),
+        weights=_row(table["weights"]),
+    )
+
+
+def read_table(name: str) -> dict[str, Any]:
+    """The TOML file of that name that lies beside this module."""
+    return tomllib.loads(resources.files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _row(numbers: list[float]) -> Row:
+    return tuple(float(number) for number in numbers)
+
+
+def _matrix(rows: list[list[float]]) -> Matrix:
+    return tuple(_row(row) for row in rows)
