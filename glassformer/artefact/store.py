@@ -1,0 +1,331 @@
+"""A saved model: one directory that holds all of it, whole or not at all.
+
+`glassformer.json` says how to rebuild the model, and that the directory is ours; `model.safetensors` holds the
+weights, each shared one once; `tokenizer.json`, `recipe.toml`, `metrics.json` and a model card stand beside them.
+There is no pickle: opening a model never runs code that came with it.
+
+Everything is first written to a folder inside the directory and flushed. Renaming that folder is the moment at which
+the new model replaces the old; whoever is killed while its files are moved up leaves them where `read` also looks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from glassformer.artefact.pickles import refuse_pickles
+from glassformer.config import DataSection, ModelConfig, Recipe, Settings, TaskSection, read_settings, read_toml, write_toml
+from glassformer.errors import CheckpointError, ConfigError
+from glassformer.models.transformer import Transformer
+from glassformer.text.fit import check_fit
+from glassformer.text.special import SpecialTokens
+from glassformer.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORMAT = 1
+SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD = (
+    "glassformer.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "recipe.toml",
+    "metrics.json",
+    "README.md",
+)
+FILES = (SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD)
+# New files wait here, complete, until they are moved to their places.
+_READY = ".saved"
+
+
+class TokenizerFacts(Settings):
+    """Which tokenizer belongs to the model: the SHA-256 of its file, and which piece plays which role."""
+
+    sha256: str
+    roles: dict[str, str | None]
+
+
+class Facts(Settings):
+    """What `glassformer.json` holds: all that is needed to rebuild the model and to find its held-out text again."""
+
+    format: int
+    made_by: str = ""
+    family: str
+    model: ModelConfig
+    task: TaskSection | None = None
+    labels: tuple[str, ...] = ()
+    length: int | None = Field(default=None, ge=1)
+    data: DataSection | None = None
+    tokenizer: TokenizerFacts | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """A saved model in memory. Only the module is needed; what is not known is None or empty.
+
+    `length`: pieces in the longest row the model has learned from. `data`: how its text was cut and split.
+    """
+
+    module: Transformer
+    tokenizer: Tokenizer | None = None
+    task: TaskSection | None = None
+    labels: tuple[str, ...] = ()
+    length: int | None = None
+    data: DataSection | None = None
+    recipe: Recipe | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    card: str = ""
+
+
+def write(directory: str | Path, saved: Saved) -> Path:
+    """Save a model. An older one at this place stays whole until the new one is complete.
+
+    Raises CheckpointError when the place cannot be written to or is full.
+    """
+    directory = Path(directory)
+    made = not directory.exists()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        _move_up(directory)
+        temporary = Path(tempfile.mkdtemp(dir=directory, prefix=".saving-"))
+        try:
+            _write_files(temporary, saved)
+            _flush(temporary)
+            os.chmod(temporary, 0o755)
+            os.rename(temporary, directory / _READY)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        _move_up(directory)
+    except OSError as error:
+        if made and directory.is_dir() and not any(directory.iterdir()):
+            directory.rmdir()
+        raise CheckpointError(
+            f"a model must be saved to {directory}",
+            got=error.strerror or str(error),
+            do="what was there before is unharmed: make room, or choose another place",
+        ) from None
+    return directory
+
+
+def read(directory: str | Path) -> Saved:
+    """Read a model back, on the CPU, its weights as they were saved; the recipe is left to `read_recipe`.
+
+    Raises CheckpointError when the directory is none of ours, lacks a file, was cut short, or is of another version.
+    """
+    directory = Path(directory)
+    facts = read_facts(directory)
+    module = _with_weights(facts.model, _place(directory, WEIGHTS))
+    tokenizer = None if facts.tokenizer is None else _tokenizer(_place(directory, TOKENIZER), facts)
+    metrics = _place(directory, METRICS)
+    card = _place(directory, CARD)
+    return Saved(
+        module=module,
+        tokenizer=tokenizer,
+        task=facts.task,
+        labels=facts.labels,
+        length=facts.length,
+        data=facts.data,
+        metrics=_json(metrics) if metrics.is_file() else {},
+        card=card.read_text(encoding="utf-8") if card.is_file() else "",
+    )
+
+
+def read_recipe(directory: str | Path) -> Recipe | None:
+    """The recipe a model was made from, None where there is none; raises ConfigError when it cannot be read."""
+    path = _place(Path(directory), RECIPE)
+    return read_settings(Recipe, read_toml(path), where=str(path)) if path.is_file() else None
+
+
+def is_ours(directory: str | Path) -> bool:
+    """Whether a directory holds a saved model of ours."""
+    return _place(Path(directory), SETTINGS).is_file()
+
+
+def read_facts(directory: Path) -> Facts:
+    """What `glassformer.json` says; raises CheckpointError for another version or a damaged file."""
+    path = _place(directory, SETTINGS)
+    if not path.is_file():
+        refuse_pickles(directory)
+        raise CheckpointError(f"a saved model is needed at {directory}", got=f"no {SETTINGS} there")
+    values = _json(path)
+    if values.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{path} must be of format {FORMAT}, which this glassformer reads",
+            got=f"format {values.get('format')!r}",
+            do="open it with the glassformer that saved it" + (f" ({values['made_by']})" if values.get("made_by") else ""),
+        )
+    try:
+        return read_settings(Facts, values, where=str(path))
+    except ConfigError as error:
+        raise CheckpointError(f"{path} must describe a model", got=str(error)) from None
+
+
+# --------------------------------------------------------------------------- writing
+
+
+def _write_files(directory: Path, saved: Saved) -> None:
+    _write_weights(directory / WEIGHTS, saved.module)
+    tokenizer = None
+    if saved.tokenizer is not None:
+        path = saved.tokenizer.save(directory)
+        tokenizer = TokenizerFacts(sha256=_sha256(path), roles=vars(saved.tokenizer.special))
+    if saved.recipe is not None:
+        write_toml(saved.recipe, directory / RECIPE)
+    (directory / METRICS).write_text(json.dumps(_finite(saved.metrics), indent=2) + "\n", encoding="utf-8")
+    (directory / CARD).write_text(saved.card, encoding="utf-8")
+    from glassformer import __version__
+
+    facts = Facts(
+        format=FORMAT,
+        made_by=f"glassformer {__version__}",
+        family=saved.module.config.family,
+        model=saved.module.config,
+        task=saved.task,
+        labels=saved.labels,
+        length=saved.length,
+        data=saved.data,
+        tokenizer=tokenizer,
+    )
+    (directory / SETTINGS).write_text(facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def _write_weights(path: Path, module: Transformer) -> None:
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    # named_parameters gives a shared parameter once, under its first name.
+    state = {name: parameter.detach().cpu().contiguous() for name, parameter in module.named_parameters()}
+    try:
+        save_file(state, str(path), metadata={"format": "pt"})
+    except SafetensorError as error:  # the library wraps what the system said
+        raise OSError(str(error)) from None
+
+
+def _move_up(directory: Path) -> None:
+    """Finish a save: move the files that are ready to their places."""
+    ready = directory / _READY
+    if not ready.is_dir():
+        return
+    for name in FILES:
+        if (ready / name).exists():
+            os.replace(ready / name, directory / name)
+        else:
+            (directory / name).unlink(missing_ok=True)
+    ready.rmdir()
+    _flush_entry(directory)
+
+
+def _flush(directory: Path) -> None:
+    for path in directory.iterdir():
+        _flush_entry(path)
+    _flush_entry(directory)
+
+
+def _flush_entry(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no infinity and no NaN: they become null."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# --------------------------------------------------------------------------- reading
+
+
+def _place(directory: Path, name: str) -> Path:
+    """Where a file is: among those that wait to be moved up, or in its place."""
+    waiting = directory / _READY / name
+    return waiting if waiting.exists() else directory / name
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} must be a JSON file", got=f"one that cannot be read ({error})") from None
+    if not isinstance(values, dict):
+        raise CheckpointError(f"{path} must hold a JSON object", got=type(values).__name__)
+    return values
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file; raises CheckpointError when it is missing, cut short, or something else."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if not path.is_file():
+        raise CheckpointError(f"weights are needed at {path}", got="no such file")
+    refuse_pickles(path)
+    try:
+        return load_file(str(path))
+    except SafetensorError as error:
+        raise CheckpointError(
+            f"{path} must be a whole safetensors file",
+            got=f"one that is cut short or damaged ({error})",
+            do="copy it again, or go back to an earlier checkpoint",
+        ) from None
+
+
+def _with_weights(config: ModelConfig, path: Path) -> Transformer:
+    import torch
+
+    state = read_weights(path)
+    with torch.device("meta"):  # shapes alone: the numbers come from the file
+        module = Transformer(config)
+    named = dict(module.named_parameters())
+    missing, unknown = sorted(named.keys() - state.keys()), sorted(state.keys() - named.keys())
+    if missing or unknown:
+        what = f"without {missing[0]}" if missing else f"with {unknown[0]}, which the model has not"
+        raise CheckpointError(f"{path} must hold the weights of the model in {SETTINGS}", got=f"a file {what}")
+    for name, parameter in named.items():
+        if state[name].shape != parameter.shape:
+            raise CheckpointError(
+                f"{name} must be {list(parameter.shape)} as {SETTINGS} says", got=f"{list(state[name].shape)} in {path}"
+            )
+    first_name = {id(parameter): name for name, parameter in named.items()}
+    shared = module.named_parameters(remove_duplicate=False)
+    module.load_state_dict({name: state[first_name[id(parameter)]] for name, parameter in shared}, assign=True)
+    return module.eval()
+
+
+def _tokenizer(path: Path, facts: Facts) -> Tokenizer:
+    assert facts.tokenizer is not None
+    if not path.is_file():
+        raise CheckpointError(f"the model's tokenizer is needed at {path}", got="no such file")
+    tokenizer = Tokenizer.load(path)
+    check_fit(tokenizer, facts.model.output_stack.embed.vocabulary)
+    if _sha256(path) != facts.tokenizer.sha256:
+        raise CheckpointError(
+            f"{path} must be the tokenizer that was saved with the model",
+            got="another one",
+            do="put the original back: other pieces would give the words other meanings",
+        )
+    roles = SpecialTokens(**facts.tokenizer.roles)
+    if roles == tokenizer.special:
+        return tokenizer
+    import tokenizers
+
+    return Tokenizer(tokenizers.Tokenizer.from_file(str(path)), roles)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
