@@ -81,11 +81,15 @@ def _block(
     cross: AttentionConfig | None = None,
     first_norm: bool = True,
     feed_forward_residual: bool = True,
+    attention_update_dropout: float | None = None,
 ) -> BlockConfig:
-    """One block whose sublayers treat norm and dropout alike, as all published families do."""
+    """One block whose sublayers treat norm and dropout alike, as nearly all published families do."""
     return BlockConfig(
         self_attention=AttentionSublayerConfig(
-            body=attention, norm=norm if first_norm else None, norm_at=norm_at, dropout=dropout
+            body=attention,
+            norm=norm if first_norm else None,
+            norm_at=norm_at,
+            dropout=dropout if attention_update_dropout is None else attention_update_dropout,
         ),
         cross_attention=None
         if cross is None
@@ -203,6 +207,7 @@ def bert(
     sentence_labels: int | None = None,
     pooler: bool = True,
     vocabulary_head: bool = True,
+    tied: bool = True,
 ) -> ModelConfig:
     """BERT (Devlin et al. 2019): learned positions, segments, norm after, a tied head with its own transform.
 
@@ -238,7 +243,7 @@ def bert(
             ),
             blocks=(block,) * layers,
         ),
-        head=VocabularyHeadConfig(transform=True, activation=activation, norm=norm, bias=True)
+        head=VocabularyHeadConfig(transform=True, activation=activation, norm=norm, tied=tied, bias=True)
         if vocabulary_head
         else None,
         sentence_head=None
@@ -259,8 +264,9 @@ def distilbert(
     dropout: float = 0.1,
     attention_dropout: float | None = None,
     vocabulary_head: bool = True,
+    tied: bool = True,
 ) -> ModelConfig:
-    """DistilBERT (Sanh et al. 2019): BERT with half the layers, no segments, no pooler."""
+    """DistilBERT (Sanh et al. 2019): BERT with half the layers, no segments, no pooler, no dropout after attention."""
     model = bert(
         vocabulary=vocabulary,
         layers=layers,
@@ -273,8 +279,15 @@ def distilbert(
         dropout=dropout,
         attention_dropout=attention_dropout,
         vocabulary_head=vocabulary_head,
+        tied=tied,
     )
-    return model.model_copy(update={"family": "distilbert"})
+    assert model.encoder is not None
+    block = model.encoder.blocks[0]
+    attention = block.self_attention.model_copy(update={"dropout": 0.0})
+    blocks = (block.model_copy(update={"self_attention": attention}),) * layers
+    return model.model_copy(
+        update={"family": "distilbert", "encoder": model.encoder.model_copy(update={"blocks": blocks})}
+    )
 
 
 def roberta(
@@ -291,9 +304,11 @@ def roberta(
     dropout: float = 0.1,
     attention_dropout: float | None = None,
     position_offset: int = 2,
+    sentence_labels: int | None = None,
     vocabulary_head: bool = True,
+    tied: bool = True,
 ) -> ModelConfig:
-    """RoBERTa (Liu et al. 2019): BERT's body; two unused rows stand before position 0."""
+    """RoBERTa (Liu et al. 2019): BERT's body; two unused rows stand before position 0. Its head always uses GELU."""
     model = bert(
         vocabulary=vocabulary,
         layers=layers,
@@ -306,12 +321,17 @@ def roberta(
         epsilon=epsilon,
         dropout=dropout,
         attention_dropout=attention_dropout,
+        sentence_labels=sentence_labels,
         vocabulary_head=vocabulary_head,
+        tied=tied,
     )
     assert model.encoder is not None
     position = PositionConfig(kind="learned", max_length=max_length, offset=position_offset)
     embed = model.encoder.embed.model_copy(update={"position": position})
-    return model.model_copy(update={"family": "roberta", "encoder": model.encoder.model_copy(update={"embed": embed})})
+    head = None if model.head is None else model.head.model_copy(update={"activation": "gelu"})
+    return model.model_copy(
+        update={"family": "roberta", "encoder": model.encoder.model_copy(update={"embed": embed}), "head": head}
+    )
 
 
 def modernbert(
@@ -328,9 +348,16 @@ def modernbert(
     local_base: float = 10000.0,
     epsilon: float = 1e-5,
     dropout: float = 0.0,
+    embed_dropout: float | None = None,
+    attention_dropout: float | None = None,
     vocabulary_head: bool = True,
+    tied: bool = True,
 ) -> ModelConfig:
-    """ModernBERT (Warner et al. 2024): rotary, norm before, gated GELU, windows except in every third layer."""
+    """ModernBERT (Warner et al. 2024): rotary, norm before, gated GELU, windows except in every third layer.
+
+    `dropout` falls inside the feed-forward network; `attention_dropout` on the weights and on what attention adds.
+    """
+    attention_dropout = dropout if attention_dropout is None else attention_dropout
     norm = NormConfig(epsilon=epsilon, bias=False)
 
     def block(layer: int) -> BlockConfig:
@@ -342,12 +369,13 @@ def modernbert(
                 bias=False,
                 rotary=RotaryConfig(base=global_base if everywhere else local_base),
                 window=None if everywhere else reach,
-                dropout=dropout,
+                dropout=attention_dropout,
             ),
             FeedForwardConfig(width=feed_forward, activation=activation, gated=True, bias=False, dropout=dropout),
             norm=norm,
             norm_at="before",
-            dropout=dropout,
+            dropout=0.0,
+            attention_update_dropout=attention_dropout,
             first_norm=layer > 0,
         )
 
@@ -355,11 +383,18 @@ def modernbert(
         family="modernbert",
         encoder=StackConfig(
             width=width,
-            embed=EmbedConfig(vocabulary=vocabulary, position=PositionConfig(kind="none"), norm=norm, dropout=dropout),
+            embed=EmbedConfig(
+                vocabulary=vocabulary,
+                position=PositionConfig(kind="none"),
+                norm=norm,
+                dropout=dropout if embed_dropout is None else embed_dropout,
+            ),
             blocks=tuple(block(layer) for layer in range(layers)),
             norm=norm,
         ),
-        head=VocabularyHeadConfig(transform=True, transform_bias=False, activation=activation, norm=norm, bias=True)
+        head=VocabularyHeadConfig(
+            transform=True, transform_bias=False, activation=activation, norm=norm, tied=tied, bias=True
+        )
         if vocabulary_head
         else None,
     )
@@ -382,6 +417,9 @@ def gpt2(
     max_length: int = 1024,
     epsilon: float = 1e-5,
     dropout: float = 0.1,
+    embed_dropout: float | None = None,
+    attention_dropout: float | None = None,
+    vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
     """GPT-2 (Radford et al. 2019): a causal stack, learned positions, norm before, a last norm."""
@@ -389,7 +427,11 @@ def gpt2(
     layers, width = layers or known_layers, width or known_width
     norm = NormConfig(epsilon=epsilon)
     block = _block(
-        _attention(width, heads or max(1, width // 64), dropout=dropout),
+        _attention(
+            width,
+            heads or max(1, width // 64),
+            dropout=dropout if attention_dropout is None else attention_dropout,
+        ),
         FeedForwardConfig(width=feed_forward or 4 * width, activation=activation),
         norm=norm,
         norm_at="before",
@@ -402,13 +444,13 @@ def gpt2(
             embed=EmbedConfig(
                 vocabulary=vocabulary,
                 position=PositionConfig(kind="learned", max_length=max_length),
-                dropout=dropout,
+                dropout=dropout if embed_dropout is None else embed_dropout,
             ),
             blocks=(block,) * layers,
             norm=norm,
             causal=True,
         ),
-        head=VocabularyHeadConfig(tied=tied),
+        head=VocabularyHeadConfig(tied=tied) if vocabulary_head else None,
         initial=InitialConfig(kind="normal"),
     )
 
@@ -428,6 +470,7 @@ def llama(
     attention_bias: bool = False,
     feed_forward_bias: bool = False,
     dropout: float = 0.0,
+    vocabulary_head: bool = True,
     tied: bool = False,
 ) -> ModelConfig:
     """Llama (Touvron et al. 2023): a causal stack, rotary, RMSNorm before, gated SiLU, fewer key-value heads."""
@@ -457,7 +500,7 @@ def llama(
             norm=norm,
             causal=True,
         ),
-        head=VocabularyHeadConfig(tied=tied),
+        head=VocabularyHeadConfig(tied=tied) if vocabulary_head else None,
         initial=InitialConfig(kind="normal"),
     )
 
@@ -550,6 +593,7 @@ def marian(
     dropout: float = 0.1,
     attention_dropout: float = 0.0,
     activation_dropout: float = 0.0,
+    vocabulary_head: bool = True,
 ) -> ModelConfig:
     """Marian's translation models (Junczys-Dowmunt et al. 2018): sines before cosines, norm after, an output bias."""
     return _encoder_decoder(
@@ -568,7 +612,7 @@ def marian(
         activation_dropout=activation_dropout,
         position=PositionConfig(kind="sinusoidal", layout="halves", max_length=max_length),
         embed_scaled=embed_scaled,
-        head=VocabularyHeadConfig(tied=True, bias=True),
+        head=VocabularyHeadConfig(tied=True, bias=True) if vocabulary_head else None,
     )
 
 
@@ -588,6 +632,7 @@ def bart(
     dropout: float = 0.1,
     attention_dropout: float = 0.0,
     activation_dropout: float = 0.0,
+    vocabulary_head: bool = True,
 ) -> ModelConfig:
     """BART (Lewis et al. 2020): learned positions with two rows before 0, a norm on the embedding, norm after."""
     return _encoder_decoder(
@@ -607,7 +652,7 @@ def bart(
         position=PositionConfig(kind="learned", max_length=max_length, offset=2),
         embed_scaled=embed_scaled,
         embed_norm=True,
-        head=VocabularyHeadConfig(tied=True, bias=True),
+        head=VocabularyHeadConfig(tied=True, bias=True) if vocabulary_head else None,
     )
 
 
@@ -630,9 +675,14 @@ def t5(
     max_distance: int = 128,
     epsilon: float = 1e-6,
     dropout: float = 0.1,
+    vocabulary_head: bool = True,
     tied: bool = True,
+    scaled_head: bool | None = None,
 ) -> ModelConfig:
-    """T5 (Raffel et al. 2020): relative bias, unscaled scores, RMSNorm before. `gated`, untied: version 1.1."""
+    """T5 (Raffel et al. 2020): relative bias, unscaled scores, RMSNorm before. `gated`, untied: version 1.1.
+
+    `scaled_head` divides the last states by the root of the width, as version 1.0 does (default: where it is tied).
+    """
     known_width, known_layers, known_heads, known_feed_forward = _size(size, T5_SIZES)
     width, heads, layers = width or known_width, heads or known_heads, layers or known_layers
     norm = NormConfig(kind="rms", epsilon=epsilon, bias=False)
@@ -661,7 +711,9 @@ def t5(
         encoder=stack(layers, None),
         decoder=stack(decoder_layers or layers, attention),
         share_embeddings=True,
-        head=VocabularyHeadConfig(tied=tied, scaled=tied),
+        head=VocabularyHeadConfig(tied=tied, scaled=tied if scaled_head is None else scaled_head)
+        if vocabulary_head
+        else None,
         initial=InitialConfig(kind="normal"),
     )
 
@@ -687,7 +739,7 @@ def _encoder_decoder(
     embed_norm: bool = False,
     last_norm: bool = False,
     epsilon: float = 1e-5,
-    head: VocabularyHeadConfig = VocabularyHeadConfig(tied=True),  # noqa: B008 - frozen
+    head: VocabularyHeadConfig | None = VocabularyHeadConfig(tied=True),  # noqa: B008 - frozen
 ) -> ModelConfig:
     """Two stacks of one width that share their word vectors with each other and with the output."""
     norm = NormConfig(epsilon=epsilon)
