@@ -37,7 +37,7 @@ class Mask:
     rule: Rule
 
     def __call__(self, query: Side, key: Side) -> Tensor | None:
-        """Who may look: [B or 1, Q, K] bool, or None when everybody may look everywhere."""
+        """Who may look: [B or 1, Q or 1, K] bool, or None when everybody may look everywhere."""
         return self.rule(query, key)
 
     def __and__(self, other: Mask) -> Mask:
@@ -67,11 +67,11 @@ class Mask:
 
 
 def full(answer: Tensor | None, query: Side, key: Side) -> Tensor:
-    """The answer as a tensor, all True where nothing was forbidden: [B or 1, Q, K]."""
-    if answer is not None:
-        return answer
-    shape = (query.index.shape[0], query.index.shape[1], key.index.shape[1])
-    return torch.ones(shape, dtype=torch.bool, device=query.index.device)  # [B or 1, Q, K]
+    """The answer with a row for each query piece, all True where nothing was forbidden: [B or 1, Q, K]."""
+    queries, keys = query.index.shape[1], key.index.shape[1]
+    if answer is None:
+        answer = torch.ones(1, 1, 1, dtype=torch.bool, device=query.index.device)
+    return answer.expand(-1, queries, keys)  # [B or 1, Q, K]
 
 
 def everything() -> Mask:
@@ -114,9 +114,7 @@ def visible() -> Mask:
 
 def prefix(length: int) -> Mask:
     """The first `length` pieces may be looked at by everyone."""
-    return Mask(
-        f"prefix({length})", lambda query, key: (key.index < length)[:, None, :].expand(-1, query.index.shape[1], -1)
-    )
+    return Mask(f"prefix({length})", lambda query, key: (key.index < length)[:, None, :])
 
 
 def custom(matrix: Tensor, name: str = "custom") -> Mask:
