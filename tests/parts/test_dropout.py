@@ -1,0 +1,163 @@
+"""Dropout is as random as it must be, and depends on (seed, site, row, place) alone.
+
+B sentences · S pieces · W width
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from glassformer.parts.dropout import Dropout, Noise
+
+RATES = [0.1, 0.3, 0.5]
+SHAPE = (64, 48, 96)
+
+
+def noise(seed: int = 1, rows: int = 64, first: int = 0) -> Noise:
+    return Noise(torch.tensor(seed, dtype=torch.int32), torch.arange(first, first + rows, dtype=torch.int32))
+
+
+def kept(rate: float, *, seed: int = 1, site: int = 0, shape: tuple[int, ...] = SHAPE) -> Tensor:
+    part = Dropout(rate)
+    part.site = site
+    return part.keep(torch.empty(shape), noise(seed, shape[0])).double()
+
+
+def correlation(one: Tensor, two: Tensor) -> float:
+    """Pearson's, times √n: about a standard normal where the two are unrelated."""
+    one, two = one.flatten() - one.mean(), two.flatten() - two.mean()
+    return float((one * two).sum() / (one.norm() * two.norm()) * math.sqrt(one.numel()))
+
+
+# A fair source stays within 5 standard deviations in all but one of two million tries; the seeds are fixed.
+FAIR = 5.0
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_the_share_kept_is_right_everywhere(rate: float) -> None:
+    keep = kept(rate)
+    deviation = math.sqrt(rate * (1 - rate))
+    assert abs(float(keep.mean()) - (1 - rate)) < FAIR * deviation / math.sqrt(keep.numel())
+    for axis in range(3):
+        others = [other for other in range(3) if other != axis]
+        count = keep.numel() // keep.shape[axis]
+        off = (keep.mean(dim=others) - (1 - rate)) / (deviation / math.sqrt(count))
+        assert float(off.abs().max()) < FAIR
+        # The shares themselves must scatter as much as fair shares do: too even is not random either.
+        assert 0.5 < float(off.square().mean()) < 1.7
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_neighbours_know_nothing_of_each_other(rate: float) -> None:
+    keep = kept(rate)
+    for axis in range(3):
+        for step in (1, 2, 3, 4, 8, 16, 32):
+            length = keep.shape[axis] - step
+            one, two = keep.narrow(axis, 0, length), keep.narrow(axis, step, length)
+            assert abs(correlation(one, two)) < FAIR, (axis, step)
+    diagonal = keep[:, :-1, :-1], keep[:, 1:, 1:]
+    assert abs(correlation(*diagonal)) < FAIR
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_steps_and_sites_know_nothing_of_each_other(rate: float) -> None:
+    """Also where rows, sites and steps are small consecutive numbers, as they are in training."""
+    keep = kept(rate)
+    for seed in (2, 3, 4, 1 + (1 << 16), -1):
+        assert abs(correlation(keep, kept(rate, seed=seed))) < FAIR
+    for site in (1, 2, 3, 16, 37):
+        assert abs(correlation(keep, kept(rate, site=site))) < FAIR
+    # Another row of another step, another site of another row: no diagonal through the coordinates may repeat.
+    assert abs(correlation(keep[1:], kept(rate, seed=2)[:-1])) < FAIR
+    assert abs(correlation(keep[1:], kept(rate, site=1)[:-1])) < FAIR
+    assert abs(correlation(keep, kept(rate, seed=2, site=1))) < FAIR
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_no_two_rows_are_related(rate: float) -> None:
+    keep = kept(rate).flatten(1)
+    centered = keep - keep.mean(dim=1, keepdim=True)
+    matrix = centered @ centered.T / (centered.norm(dim=1)[:, None] * centered.norm(dim=1)[None])
+    off = matrix[~torch.eye(len(matrix), dtype=torch.bool)] * math.sqrt(keep.shape[1])
+    assert float(off.abs().max()) < FAIR
+    assert 0.8 < float(off.square().mean()) < 1.2
+
+
+@pytest.mark.parametrize("shape", [(16, 32), (16, 4, 24, 24), (2, 3, 4, 5, 6)])
+def test_every_axis_counts(shape: tuple[int, ...]) -> None:
+    """Attention weights [B, H, Q, K] and pooled vectors [B, W] too; no two slices along an axis are equal."""
+    keep = kept(0.5, shape=shape)
+    for axis in range(len(shape)):
+        slices = {tuple(part.flatten().tolist()) for part in keep.unbind(axis)}
+        assert len(slices) == shape[axis]
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_mean_and_variance_of_what_goes_on(rate: float) -> None:
+    """Scaling by 1/(1-p) keeps the mean; the variance grows by p/(1-p) of the square."""
+    part = Dropout(rate).train()
+    x = torch.full(SHAPE, 2.0, dtype=torch.float64)
+    y = part(x, noise())
+    count = y.numel()
+    variance = 4.0 * rate / (1 - rate)
+    assert abs(float(y.mean()) - 2.0) < FAIR * math.sqrt(variance / count)
+    assert float(y.var()) == pytest.approx(variance, rel=0.02)
+    assert set(y.unique().tolist()) == {0.0, 2.0 / (1 - rate)}
+
+
+def test_a_cell_does_not_depend_on_batch_or_padding() -> None:
+    part = Dropout(0.5).train()
+    x = torch.randn(6, 10, 8)
+    whole = part(x, noise(5, 6))
+    alone = part(x[4:5], noise(5, 1, first=4))
+    assert torch.equal(alone, whole[4:5])
+    assert torch.equal(part(x[:, :7], noise(5, 6)), whole[:, :7])
+    longer = part(torch.nn.functional.pad(x, (0, 0, 0, 9)), noise(5, 6))
+    assert torch.equal(longer[:, :10], whole)
+    shuffled = Noise(torch.tensor(5, dtype=torch.int32), torch.tensor([3, 0, 5], dtype=torch.int32))
+    assert torch.equal(part(x[[3, 0, 5]], shuffled), whole[[3, 0, 5]])
+
+
+def test_the_same_seed_gives_the_same_choice_and_another_gives_another() -> None:
+    assert torch.equal(kept(0.5), kept(0.5))
+    assert not torch.equal(kept(0.5), kept(0.5, seed=2))
+    assert not torch.equal(kept(0.5), kept(0.5, site=1))
+
+
+def test_gradients_pass_where_numbers_stayed() -> None:
+    part = Dropout(0.5).train()
+    x = torch.randn(4, 6, requires_grad=True)
+    part(x, noise(3, 4)).sum().backward()
+    assert x.grad is not None
+    assert torch.equal(x.grad != 0, part.keep(x, noise(3, 4)))
+    assert set(x.grad.unique().tolist()) == {0.0, 2.0}
+
+
+def test_predicting_and_a_rate_of_zero_change_nothing() -> None:
+    x = torch.randn(4, 6)
+    assert Dropout(0.5).eval()(x, None) is x
+    assert Dropout(0.0).train()(x, noise(1, 4)) is x
+
+
+def test_whoever_trains_by_hand_seeds_with_torch() -> None:
+    part = Dropout(0.5).train()
+    x = torch.ones(4, 64)
+    results = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        results.append(part(x, Noise.from_torch(4, x.device)))
+    assert torch.equal(results[0], results[1])
+    assert not torch.equal(results[0], results[2])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+def test_the_choice_does_not_depend_on_the_precision(dtype: torch.dtype) -> None:
+    part = Dropout(0.5).train()
+    x = torch.ones(4, 64, dtype=dtype)
+    y = part(x, noise(9, 4))
+    assert y.dtype == dtype
+    assert torch.equal(y != 0, part.keep(torch.ones(4, 64), noise(9, 4)))
