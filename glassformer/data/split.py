@@ -29,16 +29,20 @@ def side(text: str, *, seed: int, shares: Mapping[str, float]) -> Side:
     `shares` gives the parts of `validation` and `test`; what is left is `train`. The same text, seed and shares give
     the same side on every machine. Raises ConfigError when the shares leave nothing for training.
     """
-    return side_of_hash(text_hash(text), seed=seed, shares=shares)
+    return side_of(place_of(text_hash(text), seed), shares)
 
 
-def side_of_hash(hashed: int, *, seed: int, shares: Mapping[str, float]) -> Side:
-    """`side` of a text whose `text_hash` is known."""
+def place_of(hashed: int, seed: int) -> float:
+    """The place in [0, 1) that a seed gives to a text with this `text_hash`."""
+    salted = hashlib.blake2b(f"{seed}:{hashed}".encode(), digest_size=8).digest()
+    return (int.from_bytes(salted, "little") >> 11) * 2.0**-53
+
+
+def side_of(place: float, shares: Mapping[str, float]) -> Side:
+    """The side that a place falls on: validation lies lowest, then test, then training."""
     validation, test = shares.get("validation", 0.0), shares.get("test", 0.0)
     if min(validation, test) < 0 or validation + test >= 1:
         raise ConfigError("validation and test are shares and must leave some for training", got=str(dict(shares)))
-    salted = hashlib.blake2b(f"{seed}:{hashed}".encode(), digest_size=8).digest()
-    place = int.from_bytes(salted, "little") / 2**64
     if place < validation:
         return "validation"
     return "test" if place < validation + test else "train"

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from glassformer.data.read import Document
+from glassformer.data.split import text_hash
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 
@@ -54,10 +55,10 @@ class TokenStore:
         Streams: memory does not grow with the text. The directory appears whole or not at all. `progress` is told the
         characters just done. Raises DataError when no document has a piece.
         """
-        from glassformer.data.write import write_stores
+        from glassformer.data.write import Placed, write_stores
 
         stores = write_stores(
-            (("", document) for document in documents),
+            (Placed("", text_hash(document.text), document) for document in documents),
             tokenizer,
             Path(directory),
             names=("",),

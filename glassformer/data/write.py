@@ -6,17 +6,16 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from glassformer.data.read import Document
 from glassformer.data.sentences import sentence_starts
-from glassformer.data.split import text_hash
 from glassformer.data.store import FORMAT, TokenStore
 from glassformer.text.tokenizer import Tokenizer
 
@@ -24,28 +23,40 @@ from glassformer.text.tokenizer import Tokenizer
 _CHUNK = 8192
 _CALL = 1 << 20
 
+Name = TypeVar("Name", bound=str)
+
+
+class Placed(NamedTuple):
+    """A document, its `text_hash`, and the name of the store it goes to."""
+
+    name: str
+    hashed: int
+    document: Document
+
 
 class _Chunk(NamedTuple):
     """A stretch of a document: where it goes, and where sentences begin in it (characters)."""
 
-    side: str
+    name: str
     text: str
     sentences: npt.NDArray[np.int64]
     opens: int | None  # the document's hash when it begins here
 
 
 def write_stores(
-    documents: Iterable[tuple[str, Document]],
+    documents: Iterable[Placed],
     tokenizer: Tokenizer,
     directory: Path,
     *,
-    names: Sequence[str],
+    names: Sequence[Name],
     fingerprint: str,
     progress: Callable[[int], None] | None = None,
-) -> dict[str, TokenStore]:
-    """Tokenize documents into one store per name below `directory`; a document comes with the name it goes to.
+    at_end: Callable[[Path], None] | None = None,
+) -> dict[Name, TokenStore]:
+    """Tokenize documents into one store per name below `directory`.
 
-    The directory is opened as it is when its stores carry this fingerprint already.
+    The directory is opened as it is when its stores carry this fingerprint already. `at_end` may write notes of its own
+    into the folder before it gets its name.
     """
     if not _holds(directory, names, fingerprint):
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -59,6 +70,8 @@ def write_stores(
                         progress(sum(len(chunk.text) for chunk in chunks))
                 for writer in writers.values():
                     writer.finish(fingerprint)
+            if at_end is not None:
+                at_end(temporary)
             _put(temporary, directory, names, fingerprint)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -90,15 +103,15 @@ def _put(temporary: Path, directory: Path, names: Sequence[str], fingerprint: st
 # --------------------------------------------------------------------------- cutting
 
 
-def _chunks(documents: Iterable[tuple[str, Document]]) -> Iterator[_Chunk]:
-    for side, document in documents:
+def _chunks(documents: Iterable[Placed]) -> Iterator[_Chunk]:
+    for name, hashed, document in documents:
         text = document.text
         starts = np.array(sentence_starts(text), np.int64)
-        opens = None if document.continued else text_hash(text)
+        opens = None if document.continued else hashed
         begin = 0
         for end in _cuts(text):
             inside = starts[np.searchsorted(starts, begin) : np.searchsorted(starts, end)] - begin
-            yield _Chunk(side, text[begin:end], inside, opens)
+            yield _Chunk(name, text[begin:end], inside, opens)
             begin, opens = end, None
 
 
@@ -131,10 +144,10 @@ def _calls(chunks: Iterable[_Chunk]) -> Iterator[list[_Chunk]]:
         yield call
 
 
-def _write(chunks: list[_Chunk], tokenizer: Tokenizer, writers: dict[str, _Writer]) -> None:
+def _write(chunks: list[_Chunk], tokenizer: Tokenizer, writers: Mapping[Name, _Writer]) -> None:
     encodings = tokenizer.raw_batch([chunk.text for chunk in chunks])
     for chunk, encoding in zip(chunks, encodings, strict=True):
-        writer = writers[chunk.side]
+        writer = writers[cast(Name, chunk.name)]
         if chunk.opens is not None:
             writer.open_document(chunk.opens)
         ids = np.array(tokenizer.settle(encoding.ids), np.int64)

@@ -31,14 +31,15 @@ def load_tokenizer(path: Path) -> Tokenizer:
 
 def _from_json(path: Path) -> Tokenizer:
     try:
-        backend = tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        backend = tokenizers.Tokenizer.from_str(text)
     except Exception as error:  # the library raises bare Exceptions
         raise TokenizerError(
             f"{path} must be a tokenizer.json of the tokenizers library", got=f"a file it cannot read ({error})"
         ) from None
     known = set(backend.get_vocab(with_added_tokens=True))
     special = {token.content for token in backend.get_added_tokens_decoder().values() if token.special}
-    return Tokenizer(backend, roles_from_files(_role_maps(path.parent), roles_by_name(special), known))
+    return Tokenizer(text, roles_from_files(_role_maps(path.parent), roles_by_name(special), known))
 
 
 def _from_vocabulary(path: Path) -> Tokenizer:
@@ -67,7 +68,7 @@ def _from_vocabulary(path: Path) -> Tokenizer:
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix="##")
     backend.add_special_tokens(list(BERT))
-    return Tokenizer(framed(backend, BERT, segments=True), BERT)
+    return Tokenizer(framed(backend, BERT, segments=True).to_str(), BERT)
 
 
 def _role_maps(directory: Path) -> dict[str, Any]:

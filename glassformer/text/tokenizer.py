@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Sequence
@@ -53,12 +54,13 @@ class Tokenizer:
     marked in `Encoding.hidden`.
     """
 
-    def __init__(self, backend: tokenizers.Tokenizer, special: SpecialTokens) -> None:
-        backend.no_truncation()
-        backend.no_padding()
-        self.special = special
-        self._json = backend.to_str()
+    def __init__(self, text: str, special: SpecialTokens) -> None:
+        """From the text of a `tokenizer.json`. Raises TokenizerError when a role's piece is not in it."""
+        # The text is kept, not written anew: the library does not read back to the bit the numbers it writes.
+        settings = json.loads(text) | {"truncation": None, "padding": None}
+        self._json = json.dumps(settings, ensure_ascii=False)
         self._backend = tokenizers.Tokenizer.from_str(self._json)
+        self.special = special
         self.vocabulary_size: int = self._backend.get_vocab_size(with_added_tokens=True)
         for role, id_ in self._role_ids.items():
             if id_ is None and getattr(special, role) is not None:
@@ -97,7 +99,7 @@ class Tokenizer:
         return target
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _revive, (self._json, self.special)
+        return Tokenizer, (self._json, self.special)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -278,7 +280,3 @@ class Tokenizer:
         lstrip, rstrip = (own.lstrip, own.rstrip) if own is not None else (False, False)
         self._backend.add_special_tokens([AddedToken(MASK, lstrip=lstrip, rstrip=rstrip, normalized=False)])
         return self._backend.token_to_id(MASK)
-
-
-def _revive(saved: str, special: SpecialTokens) -> Tokenizer:
-    return Tokenizer(tokenizers.Tokenizer.from_str(saved), special)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
@@ -9,6 +10,7 @@ import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
 from glassformer.errors import DataError, GlassformerError, TokenizerError, did_you_mean
+from glassformer.text.alphabet import LIMIT, inner_letters, read_twice
 from glassformer.text.frame import framed, special_tokens
 from glassformer.text.special import BERT, ROBERTA, SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
@@ -29,6 +31,8 @@ def train_tokenizer(
 ) -> Tokenizer:
     """A tokenizer of at most `vocabulary` pieces, the special ones included, learned from texts.
 
+    The same texts give the same tokenizer; unigram alone may differ in the last digits of its scores, because the
+    library adds them up in the order of a hash table.
     `special` defaults to the kind's usual pieces ([CLS] … for wordpiece and words, <s> … for bpe and unigram);
     `SpecialTokens()` asks for none. `progress` is told the characters of each text as it is read.
     Raises DataError when there is no text, TokenizerError when the vocabulary is too small.
@@ -51,7 +55,7 @@ def train_tokenizer(
             raise TokenizerError(f"a {kind} tokenizer of {vocabulary} pieces", got=str(error)) from None
     if not reading.has_words:
         raise DataError("a tokenizer needs text to learn from", got="no words", do="check the files of the recipe")
-    return Tokenizer(backend, special)
+    return Tokenizer(backend.to_str(), special)
 
 
 class _Reading:
@@ -73,11 +77,24 @@ def _wordpiece(texts: _Reading, vocabulary: int, lowercase: bool, special: Speci
     backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix="##")
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=vocabulary, special_tokens=list(special), continuing_subword_prefix="##", show_progress=False
-    )
-    backend.train_from_iterator(iter(texts), trainer)
-    return framed(backend, special, segments=True)
+    with read_twice(texts) as (letters, again):
+        inner = [f"##{letter}" for letter in inner_letters(letters, backend)]
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=vocabulary,
+            special_tokens=[*special, *inner],
+            limit_alphabet=LIMIT,
+            continuing_subword_prefix="##",
+            show_progress=False,
+        )
+        backend.train_from_iterator(again, trainer)
+    return framed(_without_added(backend, set(inner)), special, segments=True)
+
+
+def _without_added(backend: tokenizers.Tokenizer, ordinary: set[str]) -> tokenizers.Tokenizer:
+    """The tokenizer with pieces that were only named beforehand as ordinary ones."""
+    settings = json.loads(backend.to_str())
+    settings["added_tokens"] = [token for token in settings["added_tokens"] if token["content"] not in ordinary]
+    return tokenizers.Tokenizer.from_str(json.dumps(settings))
 
 
 def _bpe(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:

@@ -1,0 +1,179 @@
+"""From the files of a recipe to tokenized stores for training, validation and test."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from glassformer.config import DataSection
+from glassformer.data.lines import OnBad, Skipped, stop
+from glassformer.data.read import Document, files_of, read
+from glassformer.data.rows import table_kind
+from glassformer.data.split import SIDES, Repeats, Side, place_of, repeats, shared, side_of, text_hash
+from glassformer.data.store import FORMAT, TokenStore
+from glassformer.data.write import Placed, write_stores
+from glassformer.errors import DataError
+from glassformer.text.tokenizer import Tokenizer
+
+Shares = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Tokenized text by side, and what there is to tell about it.
+
+    `shares` are the parts of validation and test that were used: with `seed` they find the same documents again.
+    `leaked` counts documents of validation files that stand in the training text too.
+    """
+
+    stores: Mapping[Side, TokenStore]
+    shares: Shares
+    repeats: Repeats
+    leaked: int
+    skipped: int
+    first_skipped: tuple[str, ...]
+
+    def notes(self) -> list[str]:
+        """What a person should know before training, a sentence each."""
+        notes = []
+        if self.repeats.repeated:
+            notes.append(str(self.repeats))
+        if self.leaked:
+            notes.append(f"{self.leaked:,} documents of the validation files stand in the training text too")
+        if self.skipped:
+            notes.append(f"{self.skipped:,} bad rows were left out, the first: {self.first_skipped[0]}")
+        return notes
+
+
+def settle_shares(section: DataSection) -> dict[str, float]:
+    """The shares to split by: those asked for, or larger ones where so few documents would leave a side empty.
+
+    Reads only until each side has a document. Raises DataError when there are too few for the sides wanted.
+    """
+    shares = {"validation": 0.0 if section.validation_files else section.validation, "test": section.test}
+    missing: set[str] = {name for name, share in shares.items() if share > 0} | {"train"}
+    sides = len(missing)
+    places: set[float] = set()
+    for document in _documents(section.files, section, _on_bad(section)):
+        if not document.continued:
+            place = place_of(text_hash(document.text), section.seed)
+            places.add(place)
+            missing.discard(side_of(place, shares))
+            if not missing:
+                return shares
+    if len(places) < sides:
+        raise DataError(
+            f"a split into {sides} sides needs at least {sides} different documents",
+            got=str(len(places)),
+            do='set documents = "line", set validation and test to 0, or name validation_files',
+        )
+    return _widened(sorted(places), shares)
+
+
+def training_texts(section: DataSection, shares: Shares) -> Iterator[str]:
+    """The texts of the training side, for a tokenizer to learn from."""
+    for placed in _placed(section, shares, _on_bad(section)):
+        if placed.name == "train":
+            yield placed.document.text
+
+
+def prepare(
+    section: DataSection,
+    tokenizer: Tokenizer,
+    cache: str | Path,
+    *,
+    shares: Shares | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Corpus:
+    """Read, split and tokenize the files of a recipe, or open what an earlier run made of the same files.
+
+    The stores lie in a folder of `cache` that is named after the files' contents, the tokenizer and the settings.
+    Raises DataError for what cannot be read, and when no text is left for training.
+    """
+    shares = settle_shares(section) if shares is None else dict(shares)
+    bad = _on_bad(section)
+    fingerprint = _fingerprint(section, tokenizer, shares)
+    directory = Path(cache) / fingerprint[:16]
+
+    def report(folder: Path) -> None:
+        counted = {"count": bad.count, "first": bad.first} if isinstance(bad, Skipped) else {"count": 0, "first": []}
+        (folder / "skipped.json").write_text(json.dumps(counted), encoding="utf-8")
+
+    stores = write_stores(
+        _placed(section, shares, bad),
+        tokenizer,
+        directory,
+        names=SIDES,
+        fingerprint=fingerprint,
+        progress=progress,
+        at_end=report,
+    )
+    if not stores["train"].documents:
+        raise DataError("training needs text", got="no document with words in it")
+    skipped = json.loads((directory / "skipped.json").read_text(encoding="utf-8"))
+    return Corpus(
+        stores=stores,
+        shares=shares,
+        repeats=repeats(np.concatenate([store.hashes for store in stores.values()])),
+        leaked=shared(stores["train"].hashes, stores["validation"].hashes),
+        skipped=skipped["count"],
+        first_skipped=tuple(skipped["first"]),
+    )
+
+
+def _on_bad(section: DataSection) -> OnBad:
+    return Skipped() if section.on_bad_row == "skip" else stop
+
+
+def _documents(paths: Iterable[str], section: DataSection, bad: OnBad) -> Iterator[Document]:
+    for path in files_of(paths):
+        yield from read(path, text=section.text, documents=section.documents, bad=bad)
+
+
+def _placed(section: DataSection, shares: Shares, bad: OnBad) -> Iterator[Placed]:
+    """Each document with its side; one that goes on stays where it began."""
+    name, hashed = "train", 0
+    for document in _documents(section.files, section, bad):
+        if not document.continued:
+            hashed = text_hash(document.text)
+            name = side_of(place_of(hashed, section.seed), shares)
+        yield Placed(name, hashed, document)
+    for document in _documents(section.validation_files, section, bad) if section.validation_files else ():
+        yield Placed("validation", text_hash(document.text), document)
+
+
+def _widened(places: list[float], shares: Shares) -> dict[str, float]:
+    """Shares that give each wanted side its lowest documents: [place] sorted -> shares."""
+    validation, test = shares["validation"], shares["test"]
+    if validation and places[0] >= validation:
+        validation = (places[0] + places[1]) / 2
+    if test:
+        rest = [place for place in places if place >= validation]
+        if len(rest) > 1 and rest[0] >= validation + test:
+            test = (rest[0] + rest[1]) / 2 - validation
+    if places[-1] < validation + test:
+        raise DataError("some documents must be left for training", got=f"{len(places)}, none of them", do="lower test")
+    return {"validation": validation, "test": test}
+
+
+def _fingerprint(section: DataSection, tokenizer: Tokenizer, shares: Shares) -> str:
+    settings = section.model_dump(include={"text", "documents", "seed", "on_bad_row"})
+    files = [
+        [[table_kind(path), _digest(path)] for path in (files_of(named) if named else ())]
+        for named in (section.files, section.validation_files)
+    ]
+    facts = [FORMAT, tokenizer.fingerprint, settings, dict(shares), files]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path} must be readable", got=str(error.strerror)) from None

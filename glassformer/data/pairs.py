@@ -1,0 +1,184 @@
+"""Sentence pairs for next-sentence prediction, as google-research/bert prepares them (create_pretraining_data.py).
+
+P pairs, B rows, S places in a row.
+"""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from glassformer.data.batch import Batch, Integers
+from glassformer.data.chance import draw
+from glassformer.data.store import TokenStore
+from glassformer.errors import ConfigError, DataError
+from glassformer.text.tokenizer import Tokenizer
+
+IS_NEXT, NOT_NEXT = 0, 1
+
+
+class _Pair(NamedTuple):
+    """Two stretches of the store, [start, end) each, and whether the second follows the first."""
+
+    a_start: int
+    a_end: int
+    b_start: int
+    b_end: int
+    label: int
+
+
+@dataclass(frozen=True)
+class SentencePairs:
+    """All pairs of a text, in `duplicates` different ways to cut it: [P, 4] stretches and [P] labels.
+
+    [CLS] A [SEP] B [SEP] with segments 0 and 1. Label 0 = B follows A, 1 = B is from another document.
+    """
+
+    store: TokenStore
+    length: int
+    frame: tuple[int, int, int]
+    stretches: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+
+    @classmethod
+    def prepare(
+        cls,
+        store: TokenStore,
+        tokenizer: Tokenizer,
+        length: int,
+        *,
+        seed: int,
+        duplicates: int = 1,
+        short: float = 0.1,
+        unrelated: float = 0.5,
+    ) -> SentencePairs:
+        """Cut documents into pairs of at most `length` pieces, a pure function of (store, seed).
+
+        `short` is the share of documents cut to a random shorter length; `unrelated` the chance that B comes from
+        another document, which is certain where a stretch has one sentence only, so that more than that share is
+        (C-21). Raises DataError with fewer than two documents, ConfigError when a pair has no room.
+        """
+        first, separator = tokenizer.first_id, tokenizer.separator_id
+        if first is None or separator is None:
+            raise ConfigError("sentence pairs need a tokenizer with a first piece and a separator", got="one without")
+        if length < 5:
+            raise ConfigError("a pair needs a length of at least 5 pieces", got=str(length))
+        if store.documents < 2:
+            raise DataError(
+                "next-sentence prediction needs at least two documents",
+                got=str(store.documents),
+                do="part documents by blank lines",
+            )
+        sentences = _Sentences(store)
+        pairs = [
+            pair
+            for copy in range(duplicates)
+            for number in range(store.documents)
+            for pair in _pairs_of(sentences, number, length - 3, _chance(seed, copy, number), short, unrelated)
+        ]
+        table = np.array(pairs, np.int64).reshape(-1, 5)
+        return cls(store, length, (first, separator, separator), table[:, :4], table[:, 4])
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def rows(self, numbers: Integers, pad_id: int = 0) -> tuple[Batch, Integers]:
+        """Pairs as rows padded to `length`, and their labels: [B] -> arrays [B, S], [B]."""
+        first, middle, last = self.frame
+        a_start, a_end, b_start, b_end = self.stretches[numbers].T[..., None]  # [B, 1] each
+        a_size, b_size = a_end - a_start, b_end - b_start
+        place = np.broadcast_to(np.arange(self.length), (len(numbers), self.length))  # [B, S]
+        in_a, in_b = (place >= 1) & (place <= a_size), (place > a_size + 1) & (place <= a_size + 1 + b_size)
+        text = in_a | in_b
+        index = np.where(in_b, b_start + place - a_size - 2, np.where(in_a, a_start + place - 1, 0))
+        real = place <= a_size + b_size + 2
+        ids = np.where(text, self.store.ids[index], pad_id).astype(np.int64)  # [B, S]
+        ids[:, 0] = first
+        ids[place == a_size + 1] = middle
+        ids[place == a_size + b_size + 2] = last
+        word_begins = self.store.words_begin(index) | (place == 1) | (place == a_size + 2)
+        return Batch(
+            ids=ids,
+            real=real,
+            positions=np.where(real, place, 0),
+            documents=np.where(real, 0, -1),
+            words=np.where(text, word_begins.cumsum(1), -1),
+            special=~text,
+            segments=np.where(real & (place > a_size + 1), 1, 0),
+        ), self.labels[numbers]
+
+
+class _Sentences:
+    """Where sentences begin, over all documents, as plain numbers that are quick to look up one by one.
+
+    Sentence i has the pieces bounds[i] … bounds[i + 1]; document d the sentences first[d] … first[d + 1].
+    """
+
+    def __init__(self, store: TokenStore) -> None:
+        self.bounds = array("q", np.append(store.sentences, len(store)).tobytes())
+        self.first = array("q", np.searchsorted(store.sentences, store.offsets).tobytes())
+        self.documents = store.documents
+
+
+def _chance(seed: int, copy: int, number: int) -> random.Random:
+    return random.Random(int(draw(seed, copy, number)))
+
+
+def _below(chance: random.Random, limit: int) -> int:
+    """A whole number in [0, limit), by the one method of Random that is promised never to change."""
+    return int(chance.random() * limit)
+
+
+def _pairs_of(
+    sentences: _Sentences, document: int, room: int, chance: random.Random, short: float, unrelated: float
+) -> Iterator[_Pair]:
+    """Gather sentences up to a target, part them in A and B, and put back what a random B leaves unused."""
+    target = 2 + _below(chance, room - 1) if chance.random() < short else room
+    bounds, begin, last = sentences.bounds, sentences.first[document], sentences.first[document + 1]
+    while begin < last:
+        end = _enough(bounds, begin, last, target)
+        cut = begin + 1 + (_below(chance, end - begin - 1) if end - begin > 2 else 0)
+        a_start, a_end = bounds[begin], bounds[cut]
+        if end - begin == 1 or chance.random() < unrelated:
+            b_start, b_end = _elsewhere(sentences, document, target - (a_end - a_start), chance)
+            label, end = NOT_NEXT, cut
+        else:
+            b_start, b_end, label = a_end, bounds[end], IS_NEXT
+        yield _Pair(*_shortened(a_start, a_end, b_start, b_end, room, chance), label)
+        begin = end
+
+
+def _enough(bounds: array[int], begin: int, last: int, wanted: int) -> int:
+    """The end of the fewest sentences from `begin` on, at least one, that have the wanted number of pieces."""
+    end = begin + 1
+    while end < last and bounds[end] - bounds[begin] < wanted:
+        end += 1
+    return end
+
+
+def _elsewhere(sentences: _Sentences, document: int, wanted: int, chance: random.Random) -> tuple[int, int]:
+    """Whole sentences from a random place of another document until there are enough pieces."""
+    other = _below(chance, sentences.documents - 1)
+    other += other >= document
+    first, last = sentences.first[other], sentences.first[other + 1]
+    begin = first + _below(chance, last - first)
+    return sentences.bounds[begin], sentences.bounds[_enough(sentences.bounds, begin, last, wanted)]
+
+
+def _shortened(
+    a_start: int, a_end: int, b_start: int, b_end: int, room: int, chance: random.Random
+) -> tuple[int, int, int, int]:
+    """Take pieces from the longer one, at its front or its back by chance, until both fit."""
+    while a_end - a_start + b_end - b_start > room:
+        front = chance.random() < 0.5
+        if a_end - a_start > b_end - b_start:
+            a_start, a_end = (a_start + 1, a_end) if front else (a_start, a_end - 1)
+        else:
+            b_start, b_end = (b_start + 1, b_end) if front else (b_start, b_end - 1)
+    return a_start, a_end, b_start, b_end
