@@ -1,0 +1,163 @@
+"""Tensors whose axes have names, and how a formula reads one tensor as another's operand.
+
+A formula says `scores[sentence head query key]` is the dot product of `query[sentence head query channel]`
+and `key[sentence head key channel]` over `channel`. What an operand's axes mean is written in one line:
+
+    channel          an axis of that name
+    head/2           each step of this axis serves two heads (shared key-value heads)
+    (head:2 channel) one axis that holds 2 heads of some channels each
+    0                only the first step
+    <place>          two axes, sentence and piece, read at the chosen places
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Protocol
+
+from torch import Tensor
+
+from glassformer.errors import GlassformerError
+
+Cell = Mapping[str, int]
+Setting = float | int | str | bool | None
+
+
+class FormulaError(GlassformerError):
+    """A formula does not fit the tensors it speaks of."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor as a formula reads it."""
+
+    name: str
+    axes: str
+
+
+@dataclass(frozen=True)
+class Formula:
+    """How one tensor follows from others: by which rule, of what, over which axis, with which numbers.
+
+    `pieces` and `keys` say whose words the axes query/piece and key count: `inputs` or `target`.
+    """
+
+    name: str
+    axes: str
+    rule: str
+    of: Mapping[str, Operand]
+    over: str | None = None
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    pieces: str = "inputs"
+    keys: str = "inputs"
+
+
+class Source(Protocol):
+    """Where the values of named tensors come from: activations, `parameters.*`, and the facts of the inputs."""
+
+    @property
+    def places(self) -> Tensor | None:
+        """Flat indices into sentence x piece at which the vocabulary was scored, [N], or None."""
+        ...
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor of that name; raises UnknownNameError."""
+        ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """One axis of a tensor as a formula reads it."""
+
+    kind: str
+    names: tuple[str, ...] = ()
+    count: int = 1
+
+
+STEP = re.compile(r"\((?P<outer>\w+):(?P<parts>\d+) (?P<inner>\w+)\)|<(?P<place>\w+)>|(?P<name>[a-z_]+)(/(?P<serves>\d+))?|(?P<first>0)")
+
+
+@lru_cache(maxsize=4096)
+def read_axes(axes: str) -> tuple[Step, ...]:
+    """The steps of an axes line; see the head of this file."""
+    steps = []
+    for found in STEP.finditer(axes):
+        if found["outer"]:
+            steps.append(Step("group", (found["outer"], found["inner"]), int(found["parts"])))
+        elif found["place"]:
+            steps.append(Step("place", (found["place"],)))
+        elif found["first"]:
+            steps.append(Step("first"))
+        else:
+            steps.append(Step("axis", (found["name"],), int(found["serves"] or 1)))
+    return tuple(steps)
+
+
+def axis_names(axes: str) -> tuple[str, ...]:
+    """The names in an axes line, in order."""
+    return tuple(name for step in read_axes(axes) for name in step.names)
+
+
+def rank(axes: str) -> int:
+    """How many dimensions a tensor has that is read this way."""
+    return sum(2 if step.kind == "place" else 1 for step in read_axes(axes))
+
+
+def check_rank(operand: Operand, tensor: Tensor) -> None:
+    """Refuse a tensor with another number of axes than the formula gives it."""
+    if tensor.dim() != rank(operand.axes):
+        raise FormulaError(f"{operand.name} must have the axes {operand.axes}", got=f"shape {list(tensor.shape)}")
+
+
+def view(operand: Operand, tensor: Tensor, places: Tensor | None) -> Tensor:
+    """The tensor with one dimension for each name in the operand's axes."""
+    check_rank(operand, tensor)
+    dim = 0
+    for step in read_axes(operand.axes):
+        if step.kind == "first":
+            tensor = tensor.select(dim, 0)
+            continue
+        if step.kind == "group":
+            if tensor.shape[dim] % step.count:
+                raise FormulaError(f"{operand.name} must hold {step.count} {step.names[0]}s", got=str(tensor.shape[dim]))
+            tensor = tensor.unflatten(dim, (step.count, -1))
+        elif step.kind == "place":
+            if places is None:
+                raise FormulaError(f"{operand.name} is read at places", got="no places")
+            tensor = tensor.flatten(dim, dim + 1).index_select(dim, places)
+        elif step.count > 1 and tensor.shape[dim] > 1:
+            tensor = tensor.repeat_interleave(step.count, dim)
+        dim += len(step.names)
+    return tensor
+
+
+def align(tensor: Tensor, names: Sequence[str], wanted: Sequence[str], what: str) -> Tensor:
+    """Order the named dimensions as `wanted`, with a dimension of size 1 where a name is missing."""
+    if len(set(names)) != len(names) or not set(names) <= set(wanted):
+        raise FormulaError(f"{what} must have axes among {' '.join(wanted)}", got=" ".join(names))
+    tensor = tensor.permute([names.index(name) for name in wanted if name in names])
+    for dim, name in enumerate(wanted):
+        if name not in names:
+            tensor = tensor.unsqueeze(dim)
+    return tensor
+
+
+def index_of(operand: Operand, shape: Sequence[int], cell: Cell, places: Tensor | None) -> tuple[int, ...]:
+    """Which element of the operand stands at this cell of the formula. A size of 1 is shared by all."""
+    index: list[int] = []
+    for step in read_axes(operand.axes):
+        size = shape[len(index)]
+        if step.kind == "first":
+            index.append(0)
+        elif step.kind == "group":
+            outer, inner = step.names
+            index.append(cell[outer] * (size // step.count) + cell[inner])
+        elif step.kind == "place":
+            assert places is not None
+            index.extend(divmod(int(places[cell[step.names[0]]]), shape[len(index) + 1]))
+        else:
+            index.append(0 if size == 1 else cell[step.names[0]] // step.count)
+    return tuple(index)
