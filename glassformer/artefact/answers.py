@@ -9,11 +9,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Guess:
-    """A piece for a hidden word: `word` as it reads in a text, `piece` as the vocabulary has it."""
+    """A piece for a hidden word: `word` as it reads in a text, `piece` as the vocabulary has it.
+
+    `joins`: it goes on the word before it, as "ing" does.
+    """
 
     word: str
     piece: str
     probability: float
+    joins: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,11 @@ class ScoredPiece:
     start: int
     end: int
     log_probability: float
+
+    @property
+    def probability(self) -> float:
+        """The same between 0 and 1."""
+        return math.exp(self.log_probability)
 
 
 @dataclass(frozen=True)

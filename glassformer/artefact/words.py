@@ -74,33 +74,34 @@ class MaskedWords:
         words[:, sorted(self.tokenizer.special_ids)] = -1.0  # nor are the special pieces
         best = words.topk(min(top, words.shape[1]), dim=1)
         masks, filled, shift = [], asked.text, 0
+        ids_seen = list(asked.encoding.ids)
         for place, chances, ids in zip(asked.places, best.values.tolist(), best.indices.tolist(), strict=True):
+            before = ids_seen[place - 1] if place else None
             guesses = tuple(
-                Guess(self._word(id_), self.tokenizer.piece(id_), chance)
+                Guess(self._word(id_), self.tokenizer.piece(id_), chance, self._joins(before, id_))
                 for id_, chance in zip(ids, chances, strict=True)
                 if chance >= 0
             )
+            ids_seen[place] = ids[0]  # the next mask goes on from here
             start, end = asked.encoding.offsets[place]
             masks.append(Hidden(start, end, guesses))
             head = filled[: start + shift]
-            if self._joins(asked.encoding, place, ids[0]):
-                head = head.rstrip()
-            filled_head = head + guesses[0].word
-            filled = filled_head + filled[end + shift :]
-            shift = len(filled_head) - end
+            head = (head.rstrip() if guesses[0].joins else head) + guesses[0].word
+            filled = head + filled[end + shift :]
+            shift = len(head) - end
         return Filled(asked.text, filled, tuple(masks), len(asked.windows))
 
     def _word(self, id_: int) -> str:
         word = self.tokenizer.decode([id_], skip_special=False).strip()
         return word.removeprefix("##") or self.tokenizer.piece(id_)
 
-    def _joins(self, encoding: Encoding, place: int, id_: int) -> bool:
-        """Whether this piece goes on the word before it, as "##ing" does."""
-        if place == 0 or encoding.hidden[place - 1]:
+    def _joins(self, before: int | None, id_: int) -> bool:
+        """Whether this piece goes on the word before it."""
+        if before is None:
             return False
-        before = self.tokenizer.decode([encoding.ids[place - 1]], skip_special=False)
-        both = self.tokenizer.decode([encoding.ids[place - 1], id_], skip_special=False)
-        return both.startswith(before) and not both[len(before) :].startswith(" ")
+        alone = self.tokenizer.decode([before], skip_special=False)
+        both = self.tokenizer.decode([before, id_], skip_special=False)
+        return both.startswith(alone) and not both[len(alone) :].startswith(" ")
 
 
 @dataclass(frozen=True)

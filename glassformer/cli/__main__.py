@@ -1,0 +1,105 @@
+"""The command line: the first word is a verb, and only that verb's module is imported."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from glassformer.errors import GlassformerError, did_you_mean
+
+# What people do, by purpose. A verb lives in the module of its name (import in import_.py) as a function of its name.
+VERBS: dict[str, dict[str, str]] = {
+    "Train": {
+        "demo": "watch two small models learn: the slides' sentences, then real English",
+        "plan": "parameters, memory and time of a training, before it starts",
+        "train": "train a model from text files or a recipe",
+        "evaluate": "measure a model on held-out text, beside baselines",
+    },
+    "Ask": {
+        "fill": "guess the words behind [MASK]",
+        "score": "how likely a text is, piece by piece",
+    },
+    "Look inside": {
+        "explain": "follow every number from words to answer, like a teacher at the board",
+        "verify": "check every tensor of your model on your text against its formula",
+        "info": "what a saved model is: sizes, task, tokenizer, data",
+    },
+    "In and out": {
+        "import": "make a folder of ours from a Hugging Face folder",
+        "export": "write a model as a Hugging Face folder",
+    },
+}
+
+DONE, FAILED, IMPOSSIBLE, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command and give back its exit code: 0 done, 1 failed, 2 what was asked cannot be done."""
+    known = [verb for group in VERBS.values() for verb in group]
+    verb = arguments[0] if arguments else "--help"
+    if verb in ("--help", "-h", "help"):
+        print(help_text())
+        return DONE
+    if verb == "--version":
+        from glassformer import __version__
+
+        print(f"glassformer {__version__}")
+        return DONE
+    try:
+        if verb not in known:
+            raise GlassformerError(f"there is no verb {verb!r}", do=did_you_mean(verb, known))
+        return _run(verb, arguments[1:])
+    except GlassformerError as error:
+        print(f"glassformer: {error}", file=sys.stderr)
+        return IMPOSSIBLE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:  # a place that cannot be written to, a full disk
+        print(f"glassformer: {error}", file=sys.stderr)
+        return FAILED
+
+
+def help_text() -> str:
+    """The verbs with a line each."""
+    lines = ["Transformers you can see through.", "", "Usage: glassformer VERB ...", ""]
+    for purpose, verbs in VERBS.items():
+        lines += [purpose, *(f"  {verb:<10}{line}" for verb, line in verbs.items()), ""]
+    lines += ["glassformer VERB --help explains a verb; glassformer --version tells the version."]
+    return "\n".join(lines)
+
+
+def _run(verb: str, arguments: Sequence[str]) -> int:
+    import typer
+
+    # Typer's versions carry click under different names; the root of its errors is reached through one they all export.
+    wrong_usage = typer.BadParameter.__mro__[2]
+    module = importlib.import_module(f"glassformer.cli.{verb}{'_' if verb == 'import' else ''}")
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command()(getattr(module, module.__name__.rpartition(".")[2]))
+    try:
+        code = app(args=list(arguments), prog_name=f"glassformer {verb}", standalone_mode=False)
+    except wrong_usage as error:
+        raise _readable(verb, error) from None
+    return code if isinstance(code, int) else DONE
+
+
+def _readable(verb: str, error: BaseException) -> GlassformerError:
+    option, near = getattr(error, "option_name", None), getattr(error, "possibilities", None)
+    if option is not None and getattr(error, "message", "").startswith("No such option"):
+        return GlassformerError(f"{verb} has no option {option!r}", do=_hint(verb, option, near or ()))
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    return GlassformerError(f"{verb}: {message}", do=f"see glassformer {verb} --help")
+
+
+def _hint(verb: str, option: str, near: Sequence[str]) -> str:
+    return did_you_mean(option, near) if near else f"see glassformer {verb} --help"
+
+
+def run() -> None:
+    """The program `glassformer`."""
+    sys.exit(main(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,22 @@
+"""Opening the model a verb is asked to use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+
+
+def open_model(
+    path: Path, *, device: str = "auto", dtype: str | None = None, fast: bool = False, threads: int | None = None
+) -> Model:
+    """The model in a folder, on the device and threads asked for."""
+    from glassformer.artefact.model import load  # not above: asking for help must not wait for torch
+
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+    return load(path, device=device, dtype=dtype, fast=fast)

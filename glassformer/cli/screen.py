@@ -1,0 +1,62 @@
+"""Where results and notes go: results to standard output or a file, notes to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+
+def note(message: str) -> None:
+    """Tell the person something that is no result."""
+    print(message, file=sys.stderr)
+
+
+@contextmanager
+def results(out: Path | None) -> Iterator[TextIO]:
+    """The file that was asked for, or standard output. An answer that is already there is only replaced when all is done."""
+    if out is None:
+        yield sys.stdout
+        return
+    waiting = out.with_name(f".{out.name}.part")
+    with waiting.open("w", encoding="utf-8") as handle:
+        yield handle
+    waiting.replace(out)
+
+
+def console(handle: TextIO | None = None) -> Console:
+    """A console that never breaks a line of a file or a pipe."""
+    handle = sys.stdout if handle is None else handle
+    return Console(file=handle, highlight=False, width=None if handle.isatty() else 200)
+
+
+def record(values: Mapping[str, Any], handle: TextIO) -> None:
+    """One JSON record on a line of its own."""
+    print(json.dumps(values, ensure_ascii=False), file=handle, flush=True)
+
+
+def plain_table(*columns: str) -> Table:
+    """A table without a frame: a heading, a line, rows."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column)
+    return table
+
+
+def bar(share: float, width: int = 12) -> str:
+    """A share between 0 and 1 as a bar of eighths."""
+    eighths = round(share * width * 8)
+    return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
+
+
+def escaped(text: str) -> str:
+    """A person's text, its brackets taken as they are."""
+    return escape(text)

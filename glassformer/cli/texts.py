@@ -1,0 +1,71 @@
+"""The texts a verb is asked about: from the command, standard input and files, in this order, a batch at a time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from glassformer.errors import DataError
+
+# Texts handed to the model together: enough to fill its batches, few enough to show the first answers soon.
+_TOGETHER = 64
+Answer = TypeVar("Answer")
+
+
+class Asked(NamedTuple):
+    """A text and where it stands, empty for one from the command itself."""
+
+    text: str
+    where: str = ""
+
+
+def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str) -> Iterator[Asked]:
+    """All texts that were asked about; raises DataError when there is none or a file cannot be read."""
+    if not given and not files:
+        raise DataError("a text is needed", got="none", do='write one in quotes, - for standard input, or --file FILE')
+    for text in given or ():
+        yield from _standard_input() if text == "-" else [Asked(text)]
+    for file in files or ():
+        from glassformer.data.read import files_of, read
+
+        for path in files_of([file]):
+            for document in read(path, text=column, documents="line"):
+                yield Asked(document.text, document.where)
+
+
+def answered(
+    asked: Iterable[Asked], answer: Callable[[list[str]], Sequence[Answer]]
+) -> Iterator[tuple[Asked, Answer]]:
+    """Each text with its answer, in order. A text that is refused is named with its file and line."""
+    asked = iter(asked)
+    while batch := list(islice(asked, _TOGETHER)):
+        try:
+            answers = answer([each.text for each in batch])
+        except DataError:
+            for each in batch:
+                _alone(each, answer)
+            raise
+        yield from zip(batch, answers, strict=True)
+
+
+def _alone(asked: Asked, answer: Callable[[list[str]], Sequence[Answer]]) -> None:
+    try:
+        answer([asked.text])
+    except DataError as error:
+        if not asked.where:
+            raise
+        raise DataError(f"{asked.where}: {error.wanted}", got=error.got, do=error.do) from None
+
+
+def _standard_input() -> Iterator[Asked]:
+    for number, raw in enumerate(sys.stdin.buffer, start=1):
+        try:
+            text = raw.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"standard input, line {number} must be UTF-8 text", got=f"the byte 0x{raw[error.start]:02x}"
+            ) from None
+        if text.strip():
+            yield Asked(text, f"standard input, line {number}")
