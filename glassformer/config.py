@@ -64,6 +64,15 @@ class RelativeBiasConfig(Settings):
     buckets: int = Field(default=32, ge=4)
     max_distance: int = Field(default=128, ge=2)
 
+    @model_validator(mode="after")
+    def _room_to_grow(self) -> Self:
+        if self.max_distance <= self.buckets // 2:
+            raise ValueError(
+                f"half of the {self.buckets} buckets are single distances: max_distance must be greater than "
+                f"{self.buckets // 2}, got {self.max_distance}"
+            )
+        return self
+
 
 class FillConfig(Settings):
     """What a forbidden score becomes: `set` replaces it (the slides: -1000), `add` adds to it (BERT: -10000)."""
