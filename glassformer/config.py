@@ -327,11 +327,15 @@ class DataSection(Settings):
 
 
 class TokenizerSection(Settings):
-    """Which pieces text is cut into: a `file` or folder that exists, else one is trained on the training text."""
+    """Which pieces text is cut into: a `file` or folder that exists, else one is trained on the training text.
+
+    Without `special` a vocabulary of whole words has no pieces but its words (the slides).
+    """
 
     kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
     vocabulary: int = Field(default=8000, ge=1)
     lowercase: bool = True
+    special: bool = True
     file: str | None = None
 
 
