@@ -113,7 +113,7 @@ class Attention(nn.Module):
             scores = tap(self, "biased", scores + bias)
         if wanted(self, "may_look"):
             shown = torch.ones_like(scores[:1, :1], dtype=torch.bool) if may_look is None else may_look
-            tap(self, "may_look", shown)  # [B or 1, 1, Q or 1, K]
+            may_look = tap(self, "may_look", shown)  # [B or 1, 1, Q or 1, K]
         masked = tap(self, "masked", scores if may_look is None else self.fill(scores, may_look))
         weights = tap(self, "weights", self.fill.softmax(masked, may_look))
         return self.dropout(weights, context.noise) @ value  # [B, H, Q, E]

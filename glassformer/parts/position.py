@@ -65,8 +65,8 @@ class Sinusoidal(nn.Module):
         self.layout = LAYOUTS[config.layout]
 
     def forward(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
-        """[B or 1, S] to [B or 1, S, W]."""
-        return self.layout(positions, self.width, dtype)
+        """[B or 1, S] to [B or 1, S, W]. In double precision first: float32 angles of far positions would round."""
+        return self.layout(positions, self.width, torch.float64).to(dtype)
 
 
 class Learned(nn.Module):
