@@ -1,0 +1,159 @@
+"""What goes in may come as ids or vectors; what is shared is one tensor; what is cached can follow its beam.
+
+B sentences · S pieces · W width
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from glassformer.errors import ShapeError
+from glassformer.models.inputs import Inputs, Output
+from glassformer.models.transformer import Transformer
+from glassformer.parts.cache import Cache
+from tests.contracts.families import FAMILIES, ROWS, Row
+
+ROUNDING = 1e-12
+"""float64; a cache changes the shapes of the products and with them the order of their sums."""
+
+DECODERS = [row for row in FAMILIES if row.config().decoder is not None]
+
+
+def named(name: str) -> Row:
+    return next(row for row in ROWS if row.name == name)
+
+
+def vectors_for(model: Transformer, inputs: Inputs) -> Inputs:
+    stack = model.encoder if model.encoder is not None else model.decoder
+    assert stack is not None
+    assert inputs.ids is not None
+    return replace(inputs, ids=None, vectors=stack.embed.word.weight[inputs.ids])
+
+
+@pytest.mark.parametrize("row", FAMILIES, ids=str)
+def test_ids_or_their_vectors_give_the_same(row: Row) -> None:
+    model = row.model()
+    inputs, target = row.batch()
+    by_ids, by_vectors = model(inputs, target), model(vectors_for(model, inputs), target)
+    assert torch.equal(by_ids.states, by_vectors.states)
+
+
+def test_positions_may_be_told() -> None:
+    model = named("bert").model()
+    inputs, _ = named("bert").batch(padding="none")
+    told = replace(inputs, positions=torch.arange(inputs.shape[1])[None])
+    assert torch.equal(model(inputs).states, model(told).states)
+    moved = replace(inputs, positions=torch.arange(inputs.shape[1])[None] + 1)
+    assert not torch.equal(model(inputs).states, model(moved).states)
+
+
+def test_only_the_chosen_places_are_scored() -> None:
+    model = named("bert").model()
+    inputs, _ = named("bert").batch()
+    everywhere = model(inputs).logits
+    places = torch.tensor([3, 0, 12, 12])
+    assert everywhere is not None
+    chosen = model(inputs, places=places).logits
+    torch.testing.assert_close(chosen, everywhere.flatten(0, 1)[places], rtol=0, atol=ROUNDING)
+
+
+def parameters(model: Transformer) -> list[str]:
+    return [name for name, _ in model.named_parameters()]
+
+
+@pytest.mark.parametrize("name", ["vaswani2017", "marian", "bart", "t5"])
+def test_one_table_serves_encoder_decoder_and_output(name: str) -> None:
+    model = named(name).model()
+    assert model.encoder is not None
+    assert model.decoder is not None
+    assert model.head is not None
+    assert model.decoder.embed.word is model.encoder.embed.word
+    assert model.word_table is model.encoder.embed.word.weight
+    assert model.head.weight is None
+    assert [name for name in parameters(model) if "embed.word" in name] == ["encoder.embed.word.weight"]
+
+
+def test_a_tied_table_learns_from_both_its_uses() -> None:
+    """Its gradient is that of the look-up plus that of the output: twice as much as either alone."""
+    row = named("gpt2")
+    inputs, _ = row.batch(padding="none")
+    tied, untied = row.model(), named("gpt2, untied").model()
+    assert untied.head is not None
+    assert untied.head.weight is not None
+    untied.load_state_dict({**tied.state_dict(), "head.weight": tied.word_table})
+    for model in (tied, untied):
+        logits = model(inputs).logits
+        assert logits is not None
+        logits.logsumexp(dim=-1).sum().backward()
+    of_look_up, of_output = untied.word_table.grad, untied.head.weight.grad
+    assert of_look_up is not None
+    assert of_output is not None
+    torch.testing.assert_close(tied.word_table.grad, of_look_up + of_output, rtol=ROUNDING, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("padding", ["none", "left"])
+@pytest.mark.parametrize("row", DECODERS, ids=str)
+def test_a_cache_follows_its_beams(row: Row, padding: str) -> None:
+    """Half of the text, then rows exchanged and repeated, then the rest: as if it had been so from the start."""
+    model = row.model()
+    source, target = row.batch(padding="left" if padding == "left" else "none")
+    text = source if target is None else target
+    assert text.ids is not None
+    rows, half = torch.tensor([2, 0, 0]), text.ids.shape[1] // 2
+
+    def run(part: Inputs, cache: Cache | None = None, of: Inputs = source) -> Output:
+        return model(part, cache=cache) if target is None else model(of, part, cache=cache)
+
+    def cut(start: int, end: int, keep: Tensor) -> Inputs:
+        assert text.ids is not None
+        real = None if text.real is None else text.real[keep, start:end]
+        return Inputs(ids=text.ids[keep, start:end], real=real)
+
+    cache = model.new_cache()
+    run(cut(0, half, torch.arange(3)), cache)
+    cache.reorder(rows)
+    moved = Inputs(ids=None if source.ids is None else source.ids[rows], real=_rows(source.real, rows))
+    continued = run(cut(half, text.ids.shape[1], rows), cache, moved)
+    whole = run(cut(0, text.ids.shape[1], rows), None, moved)
+    real = torch.ones(3, text.ids.shape[1], dtype=torch.bool) if text.real is None else text.real[rows]
+    found, expected = continued.states, whole.states[:, half:]
+    torch.testing.assert_close(found[real[:, half:]], expected[real[:, half:]], rtol=0, atol=ROUNDING)
+
+
+def _rows(values: Tensor | None, rows: Tensor) -> Tensor | None:
+    return None if values is None else values[rows]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (Inputs(), "needs ids or vectors"),
+        (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), real=torch.ones(2, 4, dtype=torch.bool)), r"\[2, 3\]"),
+        (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), segments=torch.zeros(3, 3)), "inputs.segments"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(inputs: Inputs, message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        inputs.check()
+
+
+def test_a_text_longer_than_the_model_numbers_is_refused() -> None:
+    with pytest.raises(ShapeError, match="at most 16 pieces"):
+        named("bert").model()(Inputs(ids=torch.zeros(1, 17, dtype=torch.long)))
+
+
+def test_a_model_of_two_stacks_asks_for_its_target() -> None:
+    with pytest.raises(ShapeError, match="needs a target"):
+        named("bart").model()(Inputs(ids=torch.zeros(1, 3, dtype=torch.long)))
+
+
+def test_inputs_move_together() -> None:
+    inputs, _ = named("slides").batch()
+    moved = inputs.to("meta")
+    assert moved.ids is not None
+    assert moved.hidden is not None
+    assert {moved.ids.device.type, moved.hidden.device.type, moved.device.type} == {"meta"}
