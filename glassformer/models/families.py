@@ -813,8 +813,8 @@ def family_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
         return function(**settings)
     except ValidationError as error:
         reason = error.errors()[0]
-        place = ".".join(str(step) for step in reason["loc"])
-        raise ConfigError(f"{name}: {place} {reason['msg']}".replace("Value error, ", "")) from None
+        place = "".join(f"{step}: " for step in reason["loc"])
+        raise ConfigError(f"{name}: {place}{reason['msg'].removeprefix('Value error, ')}") from None
 
 
 SizeOf = TypeVar("SizeOf")
