@@ -310,10 +310,14 @@ class TaskSection(Settings):
 
 
 class DataSection(Settings):
-    """Where the text is and how it is cut. `validation` and `test` are shares of the documents, by hash."""
+    """Where the text is and how it is cut. `validation` and `test` are shares of the documents, by hash.
+
+    `licence` is what the model card says about the text, in your words.
+    """
 
     files: tuple[str, ...] = ()
     validation_files: tuple[str, ...] = ()
+    licence: str = ""
     text: str = "text"
     documents: Literal["blank-line", "line", "file"] = "blank-line"
     validation: float = Field(default=0.05, ge=0, lt=1)

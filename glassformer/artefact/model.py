@@ -11,17 +11,19 @@ import torch
 
 from glassformer.artefact import store
 from glassformer.artefact.answers import Filled, Scored
-from glassformer.artefact.device import choose_device, choose_dtype
 from glassformer.artefact.pickles import refuse_pickles
 from glassformer.artefact.words import MaskedWords
 from glassformer.config import DataSection, ModelConfig, Recipe, TaskSection
-from glassformer.errors import CheckpointError, TokenizerError
+from glassformer.errors import CheckpointError, ConfigError, TokenizerError, did_you_mean
 from glassformer.models.transformer import Transformer
 from glassformer.text.fit import check_fit
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.train.machine import choose_device
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
 
 
 class Model:
@@ -71,6 +73,11 @@ class Model:
                 "text needs a tokenizer", got="a model that was saved without one", do="use model.module with ids"
             )
         return self._tokenizer
+
+    @property
+    def has_tokenizer(self) -> bool:
+        """Whether the model came with a tokenizer."""
+        return self._tokenizer is not None
 
     @cached_property
     def recipe(self) -> Recipe | None:
@@ -174,7 +181,7 @@ def load(
     Raises CheckpointError for what is not a model, DeviceError for a device that is not there.
     """
     path = Path(path)
-    where, kind = choose_device(device), choose_dtype(dtype)
+    where, kind = choose_device(str(device or "auto")), choose_dtype(dtype)
     model = _read(path)
     model.module.to(device=where, dtype=kind)
     model.fast = fast
@@ -216,3 +223,14 @@ def _unfinished(path: Path) -> str:
     if (path / store.RECIPE).is_file():
         return f"its training has not ended: go on with glassformer train {path / store.RECIPE} --out {path} --resume"
     return "name a folder that train or import has written"
+
+
+def choose_dtype(name: str | torch.dtype | None) -> torch.dtype:
+    """The type of the weights, float32 when None; raises ConfigError for another than the three we compute in."""
+    if isinstance(name, torch.dtype) and name in DTYPES.values():
+        return name
+    if name is None:
+        return torch.float32
+    if name not in DTYPES:
+        raise ConfigError("a type of number is needed", got=repr(name), do=did_you_mean(str(name), DTYPES))
+    return DTYPES[str(name)]

@@ -1,0 +1,107 @@
+"""What a model is, in plain lists and words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from glassformer.config import BlockConfig, ModelConfig, StackConfig
+from glassformer.models.families import SLIDES_DO_NOT_DRAW
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Family, task, sizes, parameters by part, tokenizer, precision and data of a model."""
+    config = model.config
+    facts: dict[str, Any] = {
+        "family": config.family,
+        "task": None if model.task is None else model.task.name,
+        "labels": list(model.labels),
+        "sizes": {
+            name: _sizes(stack) for name, stack in (("encoder", config.encoder), ("decoder", config.decoder)) if stack
+        },
+        "parameters": _parameters(model),
+        "tokenizer": _tokenizer(model),
+        "reads_at_once": model.room if model.has_tokenizer else model.length,
+        "prediction": {"device": str(model.device), "precision": _precision(model)},
+        "data": None if model.data is None else model.data.model_dump(mode="json", exclude_none=True),
+        "scores": model.metrics.get("scores"),
+    }
+    if config.family == "slides":
+        facts["not_in_this_document"] = [_not_drawn(name, what, config) for name, what in SLIDES_DO_NOT_DRAW.items()]
+    return facts
+
+
+def _sizes(stack: StackConfig) -> dict[str, Any]:
+    first = stack.blocks[0]
+    attention, thinking = first.self_attention.body, first.feed_forward
+    return {
+        "layers": len(stack.blocks),
+        "width": stack.width,
+        "heads": attention.heads,
+        "key_value_heads": attention.key_value_heads,
+        "query_size": attention.query_size,
+        "value_size": attention.value_size,
+        "feed_forward": None if thinking is None else thinking.body.width,
+        "positions": _positions(stack),
+        "vocabulary": stack.embed.vocabulary,
+        "longest": stack.max_length,
+    }
+
+
+def _positions(stack: StackConfig) -> str:
+    if stack.relative_bias is not None:
+        return "relative bias"
+    if stack.blocks[0].self_attention.body.rotary is not None:
+        return "rotary"
+    return stack.embed.position.kind
+
+
+def _parameters(model: Model) -> dict[str, int]:
+    """Counts by part; a shared table counts where it stands first."""
+    counts = {"all": 0}
+    for name, parameter in model.module.named_parameters():
+        steps = name.split(".")
+        part = ".".join(steps[:2]) if steps[0] in ("encoder", "decoder") else steps[0]
+        counts[part] = counts.get(part, 0) + parameter.numel()
+        counts["all"] += parameter.numel()
+    return counts
+
+
+def _tokenizer(model: Model) -> dict[str, Any] | None:
+    if not model.has_tokenizer:
+        return None
+    tokenizer = model.tokenizer
+    return {
+        "pieces": tokenizer.vocabulary_size,
+        "special": {role: piece for role, piece in vars(tokenizer.special).items() if piece is not None},
+        "fingerprint": tokenizer.fingerprint[:16],
+    }
+
+
+def _precision(model: Model) -> str:
+    kept = str(next(model.module.parameters()).dtype).removeprefix("torch.")
+    return f"bfloat16 (fast), weights {kept}" if model.fast else kept
+
+
+# How each of the options that the slides do not draw is read from a config; what is no option is part of training.
+_IS_ON: dict[str, Callable[[ModelConfig, BlockConfig], bool]] = {
+    "scaled": lambda config, block: block.self_attention.body.scaled,  # noqa: ARG005
+    "norm": lambda config, block: block.self_attention.norm is not None,  # noqa: ARG005
+    "feed_forward_residual": lambda config, block: bool(block.feed_forward and block.feed_forward.residual),  # noqa: ARG005
+    "biases": lambda config, block: block.self_attention.body.bias,  # noqa: ARG005
+    "layers": lambda config, block: bool(config.encoder and len(config.encoder.blocks) > 1),  # noqa: ARG005
+    "dropout": lambda config, block: block.self_attention.dropout > 0,  # noqa: ARG005
+}
+_EXAMPLES = {"layers": "2", "dropout": "0.1"}
+
+
+def _not_drawn(name: str, what: str, config: ModelConfig) -> dict[str, Any]:
+    if name not in _IS_ON:
+        return {"name": name, "what": what, "on": True, "switch": "part of training or batching, always there"}
+    assert config.encoder is not None
+    on = _IS_ON[name](config, config.encoder.blocks[0])
+    switch = f"train --set model.settings.{name}={_EXAMPLES.get(name, 'true')}"
+    return {"name": name, "what": what, "on": on, "switch": switch}

@@ -1,0 +1,215 @@
+"""From a recipe to what a training needs: tokenizer, text as numbers, tasks, a model with fresh weights."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from glassformer.artefact.vectors import use_vectors
+from glassformer.artefact.witness import Counting, Witness
+from glassformer.config import DataSection, ModelConfig, ModelSection, Recipe, TokenizerSection
+from glassformer.data.buckets import BucketedRows, BucketOrder
+from glassformer.data.corpus import prepare, settle_shares, training_texts
+from glassformer.data.given import GivenMasks, read_given
+from glassformer.data.pack import Frame, PackedRows
+from glassformer.data.read import files_of
+from glassformer.data.store import TokenStore
+from glassformer.errors import ConfigError
+from glassformer.models.families import FAMILIES, family_config
+from glassformer.models.transformer import Transformer, build
+from glassformer.tasks.hidden import DrawnMasks, Rows, StandingMasks
+from glassformer.tasks.masked_lm import MaskedLM
+from glassformer.tasks.metrics import Unigram
+from glassformer.text.fit import check_fit
+from glassformer.text.special import NONE
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+
+# Held-out pieces of which 15 % are too few to tell two models apart.
+_FEW = 2000
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that `fit` needs, and the recipe with everything settled that was left open."""
+
+    recipe: Recipe
+    tokenizer: Tokenizer
+    module: Transformer
+    task: MaskedLM
+    held_out: MaskedLM | None
+    unigram: Unigram
+
+
+def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: Tokenizer | None = None) -> Prepared:
+    """Read, tokenize and split the text, and build the model. `folder` takes what is made on the way.
+
+    `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError.
+    """
+    if not recipe.data.files:
+        raise ConfigError("training needs text", got="no data.files", do="name files: glassformer train masked-lm TEXT.txt")
+    start = None if recipe.model.start is None else _start(recipe.model)
+    if start is not None:
+        tokenizer = start[1]
+    if recipe.task.given:
+        return _with_given_masks(recipe, witness, tokenizer, start and start[0])
+    shares = settle_shares(recipe.data)
+    data = recipe.data.model_copy(update={"validation": shares["validation"] or recipe.data.validation, "test": shares["test"]})
+    recipe = recipe.model_copy(update={"data": data})
+    if tokenizer is None:
+        size = _size(data.files)
+        with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} pieces", size) as progress:
+            tokenizer = _tokenizer(recipe.tokenizer, lambda: training_texts(data, shares), progress)
+    # A model that cannot be must be refused before an hour of tokenizing.
+    config = _config(recipe, tokenizer) if start is None else start[0].config
+    cache = Path(data.cache) if data.cache is not None else folder / "tokens"
+    with witness.reading("cutting the text into pieces", _size([*data.files, *data.validation_files])) as progress:
+        corpus = prepare(data, tokenizer, cache, shares=shares, progress=progress)
+    for note in corpus.notes():
+        witness.note(note)
+    trained, kept_aside = corpus.stores["train"], corpus.stores["validation"]
+    witness.note(f"{len(trained):,} pieces in {trained.documents:,} documents to learn from, {len(kept_aside):,} held out")
+    if 0 < len(kept_aside) < _FEW:
+        witness.note("so little is held out that its scores say little: give more text, or raise data.validation")
+    unigram = Unigram.count(trained.ids, tokenizer.vocabulary_size)
+    return Prepared(
+        recipe,
+        tokenizer,
+        _module(recipe, config, tokenizer, witness) if start is None else start[0],
+        masked_task(recipe, trained, tokenizer),
+        masked_task(recipe, kept_aside, tokenizer, unigram) if kept_aside.documents else None,
+        unigram,
+    )
+
+
+def masked_task(recipe: Recipe, store: TokenStore, tokenizer: Tokenizer, unigram: Unigram | None = None) -> MaskedLM:
+    """Hidden words in the rows of a store, as the recipe cuts and hides them; `unigram` is measured beside the model."""
+    data, settings = recipe.data, recipe.train
+    frame, pad_id = Frame.encoder(tokenizer), tokenizer.pad_id or 0
+    rows: Rows
+    if data.pack:
+        # An encoder looks both ways: without walls it would answer from the neighbouring document.
+        walls = True if data.walls is None else data.walls
+        rows = PackedRows(store, data.length, frame=frame, walls=walls, pad_id=pad_id)
+        hidden = DrawnMasks(rows, tokenizer, recipe.task, seed=settings.seed)
+        order = None
+    else:
+        rows = BucketedRows(store, data.length, frame=frame, pad_id=pad_id)
+        hidden = DrawnMasks(rows, tokenizer, recipe.task, seed=settings.seed)
+        order = BucketOrder(rows, settings.batch, fingerprint=hidden.fingerprint, seed=settings.seed)
+    baselines = [] if unigram is None else [unigram]
+    return MaskedLM(hidden, batch=settings.batch, seed=settings.seed, order=order, baselines=baselines)
+
+
+# --------------------------------------------------------------------------- masks that stand in the data
+
+
+def _with_given_masks(
+    recipe: Recipe, witness: Witness, tokenizer: Tokenizer | None, module: Transformer | None
+) -> Prepared:
+    examples = _given(recipe.data, recipe.data.files)
+    held_out = _given(recipe.data, recipe.data.validation_files) if recipe.data.validation_files else []
+    if tokenizer is None:
+        texts = [example.full()[0] for example in examples]
+        tokenizer = _tokenizer(recipe.tokenizer, lambda: texts, None)
+    config = module.config if module is not None else _config(recipe, tokenizer)
+    hidden = StandingMasks(examples, tokenizer)
+    unigram = Unigram.count(hidden.ids(), tokenizer.vocabulary_size)
+    witness.note(f"{len(examples):,} texts with their own masks")
+    settings = recipe.train
+    return Prepared(
+        recipe,
+        tokenizer,
+        module if module is not None else _module(recipe, config, tokenizer, witness),
+        MaskedLM(hidden, batch=settings.batch, seed=settings.seed),
+        MaskedLM(StandingMasks(held_out, tokenizer), batch=settings.batch, baselines=[unigram]) if held_out else None,
+        unigram,
+    )
+
+
+def _given(data: DataSection, files: tuple[str, ...]) -> list[GivenMasks]:
+    return [example for path in files_of(files) for example in read_given(path, text=data.text)]
+
+
+# --------------------------------------------------------------------------- tokenizer
+
+
+def _tokenizer(section: TokenizerSection, texts: Callable[[], Iterable[str]], progress: Counting | None) -> Tokenizer:
+    if section.file is not None:
+        return Tokenizer.load(section.file)
+    return train_tokenizer(
+        section.kind,
+        texts(),
+        vocabulary=section.vocabulary,
+        lowercase=section.lowercase,
+        special=None if section.special else NONE,
+        progress=progress,
+    )
+
+
+def _size(paths: Sequence[str]) -> int:
+    """Bytes of the files: about their characters, unless they are compressed."""
+    return sum(path.stat().st_size for path in files_of(paths))
+
+
+# --------------------------------------------------------------------------- model
+
+
+def model_config(recipe: Recipe, vocabulary: int) -> ModelConfig:
+    """The model that a recipe asks for, for a vocabulary of this size; raises ConfigError when it cannot be."""
+    section, length = recipe.model, recipe.data.length
+    settings = dict(section.settings)
+    if section.size is not None:
+        settings["size"] = section.size
+    settings.setdefault("vocabulary", vocabulary)
+    if section.family in FAMILIES:
+        numbered = inspect.signature(FAMILIES[section.family]).parameters.get("max_length")
+        if numbered is not None and "max_length" not in settings and length > numbered.default:
+            settings["max_length"] = length
+    config = family_config(section.family, settings)
+    if config.encoder is None or config.decoder is not None or config.head is None:
+        raise ConfigError(
+            "masked words are learned by an encoder with a vocabulary head",
+            got=f"the family {section.family}",
+            do="choose bert, distilbert, roberta, modernbert or slides",
+        )
+    limit = config.encoder.max_length
+    if limit is not None and length > limit:
+        raise ConfigError(
+            f"rows of data.length = {length} pieces must fit the model",
+            got=f"one that numbers {limit}",
+            do=f"lower data.length, or raise model.settings.max_length to {length}",
+        )
+    return config
+
+
+def _config(recipe: Recipe, tokenizer: Tokenizer) -> ModelConfig:
+    config = model_config(recipe, tokenizer.vocabulary_size)
+    check_fit(tokenizer, config.output_stack.embed.vocabulary)
+    return config
+
+
+def _module(recipe: Recipe, config: ModelConfig, tokenizer: Tokenizer, witness: Witness) -> Transformer:
+    module = build(config, seed=recipe.train.seed)
+    if recipe.model.vectors is not None:
+        freeze = recipe.model.freeze_vectors
+        witness.note(use_vectors(module, tokenizer, recipe.model.vectors, freeze=freeze))
+    return module
+
+
+def _start(section: ModelSection) -> tuple[Transformer, Tokenizer]:
+    from glassformer.artefact.model import load
+
+    if section.size is not None or section.settings:
+        raise ConfigError(
+            "a model to start from brings its own sizes",
+            got="model.start together with model.size or model.settings",
+            do="leave one of them out",
+        )
+    assert section.start is not None
+    model = load(section.start, device="cpu")
+    if model.config.head is None or model.config.decoder is not None:
+        raise ConfigError("masked words are learned by an encoder with a vocabulary head", got=f"{section.start} without")
+    return model.module, model.tokenizer

@@ -1,0 +1,115 @@
+"""`train`: a recipe in, a saved model out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from glassformer.artefact import store
+from glassformer.artefact.card import write_card
+from glassformer.artefact.model import Model
+from glassformer.artefact.prepare import Prepared, prepare_run
+from glassformer.artefact.resolve import resolve
+from glassformer.artefact.witness import Screen, Witness
+from glassformer.config import Recipe, read_settings, read_toml, write_toml
+from glassformer.errors import ConfigError
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.train.loop import fit
+
+# What must not change while a run goes on: else its checkpoints would mean something else.
+_FIXED = ("task", "data", "tokenizer", "model")
+
+
+def train(
+    recipe: Recipe | Mapping[str, Any] | str | Path,
+    *,
+    out: str | Path,
+    resume: bool = False,
+    set: Mapping[str, object] | None = None,  # noqa: A002
+    witness: Witness | None = None,
+) -> Model:
+    """Train a model as a recipe says and save it to the folder `out`.
+
+    `recipe` is a TOML file, a mapping, settings, or the name of a recipe of the package (`masked-lm-mini`); `set`
+    changes single settings, `{"train.steps": 100}`. With `resume` a run that was stopped goes on from its newest
+    checkpoint. `witness` sees the progress, by default on standard error.
+
+    Raises a GlassformerError for what cannot be done, before training where it can be known, and
+    `glassformer.train.stopping.Interrupted` after Ctrl-C, with everything saved.
+    """
+    out = Path(out)
+    witness = Screen() if witness is None else witness
+    settled = resolve(recipe, set)
+    going_on = _begin(out, settled, resume=resume)
+    prepared = prepare_run(settled, out, witness, tokenizer=Tokenizer.load(out) if going_on else None)
+    if not going_on:
+        # A run that is stopped and resumed must find the same pieces and the same settings.
+        prepared.tokenizer.save(out)
+        write_toml(prepared.recipe, out / store.RECIPE)
+    steps = fit(
+        prepared.module,
+        prepared.task,
+        prepared.recipe.train,
+        out=out,
+        held_out=prepared.held_out,
+        resume=resume,
+        say=witness.note,
+    )
+    last = None
+    for last in witness.training(steps):
+        pass
+    return _finish(prepared, out, {} if last is None else {"steps": last.step, "seconds": round(last.elapsed, 1)})
+
+
+def _begin(out: Path, recipe: Recipe, *, resume: bool) -> bool:
+    """Whether a run in this folder goes on. Raises ConfigError when the folder holds another one."""
+    before = out / store.RECIPE
+    if not before.is_file():
+        out.mkdir(parents=True, exist_ok=True)
+        return False
+    if not resume:
+        raise ConfigError(
+            f"a new run needs a folder of its own", got=f"{out}, which holds a run", do="add --resume to go on with it, or choose another --out"
+        )
+    known = read_settings(Recipe, read_toml(before), where=str(before))
+    for name in _FIXED:
+        was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
+        changed = [key for key in now if now[key] != was[key] and key not in _settled_by_the_run(name)]
+        if changed:
+            raise ConfigError(
+                f"a run goes on as it began, with {name}.{changed[0]} = {was[changed[0]]!r}",
+                got=repr(now[changed[0]]),
+                do="leave the setting as it was, or choose another --out",
+            )
+    return True
+
+
+def _settled_by_the_run(section: str) -> tuple[str, ...]:
+    """Shares of a split are widened when there are few documents."""
+    return ("validation", "test") if section == "data" else ()
+
+
+def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any]) -> Model:
+    module, recipe = prepared.module.eval(), prepared.recipe
+    judge = prepared.held_out or prepared.task
+    metrics: dict[str, Any] = {
+        "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
+        "scores": judge.evaluate(module),
+        **facts,
+        "unigram_counts": prepared.unigram.counts.tolist(),
+    }
+    model = Model(
+        module,
+        prepared.tokenizer,
+        task=recipe.task,
+        length=recipe.data.length,
+        data=recipe.data,
+        recipe=recipe,
+        metrics=metrics,
+        source=out,
+    )
+    model.card = write_card(model)
+    model.save(out)
+    return model

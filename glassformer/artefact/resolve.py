@@ -1,0 +1,100 @@
+"""Recipes: from a file, a mapping or settings; changed one by one; with paths that hold from anywhere."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from glassformer.config import Recipe, read_settings, read_toml
+from glassformer.errors import ConfigError, did_you_mean
+
+# Settings that name files and folders. In a recipe file they are meant from the folder the file is in.
+_PATHS = (
+    ("data", "files"),
+    ("data", "validation_files"),
+    ("data", "cache"),
+    ("tokenizer", "file"),
+    ("model", "start"),
+    ("model", "vectors"),
+)
+
+
+def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object] | None = None) -> Recipe:
+    """A recipe from settings, a mapping, a TOML file, or the name of one that travels in the package.
+
+    `changes` are single settings, `{"train.steps": 100}`; paths in them are meant from the current folder, and so are
+    those of a mapping. Raises ConfigError in one sentence.
+    """
+    where, folder, values = "the recipe", Path.cwd(), {}
+    if isinstance(given, Recipe):
+        values = given.model_dump(mode="json")
+    elif isinstance(given, Mapping):
+        values = {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items()}
+    elif str(given) in ready_recipes():
+        values = ready_recipe(str(given))
+        folder = Path(str(resources.files("glassformer.recipes")))
+    else:
+        where, folder, values = str(given), Path(given).resolve().parent, read_toml(given)
+    values = _from_folder(values, folder)
+    if changes:
+        values = _from_folder(_changed(values, changes), Path.cwd())
+    return read_settings(Recipe, values, where=where)
+
+
+def parse_changes(assignments: list[str]) -> dict[str, object]:
+    """`section.key=value` as a person types it: the value is TOML where it can be, else a word."""
+    changes: dict[str, object] = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or "." not in name:
+            raise ConfigError("a setting is changed by section.key=value", got=repr(assignment))
+        try:
+            changes[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            changes[name.strip()] = value.strip()
+    return changes
+
+
+def ready_recipes() -> tuple[str, ...]:
+    """Names of the recipes that travel in the package."""
+    files = resources.files("glassformer.recipes").iterdir()
+    return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
+
+
+def ready_recipe(name: str) -> dict[str, Any]:
+    """The tables of a recipe that travels in the package; raises ConfigError for an unknown name."""
+    if name not in ready_recipes():
+        raise ConfigError(f"there is no recipe {name!r}", do=did_you_mean(name, ready_recipes()))
+    return tomllib.loads(resources.files("glassformer.recipes").joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _changed(values: Mapping[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
+    changed: dict[str, Any] = {key: dict(table) if isinstance(table, Mapping) else table for key, table in values.items()}
+    for name, value in changes.items():
+        *path, last = name.split(".")
+        table = changed
+        for step in path:
+            inner = table.get(step)
+            table[step] = dict(inner) if isinstance(inner, Mapping) else {}
+            table = table[step]
+        table[last] = [value] if tuple([*path, last]) in _PATHS[:2] and isinstance(value, str) else value
+    return changed
+
+
+def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The same tables with paths made absolute."""
+    settled = dict(values)
+    for section, key in _PATHS:
+        table = settled.get(section)
+        if not isinstance(table, Mapping) or table.get(key) is None:
+            continue
+        path = table[key]
+        if isinstance(path, str):
+            path = str(folder / path)
+        elif isinstance(path, list | tuple) and all(isinstance(one, str) for one in path):
+            path = [str(folder / one) for one in path]
+        settled[section] = {**table, key: path}
+    return settled

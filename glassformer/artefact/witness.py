@@ -1,0 +1,135 @@
+"""What a person sees while a model is made: notes, and a bar for whatever takes long. All on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from glassformer.train.record import Step
+
+Counting = Callable[[int], None]
+
+
+class Witness(Protocol):
+    """Whoever watches a training."""
+
+    def note(self, message: str) -> None:
+        """Take in one sentence."""
+        ...
+
+    def reading(self, title: str, characters: int) -> AbstractContextManager[Counting]:
+        """A stage that reads about so many characters; inside, the function is told how many were just done."""
+        ...
+
+    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """The same steps, seen."""
+        ...
+
+
+class Silent:
+    """Sees nothing."""
+
+    def note(self, message: str) -> None:
+        """Nothing."""
+
+    @contextmanager
+    def reading(self, title: str, characters: int) -> Iterator[Counting]:  # noqa: ARG002
+        """Nothing."""
+        yield lambda done: None  # noqa: ARG005
+
+    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """The steps as they are."""
+        return steps
+
+
+class Screen:
+    """Shows bars on a terminal, and in a log file one line each time a tenth of the run is done."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+
+    def note(self, message: str) -> None:
+        """Print one sentence."""
+        self._console.print(message, markup=False, style="dim", soft_wrap=True)
+
+    @contextmanager
+    def reading(self, title: str, characters: int) -> Iterator[Counting]:
+        """A bar over the characters of the text."""
+        if not self._console.is_terminal:
+            self.note(title)
+            yield lambda done: None  # noqa: ARG005
+            return
+        with Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
+            TimeElapsedColumn(), console=self._console, transient=True,
+        ) as bars:
+            bar = bars.add_task(title, total=characters or None)
+            yield lambda done: bars.advance(bar, done)
+
+    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """A bar with loss, speed and time left; each evaluation stays as a line."""
+        if self._console.is_terminal:
+            yield from self._with_bar(steps)
+        else:
+            yield from self._with_lines(steps)
+
+    def _with_bar(self, steps: Iterator[Step]) -> Iterator[Step]:
+        with Progress(
+            TextColumn("training"), BarColumn(bar_width=None), MofNCompleteColumn(), TextColumn("{task.fields[facts]}"),
+            console=self._console, transient=True,
+        ) as bars:
+            bar: TaskID | None = None
+            pace = _Pace()
+            for step in steps:
+                if bar is None:
+                    bar = bars.add_task("training", total=1000, facts="")
+                pace.see(step)
+                total = step.steps or round(step.step / max(step.fraction, 1e-9))
+                bars.update(bar, completed=step.step, total=total, facts=pace.facts(step))
+                self._scores(step)
+                yield step
+
+    def _with_lines(self, steps: Iterator[Step]) -> Iterator[Step]:
+        pace, told = _Pace(), -1
+        for step in steps:
+            pace.see(step)
+            if int(step.fraction * 10) > told:
+                told = int(step.fraction * 10)
+                self.note(f"step {step.step:,}: {pace.facts(step)}")
+            self._scores(step)
+            yield step
+
+    def _scores(self, step: Step) -> None:
+        if step.scores is not None:
+            accuracy = step.scores.get("accuracy")
+            shown = "" if accuracy is None else f", accuracy {accuracy:.1%}"
+            self.note(f"step {step.step:,}: held-out loss {step.scores['loss']:.3f}{shown}")
+
+
+class _Pace:
+    """Loss and speed, smoothed over the last steps."""
+
+    def __init__(self) -> None:
+        self._loss: float | None = None
+        self._rate: float | None = None
+
+    def see(self, step: Step) -> None:
+        rate = step.pieces / max(step.seconds, 1e-9)
+        self._loss = step.loss if self._loss is None else 0.95 * self._loss + 0.05 * step.loss
+        self._rate = rate if self._rate is None else 0.95 * self._rate + 0.05 * rate
+
+    def facts(self, step: Step) -> str:
+        left = step.seconds_left
+        time = f", {clock(left)} left" if left < 1e9 else ""
+        return f"loss {self._loss:.3f}, {self._rate:,.0f} pieces/s{time}"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as 1:02:03 or 2:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

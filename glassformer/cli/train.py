@@ -1,0 +1,91 @@
+"""glassformer train RECIPE.toml, and the short form glassformer train masked-lm notes.txt."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from glassformer.cli.asked import Batch, Family, Files, Length, Minutes, Rate, Size, Steps, Vocabulary, What, asked_recipe
+from glassformer.cli.options import Json, Set, Threads
+from glassformer.cli.screen import note, record
+
+
+def train(
+    what: What,
+    files: Files = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run. [default: runs/NAME]")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    family: Family = None,
+    size: Size = None,
+    vocabulary: Vocabulary = None,
+    length: Length = None,
+    batch: Batch = None,
+    rate: Rate = None,
+    precision: Annotated[str | None, typer.Option("--precision", help="auto, float32, bfloat16 or float64.")] = None,
+    device: Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")] = None,
+    threads: Threads = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Source of all random choices.")] = None,
+    set: Set = None,  # noqa: A002
+    json: Json = False,
+) -> None:
+    """Train a model and save it with its tokenizer, recipe, scores and model card.
+
+    WHAT is a recipe file, or masked-lm followed by text files (.txt, .md, .jsonl, .csv, .tsv, .parquet, each also
+    .gz, and folders of them). Ctrl-C saves and says how to go on.
+    """
+    chosen = {
+        "train.steps": steps,
+        "train.minutes": minutes,
+        "model.family": family,
+        "model.size": size,
+        "tokenizer.vocabulary": vocabulary,
+        "data.length": length,
+        "train.batch": batch,
+        "train.learning_rate": rate,
+        "train.precision": precision,
+        "train.device": device,
+        "train.threads": threads,
+        "train.seed": seed,
+    }
+    recipe = asked_recipe(what, files or [], chosen, set or [])
+    folder = _folder(what, out, resume=resume)
+    from glassformer.artefact.recipe import train as run
+    from glassformer.train.stopping import Interrupted
+
+    try:
+        model = run(recipe, out=folder, resume=resume)
+    except Interrupted as stopped:
+        note(f"glassformer: {stopped}")
+        note(f"go on with: {_again(folder)}")
+        raise typer.Exit(stopped.exit_code) from None
+    scores = {name: value for name, value in model.metrics.items() if name != "unigram_counts"}
+    if json:
+        record({"model": str(folder), **scores}, sys.stdout)
+    else:
+        print(folder)
+        note(f"saved. Try: glassformer fill {folder} 'A text with one [MASK] in it.'")
+
+
+def _folder(what: str, out: Path | None, *, resume: bool) -> Path:
+    """Where the run goes: the place asked for, else the next free name in runs/."""
+    if out is not None:
+        return out
+    first = Path("runs") / Path(what).stem
+    taken = [first, *(first.with_name(f"{first.name}-{number}") for number in range(2, 10_000))]
+    free = next(place for place, folder in enumerate(taken) if not folder.exists())
+    return taken[max(free - 1, 0)] if resume else taken[free]
+
+
+def _again(folder: Path) -> str:
+    """The command just given, made to resume; typed again exactly as the person typed it."""
+    import shlex
+
+    words = [word for word in sys.argv[1:] if word != "--resume"]
+    if "--out" not in words and "-o" not in words:
+        words += ["--out", str(folder)]
+    return shlex.join(["glassformer", *words, "--resume"])
