@@ -1,0 +1,80 @@
+"""BERT of Hugging Face: `transformers.models.bert`."""
+
+from __future__ import annotations
+
+from glassformer.convert.family import ACTIVATIONS, SHARED, Family, Presence
+from glassformer.convert.settings import Count, Only, Setting, Unused
+from glassformer.convert.table import Ignore, Same
+
+BLOCK = "encoder.blocks.{}"
+LAYER = "bert.encoder.layer.{}"
+
+# What RoBERTa has in common with BERT.
+BODY_SETTINGS = (
+    *SHARED,
+    Setting("vocab_size", "vocabulary", "encoder.embed.vocabulary", 30522),
+    Setting("hidden_size", "width", "encoder.width", 768),
+    Count("num_hidden_layers", "layers", "encoder.blocks", 12),
+    Setting("num_attention_heads", "heads", "encoder.blocks.0.self_attention.body.heads", 12),
+    Setting("intermediate_size", "feed_forward", "encoder.blocks.0.feed_forward.body.width", 3072),
+    Setting("hidden_act", "activation", "encoder.blocks.0.feed_forward.body.activation", "gelu", ACTIVATIONS),
+    Setting("type_vocab_size", "segments", "encoder.embed.segments", 2),
+    Setting("layer_norm_eps", "epsilon", "encoder.embed.norm.epsilon", 1e-12),
+    Setting("hidden_dropout_prob", "dropout", "encoder.embed.dropout", 0.1),
+    Setting(
+        "attention_probs_dropout_prob", "attention_dropout", "encoder.blocks.0.self_attention.body.dropout", 0.1
+    ),
+    Only("position_embedding_type", ("absolute", None), "relative positions inside BERT's scores are not built here"),
+    Only("is_decoder", (False,), "an encoder looks both ways"),
+    Only("add_cross_attention", (False,), "an encoder has no memory to look at"),
+    Only("tie_word_embeddings", (True,), "the vocabulary is scored against the word vectors themselves"),
+    Unused(("classifier_dropout", "pooler_type", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+            "pooler_size_per_head", "directionality"), "about heads that are not read"),
+)  # fmt: skip
+
+BODY_TENSORS = (
+    Same("encoder.embed.position.weight", "bert.embeddings.position_embeddings.weight"),
+    Same("encoder.embed.segment.weight", "bert.embeddings.token_type_embeddings.weight"),
+    Same("encoder.embed.norm.*", "bert.embeddings.LayerNorm.*"),
+    Same(f"{BLOCK}.self_attention.body.query.*", f"{LAYER}.attention.self.query.*"),
+    Same(f"{BLOCK}.self_attention.body.key.*", f"{LAYER}.attention.self.key.*"),
+    Same(f"{BLOCK}.self_attention.body.value.*", f"{LAYER}.attention.self.value.*"),
+    Same(f"{BLOCK}.self_attention.body.output.*", f"{LAYER}.attention.output.dense.*"),
+    Same(f"{BLOCK}.self_attention.norm.*", f"{LAYER}.attention.output.LayerNorm.*"),
+    Same(f"{BLOCK}.feed_forward.body.hidden.*", f"{LAYER}.intermediate.dense.*"),
+    Same(f"{BLOCK}.feed_forward.body.output.*", f"{LAYER}.output.dense.*"),
+    Same(f"{BLOCK}.feed_forward.norm.*", f"{LAYER}.output.LayerNorm.*"),
+    Same("sentence_head.pooler.*", "bert.pooler.dense.*"),
+    Ignore("bert.embeddings.position_ids", "0, 1, 2 … are counted, not stored"),
+)
+
+BERT = Family(
+    name="bert",
+    prefix="bert.",
+    heads=("cls.",),
+    classes={
+        (True, False): "BertForMaskedLM",
+        (True, True): "BertForPreTraining",
+        (False, True): "BertForNextSentencePrediction",
+        (False, False): "BertModel",
+    },
+    presence=(
+        Presence("vocabulary_head", "cls.predictions.transform.dense.weight", absent=False),
+        Presence("sentence_labels", "bert.pooler.dense.weight", there=0),
+        Presence("sentence_labels", "cls.seq_relationship.weight", there=None),
+    ),
+    renamed=(("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")),
+    settings=(
+        *BODY_SETTINGS,
+        Setting("max_position_embeddings", "max_length", "encoder.embed.position.max_length", 512),
+    ),
+    tensors=(
+        Same("head.bias", "cls.predictions.bias", copies=("cls.predictions.decoder.bias",)),
+        Same("head.dense.*", "cls.predictions.transform.dense.*"),
+        Same("head.norm.*", "cls.predictions.transform.LayerNorm.*"),
+        Same("sentence_head.output.*", "cls.seq_relationship.*"),
+        Same("encoder.embed.word.weight", "bert.embeddings.word_embeddings.weight",
+             copies=("cls.predictions.decoder.weight",)),
+        *BODY_TENSORS,
+    ),
+)  # fmt: skip

@@ -1,0 +1,157 @@
+"""What one family's table holds, and the rows that all families share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from glassformer.config import ModelConfig
+from glassformer.convert.settings import SettingRow, Unused
+from glassformer.convert.table import TensorRow
+
+
+@dataclass(frozen=True)
+class Presence:
+    """A keyword that the tensors themselves tell: `there` when one of that name is stored, else `absent`.
+
+    `there = None` stands for the number of the tensor's rows; `absent = None` leaves the keyword alone.
+    """
+
+    ours: str
+    theirs: str
+    there: bool | int | None = True
+    absent: bool | None = None
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family of Hugging Face: its settings, its tensors, and what its classes are called.
+
+    `prefix` stands before the body's tensors unless the body was saved alone; `heads` begin the names of the
+    other tensors. `classes` names the class to write, by (a vocabulary head?, sentence labels?).
+    `renamed` pairs old endings of tensor names with today's.
+    """
+
+    name: str
+    settings: tuple[SettingRow, ...]
+    tensors: tuple[TensorRow, ...]
+    classes: Mapping[tuple[bool, bool], str]
+    prefix: str = ""
+    heads: tuple[str, ...] = ()
+    presence: tuple[Presence, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = field(default=())
+
+    def today(self, name: str) -> str:
+        """A tensor's name as it is written today."""
+        for old, new in self.renamed:
+            if name.endswith(old):
+                return name.removesuffix(old) + new
+        return name
+
+    def bare(self, config: ModelConfig) -> bool:
+        """Whether this model is written as a body alone, without the prefix."""
+        return bool(self.prefix) and config.head is None and not _labels(config)
+
+    def class_of(self, config: ModelConfig) -> str:
+        """The class of transformers that this model is written for."""
+        return self.classes[config.head is not None, bool(_labels(config))]
+
+
+def _labels(config: ModelConfig) -> int:
+    return 0 if config.sentence_head is None else config.sentence_head.labels
+
+
+# Of several of their words for one of ours, the first is written. `gelu_fast` and `quick_gelu` are other functions.
+ACTIVATIONS = (
+    ("gelu", "gelu"),
+    ("gelu_python", "gelu"),
+    ("gelu_new", "gelu_tanh"),
+    ("gelu_pytorch_tanh", "gelu_tanh"),
+    ("relu", "relu"),
+    ("silu", "silu"),
+    ("swish", "silu"),
+    ("tanh", "tanh"),
+)
+
+BOOKKEEPING = Unused(
+    (
+        "_name_or_path",
+        "_num_labels",
+        "architectures",
+        "model_type",
+        "transformers_version",
+        "torch_dtype",
+        "dtype",
+        "torchscript",
+        "use_cache",
+        "use_bfloat16",
+        "gradient_checkpointing",
+        "chunk_size_feed_forward",
+        "output_attentions",
+        "output_hidden_states",
+        "output_past",
+        "return_dict",
+        "id2label",
+        "label2id",
+        "problem_type",
+        "finetuning_task",
+        "task_specific_params",
+        "summary_type",
+        "summary_use_proj",
+        "summary_activation",
+        "summary_proj_to_labels",
+        "summary_first_dropout",
+    ),
+    "bookkeeping, or about heads that are not read",
+)
+
+DRAWING = Unused(
+    ("initializer_range", "initializer_factor", "initializer_cutoff_factor", "init_std"),
+    "says only how fresh weights are drawn",
+)
+
+TOKENS = Unused(
+    (
+        "pad_token_id",
+        "bos_token_id",
+        "eos_token_id",
+        "cls_token_id",
+        "sep_token_id",
+        "mask_token_id",
+        "unk_token_id",
+        "decoder_start_token_id",
+        "forced_bos_token_id",
+        "forced_eos_token_id",
+    ),
+    "pieces with a role; kept in the report",
+)
+
+GENERATION = Unused(
+    (
+        "bad_words_ids",
+        "diversity_penalty",
+        "do_sample",
+        "early_stopping",
+        "encoder_no_repeat_ngram_size",
+        "force_bos_token_to_be_generated",
+        "length_penalty",
+        "max_length",
+        "max_new_tokens",
+        "min_length",
+        "no_repeat_ngram_size",
+        "num_beam_groups",
+        "num_beams",
+        "num_return_sequences",
+        "prefix",
+        "repetition_penalty",
+        "suppress_tokens",
+        "begin_suppress_tokens",
+        "temperature",
+        "top_k",
+        "top_p",
+        "typical_p",
+    ),
+    "says how to search for a text, not how to score one",
+)
+
+SHARED = (BOOKKEEPING, DRAWING, TOKENS, GENERATION)

@@ -1,0 +1,30 @@
+"""The one place that touches the network, and only when it is asked to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from glassformer.errors import CheckpointError, MissingExtraError
+
+# Weights as safetensors, settings, tokenizers; never pickles, never code.
+WANTED = ("*.safetensors", "model.safetensors.index.json", "*.json", "vocab.txt", "merges.txt", "*.model")
+
+
+def fetch(hub_id: str, *, revision: str | None = None) -> Path:
+    """Download a model of the Hugging Face hub (`owner/name`) and give back its folder.
+
+    Raises MissingExtraError without huggingface_hub, CheckpointError when the hub cannot be reached or lacks the model.
+    """
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    except ImportError:
+        raise MissingExtraError("huggingface_hub", extra="hub", purpose=f"fetching {hub_id}") from None
+    try:
+        return Path(snapshot_download(hub_id, revision=revision, allow_patterns=list(WANTED)))
+    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
+        raise CheckpointError(
+            f"the hub must be reached to fetch {hub_id}",
+            got=f"{type(error).__name__}: {str(error).splitlines()[0]}",
+            do="check the id and the network, or give a folder on this machine",
+        ) from None

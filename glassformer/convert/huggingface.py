@@ -1,0 +1,243 @@
+"""Folders of Hugging Face in and out. Each source tensor and setting is used once, or left aside with a reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from glassformer.config import ModelConfig
+from glassformer.convert.bart import BART
+from glassformer.convert.bert import BERT
+from glassformer.convert.distilbert import DISTILBERT
+from glassformer.convert.family import TOKENS, Family
+from glassformer.convert.files import SETTINGS, WEIGHTS, read_json, read_weights, write_whole
+from glassformer.convert.gpt2 import GPT2
+from glassformer.convert.llama import LLAMA
+from glassformer.convert.marian import MARIAN
+from glassformer.convert.modernbert import MODERNBERT
+from glassformer.convert.roberta import ROBERTA
+from glassformer.convert.settings import differences, read_values, write_values
+from glassformer.convert.t5 import T5
+from glassformer.convert.table import read_tensors, write_tensors
+from glassformer.errors import CheckpointError, ConfigError, did_you_mean
+from glassformer.models.families import family_config
+from glassformer.models.transformer import Transformer
+from glassformer.text.special import FOREIGN_ROLES
+from glassformer.text.tokenizer import Tokenizer
+
+FAMILY_TABLES: dict[str, Family] = {
+    family.name: family for family in (BERT, DISTILBERT, ROBERTA, MODERNBERT, GPT2, LLAMA, MARIAN, BART, T5)
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was left aside and why, and the source's pieces with a role (`pad_token_id` …), which decoding needs."""
+
+    architecture: str
+    settings_aside: Mapping[str, str] = field(default_factory=dict)
+    tensors_aside: Mapping[str, str] = field(default_factory=dict)
+    tokens: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Imported(NamedTuple):
+    """A model of Hugging Face as ours: `state` fills `Transformer(config)` whole, in the types it was stored in."""
+
+    config: ModelConfig
+    state: dict[str, Tensor]
+    tokenizer: Tokenizer | None
+    report: Report
+
+
+def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = None) -> Imported:
+    """Read a folder with `config.json` and safetensors; nothing in it is run, nothing is downloaded.
+
+    `vocabulary_head` decides where the tensors cannot tell (a tied head stores none); None believes the class that
+    `config.json` names. Raises CheckpointError for what is missing, unknown, of another shape, damaged, or a pickle.
+    """
+    directory = Path(directory)
+    if not directory.is_dir():
+        raise CheckpointError(f"a folder is needed at {directory}", got="no such folder")
+    where = str(directory / SETTINGS)
+    values = read_json(directory / SETTINGS)
+    family = family_of(values, where)
+    source = _named(family, read_weights(directory))
+    config, settings_aside = read_config(family, values, source, where=where, vocabulary_head=vocabulary_head)
+    state, tensors_aside = read_tensors(family.tensors, parameter_shapes(config), source, config, where=str(directory))
+    report = Report(
+        architecture=", ".join(values.get("architectures") or ()),
+        settings_aside=settings_aside,
+        tensors_aside=tensors_aside,
+        tokens={key: values[key] for key in TOKENS.keys if values.get(key) is not None},
+    )
+    tokenizer = Tokenizer.load(directory) if _has_tokenizer(directory) else None
+    return Imported(config, _with_shared(config, state), tokenizer, report)
+
+
+def write_huggingface(
+    directory: str | Path,
+    config: ModelConfig,
+    state: Mapping[str, Tensor],
+    tokenizer: Tokenizer | None = None,
+    *,
+    tokens: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a folder that `transformers` loads and that computes the same; it is whole or absent.
+
+    `tokens` are pieces with a role (`decoder_start_token_id` …) beside those the tokenizer knows.
+    Raises ConfigError for a model that the family of Hugging Face cannot say, CheckpointError for unfit tensors.
+    """
+    if config.family not in FAMILY_TABLES:
+        raise ConfigError(
+            f"Hugging Face must know the family {config.family!r}", got="one that it does not have",
+            do=f"it has {', '.join(FAMILY_TABLES)}",
+        )  # fmt: skip
+    family = FAMILY_TABLES[config.family]
+    values = write_values(family.settings, config)
+    shapes = parameter_shapes(config)
+    tensors = write_tensors(family.tensors, state, shapes)
+    _check_nothing_lost(family, config, values, tensors)
+    if family.bare(config):
+        tensors = {name.removeprefix(family.prefix): tensor for name, tensor in tensors.items()}
+    roles = {**_role_ids(tokenizer), **(tokens or {})}
+    _check_roles(family, values, roles)
+    settings = {
+        "architectures": [family.class_of(config)],
+        "model_type": family.name,
+        "dtype": str(tensors[next(iter(tensors))].dtype).removeprefix("torch."),
+        # Their defaults may lie outside this vocabulary, so what nobody knows is said to be unknown.
+        **dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id")),
+        **values,
+        **roles,
+    }
+
+    def fill(folder: Path) -> None:
+        save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+        _write_json(folder / SETTINGS, settings)
+        if tokenizer is not None:
+            tokenizer.save(folder)
+            _write_json(folder / "tokenizer_config.json", _tokenizer_settings(config, tokenizer))
+
+    write_whole(Path(directory), fill)
+
+
+def family_of(values: Mapping[str, Any], where: str) -> Family:
+    """The table for what `config.json` calls its `model_type`; raises CheckpointError for one we do not have."""
+    name = values.get("model_type")
+    if name not in FAMILY_TABLES:
+        raise CheckpointError(
+            f"{where}: model_type must be one of {', '.join(FAMILY_TABLES)}",
+            got=repr(name),
+            do=did_you_mean(str(name), FAMILY_TABLES) if name else "",
+        )
+    return FAMILY_TABLES[str(name)]
+
+
+def read_config(
+    family: Family,
+    values: Mapping[str, Any],
+    source: Mapping[str, Tensor],
+    *,
+    where: str,
+    vocabulary_head: bool | None = None,
+) -> tuple[ModelConfig, dict[str, str]]:
+    """Our tree for their settings, with what the tensors tell, and the reason for each setting left aside."""
+    keywords, aside = read_values(family.settings, values, where=where)
+    body = family.classes[False, False]
+    keywords["vocabulary_head"] = (
+        list(values.get("architectures") or ()) != [body] if vocabulary_head is None else vocabulary_head
+    )
+    for row in family.presence:
+        if row.theirs in source:
+            keywords[row.ours] = source[row.theirs].shape[0] if row.there is None else row.there
+        elif row.absent is not None:
+            keywords[row.ours] = row.absent
+    try:
+        return family_config(family.name, keywords), aside
+    except ConfigError as error:
+        raise CheckpointError(f"{where} must describe a model that can be built", got=str(error)) from None
+
+
+def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """The shape of each parameter of a model, shared ones once; nothing is allocated."""
+    with torch.device("meta"):
+        return {name: tuple(parameter.shape) for name, parameter in Transformer(config).named_parameters()}
+
+
+def _named(family: Family, source: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors under today's full names, however old the file is and whether or not the body was saved alone."""
+    today = {family.today(name): tensor for name, tensor in source.items()}
+    if any(name.startswith(family.prefix) for name in today):
+        return today
+    return {name if name.startswith(family.heads) else family.prefix + name: tensor for name, tensor in today.items()}
+
+
+def _with_shared(config: ModelConfig, state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The state under all names that `load_state_dict` asks for: shared tables stand twice."""
+    if config.share_embeddings:
+        state["decoder.embed.word.weight"] = state["encoder.embed.word.weight"]
+    return state
+
+
+def _check_nothing_lost(
+    family: Family, config: ModelConfig, values: Mapping[str, Any], tensors: Mapping[str, Tensor]
+) -> None:
+    """Refuse a model that would come back as another: its tree says more than their settings can."""
+    try:
+        back, _ = read_config(
+            family, {**values, "architectures": [family.class_of(config)]}, tensors, where="what was written"
+        )
+    except (KeyError, CheckpointError) as error:
+        raise ConfigError(f"Hugging Face's {family.name} must be able to say this model", got=str(error)) from None
+    # How weights were once drawn is no part of the model they have become.
+    lost = differences(config.model_dump(exclude={"initial"}), back.model_dump(exclude={"initial"}))
+    if lost:
+        raise ConfigError(
+            f"Hugging Face's {family.name} must be able to say this model",
+            got=f"a difference it has no setting for, at {sorted(lost)[0]}",
+        )
+
+
+def _check_roles(family: Family, values: Mapping[str, Any], roles: Mapping[str, Any]) -> None:
+    """RoBERTa's positions start after the id of its padding: there a tokenizer has no choice."""
+    for key, id_ in roles.items():
+        if values.get(key, id_) != id_:
+            raise ConfigError(
+                f"{key} must be {values[key]} in Hugging Face's {family.name}, which numbers its positions from there",
+                got=f"{id_} in the tokenizer",
+                do="train with a position_offset of one more than the id of the padding",
+            )
+
+
+def _has_tokenizer(directory: Path) -> bool:
+    return any((directory / name).is_file() for name in ("tokenizer.json", "vocab.txt"))
+
+
+def _role_ids(tokenizer: Tokenizer | None) -> dict[str, int]:
+    """`pad_token_id` and its like, for the pieces this tokenizer has."""
+    if tokenizer is None:
+        return {}
+    pieces = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
+    ids = {f"{theirs}_id": tokenizer.id(piece) for theirs, piece in pieces.items() if piece is not None}
+    return {key: id_ for key, id_ in ids.items() if id_ is not None}
+
+
+def _tokenizer_settings(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, Any]:
+    roles = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
+    length = config.output_stack.max_length
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        **{theirs: piece for theirs, piece in roles.items() if piece is not None},
+        **({} if length is None else {"model_max_length": length}),
+    }
+
+
+def _write_json(path: Path, values: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,0 +1,71 @@
+"""Llama of Hugging Face: `transformers.models.llama`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glassformer.config import ModelConfig
+from glassformer.convert.family import ACTIVATIONS, SHARED, Family
+from glassformer.convert.rotary import plain_base
+from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
+from glassformer.convert.table import Ignore, Same
+
+BLOCK = "decoder.blocks.{}"
+LAYER = "model.layers.{}"
+BASE = 10000.0
+
+
+def _read_rotary(values: Values) -> dict[str, Any]:
+    """Older files hold the base beside the table that stretches it."""
+    base = values.get("rope_theta", BASE)
+    plain_base(values.get("rope_scaling"), base)
+    return {"rotary_base": plain_base(values.get("rope_parameters"), base)}
+
+
+def _write_rotary(config: ModelConfig) -> dict[str, Any]:
+    assert config.decoder is not None
+    rotary = config.decoder.blocks[0].self_attention.body.rotary
+    return {"rope_parameters": {"rope_type": "default", "rope_theta": BASE if rotary is None else rotary.base}}
+
+
+LLAMA = Family(
+    name="llama",
+    prefix="model.",
+    heads=("lm_head.",),
+    classes={(True, False): "LlamaForCausalLM", (False, False): "LlamaModel"},
+    settings=(
+        *SHARED,
+        Setting("vocab_size", "vocabulary", "decoder.embed.vocabulary", 32000),
+        Setting("hidden_size", "width", "decoder.width", 4096),
+        Count("num_hidden_layers", "layers", "decoder.blocks", 32),
+        Setting("num_attention_heads", "heads", "decoder.blocks.0.self_attention.body.heads", 32),
+        Setting("num_key_value_heads", "key_value_heads", "decoder.blocks.0.self_attention.body.key_value_heads", None),
+        Setting("head_dim", "query_size", "decoder.blocks.0.self_attention.body.query_size", None),
+        Setting("intermediate_size", "feed_forward", "decoder.blocks.0.feed_forward.body.width", 11008),
+        Setting("hidden_act", "activation", "decoder.blocks.0.feed_forward.body.activation", "silu", ACTIVATIONS),
+        Setting("rms_norm_eps", "epsilon", "decoder.norm.epsilon", 1e-6),
+        Setting("attention_bias", "attention_bias", "decoder.blocks.0.self_attention.body.bias", False),
+        Setting("mlp_bias", "feed_forward_bias", "decoder.blocks.0.feed_forward.body.bias", False),
+        Setting("attention_dropout", "dropout", "decoder.blocks.0.self_attention.body.dropout", 0.0),
+        Setting("tie_word_embeddings", "tied", "head?.tied", False),
+        Joint(("rope_parameters", "rope_theta", "rope_scaling"), _read_rotary, _write_rotary),
+        Only("partial_rotary_factor", (1.0, None), "all of a query is turned here"),
+        Unused(("max_position_embeddings", "max_sequence_length"), "rotary positions have no table that could end"),
+        Unused(("pretraining_tp",), "says how it is computed, not what"),
+    ),
+    tensors=(
+        Same("head.weight", "lm_head.weight"),
+        Same("decoder.embed.word.weight", "model.embed_tokens.weight", copies=("lm_head.weight",)),
+        Same(f"{BLOCK}.self_attention.body.query.*", f"{LAYER}.self_attn.q_proj.*"),
+        Same(f"{BLOCK}.self_attention.body.key.*", f"{LAYER}.self_attn.k_proj.*"),
+        Same(f"{BLOCK}.self_attention.body.value.*", f"{LAYER}.self_attn.v_proj.*"),
+        Same(f"{BLOCK}.self_attention.body.output.*", f"{LAYER}.self_attn.o_proj.*"),
+        Same(f"{BLOCK}.self_attention.norm.*", f"{LAYER}.input_layernorm.*"),
+        Same(f"{BLOCK}.feed_forward.body.gate.*", f"{LAYER}.mlp.gate_proj.*"),
+        Same(f"{BLOCK}.feed_forward.body.hidden.*", f"{LAYER}.mlp.up_proj.*"),
+        Same(f"{BLOCK}.feed_forward.body.output.*", f"{LAYER}.mlp.down_proj.*"),
+        Same(f"{BLOCK}.feed_forward.norm.*", f"{LAYER}.post_attention_layernorm.*"),
+        Same("decoder.norm.*", "model.norm.*"),
+        Ignore(f"{LAYER}.self_attn.rotary_emb.inv_freq", "the angles are computed"),
+    ),
+)

@@ -1,0 +1,151 @@
+"""ModernBERT of Hugging Face: `transformers.models.modernbert`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glassformer.config import ModelConfig
+from glassformer.convert.family import ACTIVATIONS, SHARED, Family, Presence
+from glassformer.convert.rotary import plain_base
+from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
+from glassformer.convert.table import Same, Split
+from glassformer.errors import CheckpointError
+
+BLOCK = "encoder.blocks.{}"
+LAYER = "model.layers.{}"
+GLOBAL, LOCAL = "full_attention", "sliding_attention"
+GLOBAL_BASE, LOCAL_BASE = 160000.0, 10000.0
+
+
+def _read_layers(values: Values) -> dict[str, Any]:
+    """Which layers look everywhere; older files tell only every how many."""
+    kinds = values.get("layer_types")
+    if kinds is None:
+        return {"global_every": values.get("global_attn_every_n_layers", 3)}
+    every = next((layer for layer, kind in enumerate(kinds) if layer and kind == GLOBAL), max(len(kinds), 1))
+    regular = [LOCAL if layer % every else GLOBAL for layer in range(len(kinds))]
+    if kinds != regular:
+        raise CheckpointError(
+            "layer_types must be full_attention at every n-th layer, the first included", got=str(kinds)
+        )
+    return {"global_every": every}
+
+
+def _write_layers(config: ModelConfig) -> dict[str, Any]:
+    assert config.encoder is not None
+    windows = [block.self_attention.body.window for block in config.encoder.blocks]
+    return {"layer_types": [GLOBAL if window is None else LOCAL for window in windows]}
+
+
+def _read_reach(values: Values) -> dict[str, Any]:
+    """They count the whole window, we count to one side."""
+    return {"reach": values.get("local_attention", 128) // 2}
+
+
+def _write_reach(config: ModelConfig) -> dict[str, Any]:
+    assert config.encoder is not None
+    windows = [block.self_attention.body.window for block in config.encoder.blocks]
+    reach = next((window for window in windows if window is not None), None)
+    return {} if reach is None else {"local_attention": 2 * reach}
+
+
+def _read_rotary(values: Values) -> dict[str, Any]:
+    """Older files name the two bases, later ones a table for each kind of layer."""
+    tables = values.get("rope_parameters") or {}
+    global_base = values.get("global_rope_theta", GLOBAL_BASE)
+    local_base = values.get("local_rope_theta", LOCAL_BASE)
+    return {
+        "global_base": plain_base(tables.get(GLOBAL), global_base),
+        "local_base": plain_base(tables.get(LOCAL), global_base if local_base is None else local_base),
+    }
+
+
+def _write_rotary(config: ModelConfig) -> dict[str, Any]:
+    assert config.encoder is not None
+    bases = {GLOBAL: GLOBAL_BASE, LOCAL: LOCAL_BASE}
+    for block in config.encoder.blocks:
+        attention = block.self_attention.body
+        if attention.rotary is not None:
+            bases[GLOBAL if attention.window is None else LOCAL] = attention.rotary.base
+    return {"rope_parameters": {kind: {"rope_type": "default", "rope_theta": base} for kind, base in bases.items()}}
+
+
+def _read_activation(values: Values) -> dict[str, Any]:
+    """One activation inside and one in the head, which must be the same here."""
+    inside = Setting("hidden_activation", "activation", "", "gelu", ACTIVATIONS).read(values)
+    head = Setting("classifier_activation", "activation", "", "gelu", ACTIVATIONS).read(values)
+    if inside != head:
+        raise CheckpointError(
+            "classifier_activation must be the hidden_activation", got=f"{head['activation']}, {inside['activation']}"
+        )
+    return inside
+
+
+def _write_activation(config: ModelConfig) -> dict[str, Any]:
+    word = Setting(
+        "hidden_activation", "activation", "encoder.blocks.0.feed_forward.body.activation", "gelu", ACTIVATIONS
+    ).write(config)
+    return {**word, "classifier_activation": word["hidden_activation"]}
+
+
+MODERNBERT = Family(
+    name="modernbert",
+    prefix="model.",
+    heads=("head.", "decoder."),
+    classes={(True, False): "ModernBertForMaskedLM", (False, False): "ModernBertModel"},
+    presence=(Presence("vocabulary_head", "head.dense.weight", absent=False),),
+    settings=(
+        *SHARED,
+        Setting("vocab_size", "vocabulary", "encoder.embed.vocabulary", 50368),
+        Setting("hidden_size", "width", "encoder.width", 768),
+        Count("num_hidden_layers", "layers", "encoder.blocks", 22),
+        Setting("num_attention_heads", "heads", "encoder.blocks.0.self_attention.body.heads", 12),
+        Setting("intermediate_size", "feed_forward", "encoder.blocks.0.feed_forward.body.width", 1152),
+        Setting("norm_eps", "epsilon", "encoder.embed.norm.epsilon", 1e-5),
+        Setting("embedding_dropout", "embed_dropout", "encoder.embed.dropout", 0.0),
+        Setting("attention_dropout", "attention_dropout", "encoder.blocks.0.self_attention.body.dropout", 0.0),
+        Setting("mlp_dropout", "dropout", "encoder.blocks.0.feed_forward.body.dropout", 0.0),
+        Setting("tie_word_embeddings", "tied", "head?.tied", True),
+        Joint(("hidden_activation", "classifier_activation"), _read_activation, _write_activation),
+        Joint(("layer_types", "global_attn_every_n_layers"), _read_layers, _write_layers),
+        Joint(("local_attention",), _read_reach, _write_reach),
+        Joint(("rope_parameters", "global_rope_theta", "local_rope_theta"), _read_rotary, _write_rotary),
+        Only("rope_scaling", (None,), "stretched rotary positions are not built here"),
+        Only("attention_bias", (False,), "its attention has no biases here"),
+        Only("mlp_bias", (False,), "its feed-forward network has no biases here"),
+        Only("norm_bias", (False,), "its norms have no bias here"),
+        Only("classifier_bias", (False,), "its head's transform has no bias here"),
+        Only("decoder_bias", (True,), "its vocabulary scores have a bias here"),
+        Only("position_embedding_type", ("absolute", "rope", None), "its positions are rotary"),
+        Unused(("max_position_embeddings",), "rotary positions have no table that could end"),
+        Unused(("classifier_pooling", "classifier_dropout"), "about heads that are not read"),
+        Unused(
+            ("deterministic_flash_attn", "reference_compile", "repad_logits_with_grad", "sparse_prediction",
+             "sparse_pred_ignore_index", "layer_norm_eps"),
+            "says how it is computed, not what",
+        ),
+    ),
+    tensors=(
+        Same("head.weight", "decoder.weight"),
+        Same("head.bias", "decoder.bias"),
+        Same("head.dense.*", "head.dense.*"),
+        Same("head.norm.*", "head.norm.*"),
+        Same("encoder.embed.word.weight", "model.embeddings.tok_embeddings.weight", copies=("decoder.weight",)),
+        Same("encoder.embed.norm.*", "model.embeddings.norm.*"),
+        Split(
+            f"{BLOCK}.self_attention.body.query.weight",
+            f"{LAYER}.attn.Wqkv.weight",
+            and_then=(f"{BLOCK}.self_attention.body.key.weight", f"{BLOCK}.self_attention.body.value.weight"),
+        ),
+        Same(f"{BLOCK}.self_attention.body.output.*", f"{LAYER}.attn.Wo.*"),
+        Same(f"{BLOCK}.self_attention.norm.*", f"{LAYER}.attn_norm.*"),
+        Split(
+            f"{BLOCK}.feed_forward.body.gate.weight",
+            f"{LAYER}.mlp.Wi.weight",
+            and_then=(f"{BLOCK}.feed_forward.body.hidden.weight",),
+        ),
+        Same(f"{BLOCK}.feed_forward.body.output.*", f"{LAYER}.mlp.Wo.*"),
+        Same(f"{BLOCK}.feed_forward.norm.*", f"{LAYER}.mlp_norm.*"),
+        Same("encoder.norm.*", "model.final_norm.*"),
+    ),
+)  # fmt: skip

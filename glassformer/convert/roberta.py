@@ -1,0 +1,58 @@
+"""RoBERTa of Hugging Face: `transformers.models.roberta`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from glassformer.config import ModelConfig
+from glassformer.convert.bert import BODY_SETTINGS, BODY_TENSORS
+from glassformer.convert.family import Family, Presence
+from glassformer.convert.settings import Joint, Unused, Values
+from glassformer.convert.table import Same, TensorRow
+
+
+def _read_positions(values: Values) -> dict[str, Any]:
+    """The rows up to the padding piece's own are never looked up; theirs are counted within the table."""
+    offset = values.get("pad_token_id", 1) + 1
+    return {"max_length": values.get("max_position_embeddings", 512) - offset, "position_offset": offset}
+
+
+def _write_positions(config: ModelConfig) -> dict[str, Any]:
+    assert config.encoder is not None
+    position = config.encoder.embed.position
+    return {"max_position_embeddings": position.max_length + position.offset, "pad_token_id": position.offset - 1}
+
+
+def _renamed(row: TensorRow) -> TensorRow:
+    return replace(row, theirs=row.theirs.replace("bert.", "roberta.", 1))
+
+
+ROBERTA = Family(
+    name="roberta",
+    prefix="roberta.",
+    heads=("lm_head.",),
+    classes={(True, False): "RobertaForMaskedLM", (False, False): "RobertaModel"},
+    presence=(
+        Presence("vocabulary_head", "lm_head.dense.weight", absent=False),
+        Presence("sentence_labels", "roberta.pooler.dense.weight", there=0),
+    ),
+    settings=(
+        *(
+            replace(row, keys=tuple(key for key in row.keys if key != "pad_token_id"))
+            if isinstance(row, Unused)
+            else row
+            for row in BODY_SETTINGS
+        ),
+        Joint(("max_position_embeddings", "pad_token_id"), _read_positions, _write_positions),
+    ),
+    tensors=(
+        Same("head.bias", "lm_head.bias", copies=("lm_head.decoder.bias",)),
+        Same("head.dense.*", "lm_head.dense.*"),
+        Same("head.norm.*", "lm_head.layer_norm.*"),
+        Same(
+            "encoder.embed.word.weight", "roberta.embeddings.word_embeddings.weight", copies=("lm_head.decoder.weight",)
+        ),
+        *(_renamed(row) for row in BODY_TENSORS),
+    ),
+)

@@ -1,0 +1,240 @@
+"""A checkpoint map is data: rows that pair their tensor names with ours, read in both directions.
+
+In a name `{}` stands for the number of a layer and a last `*` for `weight` or `bias`. A row that meets no
+parameter of a model says nothing about it, so one table serves a family with and without its heads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from glassformer.config import ModelConfig
+from glassformer.errors import CheckpointError
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Same:
+    """Their tensor is ours. `copies` are further names under which they may store it again.
+
+    The row holds only where a parameter of ours `beside` it is there, and one `without` is not.
+    """
+
+    ours: str
+    theirs: str
+    copies: tuple[str, ...] = ()
+    beside: str = ""
+    without: str = ""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Our names that this row fills."""
+        return (self.ours,)
+
+    def holds(self, shapes: Shapes) -> bool:
+        """Whether this model has what the row asks for beside its own parameter."""
+        return (not self.beside or self.beside in shapes) and (not self.without or self.without not in shapes)
+
+    def read(self, tensor: Tensor, shapes: Shapes) -> dict[str, Tensor]:
+        """Their tensor to ours, by name."""
+        return {self.ours: tensor}
+
+    def write(self, state: Mapping[str, Tensor]) -> Tensor:
+        """Our tensors to theirs."""
+        return state[self.ours]
+
+
+@dataclass(frozen=True)
+class Transpose(Same):
+    """They store the matrix the other way round (GPT-2)."""
+
+    def read(self, tensor: Tensor, shapes: Shapes) -> dict[str, Tensor]:
+        """[In, Out] to [Out, In]; a bias stays what it is."""
+        return {self.ours: tensor.T if tensor.dim() > 1 else tensor}
+
+    def write(self, state: Mapping[str, Tensor]) -> Tensor:
+        """[Out, In] to [In, Out]."""
+        tensor = state[self.ours]
+        return tensor.T if tensor.dim() > 1 else tensor
+
+
+@dataclass(frozen=True)
+class Row(Same):
+    """They store the vector as a matrix of one row; some leave it out when it is all zeros."""
+
+    def read(self, tensor: Tensor, shapes: Shapes) -> dict[str, Tensor]:
+        """[1, N] to [N]."""
+        return {self.ours: tensor.flatten()}
+
+    def write(self, state: Mapping[str, Tensor]) -> Tensor:
+        """[N] to [1, N]."""
+        return state[self.ours][None]
+
+
+@dataclass(frozen=True)
+class Split(Same):
+    """They store several of our tensors one below the other, as one; `and_then` names those after the first."""
+
+    and_then: tuple[str, ...] = ()
+    transposed: bool = False
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Our names in the order in which they are joined."""
+        return (self.ours, *self.and_then)
+
+    def read(self, tensor: Tensor, shapes: Shapes) -> dict[str, Tensor]:
+        """[3·Out, In] to three times [Out, In]."""
+        tensor = tensor.T if self.transposed and tensor.dim() > 1 else tensor
+        pieces = tensor.split([shapes[part][0] for part in self.parts])
+        return dict(zip(self.parts, pieces, strict=True))
+
+    def write(self, state: Mapping[str, Tensor]) -> Tensor:
+        """Three times [Out, In] to [3·Out, In]."""
+        tensor = torch.cat([state[part] for part in self.parts])
+        return tensor.T if self.transposed and tensor.dim() > 1 else tensor
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """A tensor of theirs that says nothing; `reason` is told to whoever reads the report."""
+
+    theirs: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A tensor of theirs that our side computes: it is compared with `value` and then let go."""
+
+    theirs: str
+    value: Callable[[ModelConfig], Tensor]
+    reason: str
+
+
+TensorRow = Same | Ignore | Derived
+
+# Derived tables are stored in float32 at best, after arithmetic in another order than ours.
+DERIVED_TOLERANCE = 1e-5
+
+
+def expand(rows: Sequence[TensorRow], shapes: Shapes) -> list[Same]:
+    """The rows that meet a parameter of this model, one for each, with the layer numbers filled in.
+
+    An AssertionError is a mistake in a table: a parameter met by no row or by several.
+    """
+    found: list[Same] = []
+    for row in rows:
+        if isinstance(row, Same):
+            filled = (_fill(row, blanks) for name in shapes if (blanks := _match(row.ours, name)) is not None)
+            found += [row for row in filled if row.holds(shapes)]
+    met = [part for row in found for part in row.parts]
+    assert sorted(met) == sorted(shapes), f"table and model differ in {sorted(set(met) ^ set(shapes))}"
+    return found
+
+
+def read_tensors(
+    rows: Sequence[TensorRow], shapes: Shapes, source: Mapping[str, Tensor], config: ModelConfig, *, where: str
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Their tensors as ours, and the reason for each one that was left aside.
+
+    Raises CheckpointError for a tensor that is missing, left over, of another shape, or a copy that differs.
+    """
+    state: dict[str, Tensor] = {}
+    used: set[str] = set()
+    aside: dict[str, str] = {}
+    for row in expand(rows, shapes):
+        tensor = _one(row, source, used, shapes, where)
+        state.update({name: part.contiguous() for name, part in row.read(tensor, shapes).items()})
+        used.add(row.theirs)
+        for copy in row.copies:
+            if copy in source and copy not in used:
+                _same_bits(copy, row.theirs, source[copy], tensor, where)
+                aside[copy] = f"the same as {row.theirs}"
+    for name in source:
+        if name not in used and name not in aside:
+            aside[name] = _reason(rows, name, source[name], config, where)
+    return state, aside
+
+
+def write_tensors(rows: Sequence[TensorRow], state: Mapping[str, Tensor], shapes: Shapes) -> dict[str, Tensor]:
+    """Our tensors under their names; raises CheckpointError for one of ours that is missing or of another shape."""
+    for name, shape in shapes.items():
+        if name not in state:
+            raise CheckpointError(f"a tensor {name} {list(shape)} is needed", got="none of that name")
+        if tuple(state[name].shape) != shape:
+            raise CheckpointError(f"{name} must be {list(shape)}", got=str(list(state[name].shape)))
+    return {row.theirs: row.write(state).contiguous() for row in expand(rows, shapes)}
+
+
+def _one(row: Same, source: Mapping[str, Tensor], used: set[str], shapes: Shapes, where: str) -> Tensor:
+    """The one tensor that a row reads, under its name or that of a copy, in the shape it must have."""
+    name = next((name for name in (row.theirs, *row.copies) if name in source and name not in used), None)
+    if name is None:
+        if isinstance(row, Row):
+            return torch.zeros(1, *shapes[row.ours])
+        raise CheckpointError(f"{where} must hold a tensor {row.theirs}", got="none of that name")
+    wanted = tuple(row.write({part: torch.empty(shapes[part], device="meta") for part in row.parts}).shape)
+    if tuple(source[name].shape) != wanted:
+        raise CheckpointError(
+            f"{where}: {name} must be {list(wanted)} by the settings", got=str(list(source[name].shape))
+        )
+    return source[name]
+
+
+def _reason(rows: Sequence[TensorRow], name: str, tensor: Tensor, config: ModelConfig, where: str) -> str:
+    """Why this tensor may be left aside; raises CheckpointError when no row says so."""
+    for row in rows:
+        if isinstance(row, Same) or _match(row.theirs, name) is None:
+            continue
+        if isinstance(row, Derived) and not _close(tensor, row.value(config)):
+            raise CheckpointError(f"{where}: {name} must be what we compute ({row.reason})", got="other numbers")
+        return row.reason
+    raise CheckpointError(
+        f"each tensor of {where} must have its place in {config.family}",
+        got=f"{name} {list(tensor.shape)}, which has none",
+        do="a head that this model does not have, or another family?",
+    )
+
+
+def _same_bits(copy: str, name: str, one: Tensor, two: Tensor, where: str) -> None:
+    if one.shape != two.shape or not torch.equal(one, two):
+        raise CheckpointError(
+            f"{where}: {copy} must repeat {name}, as its settings say that the two are tied",
+            got="other numbers",
+            do='if they are meant to differ, set "tie_word_embeddings": false in config.json',
+        )
+
+
+def _close(one: Tensor, two: Tensor) -> bool:
+    return one.shape == two.shape and torch.allclose(one.double(), two.double(), rtol=0, atol=DERIVED_TOLERANCE)
+
+
+def _match(pattern: str, name: str) -> tuple[str, ...] | None:
+    """What the blanks of a pattern stand for in a name, None when it is not of that pattern."""
+    expression = re.escape(pattern).replace(r"\{\}", r"(\d+)").replace(r"\*", "(weight|bias)")
+    found = re.fullmatch(expression, name)
+    return None if found is None else found.groups()
+
+
+def _fill(row: Same, blanks: tuple[str, ...]) -> Same:
+    """The row with its blanks filled."""
+
+    def filled(patterns: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_write_in(pattern, blanks) for pattern in patterns)
+
+    ours, theirs, beside, without = filled((row.ours, row.theirs, row.beside, row.without))
+    row = replace(row, ours=ours, theirs=theirs, beside=beside, without=without, copies=filled(row.copies))
+    return replace(row, and_then=filled(row.and_then)) if isinstance(row, Split) else row
+
+
+def _write_in(pattern: str, blanks: tuple[str, ...]) -> str:
+    for blank in blanks:
+        pattern = re.sub(r"\{\}|\*", blank, pattern, count=1)
+    return pattern
