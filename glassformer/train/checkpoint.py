@@ -1,0 +1,177 @@
+"""All that a run is, written whole or not at all.
+
+A checkpoint is a folder of safetensors and one JSON file. It is written under another name, flushed to the disk, and
+renamed: whoever finds its name finds all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from glassformer.errors import CheckpointError
+
+FORMAT = 1
+_FACTS = "state.json"
+_NAME = re.compile(r"(step|best)-(\d{8,})")
+
+Tensors = Mapping[str, Mapping[str, Tensor]]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A whole checkpoint on disk. `facts` are plain numbers and words."""
+
+    folder: Path
+    step: int
+    facts: Mapping[str, Any]
+
+    def tensors(self, group: str) -> dict[str, Tensor]:
+        """One group of tensors (`model`, `optimizer`, `average`, `random`), {} when it has none; on the CPU."""
+        path = self.folder / f"{group}.safetensors"
+        try:
+            return load_file(path) if path.exists() else {}
+        except (OSError, SafetensorError) as error:
+            raise CheckpointError(f"{path} must be a whole safetensors file", got=str(error)) from None
+
+
+class Shelf:
+    """The checkpoints of one run: the newest `keep` of them, and the best model found so far."""
+
+    def __init__(self, folder: Path, *, keep: int) -> None:
+        self.folder, self.keep = folder, keep
+
+    def __bool__(self) -> bool:
+        return bool(self._named("step"))
+
+    def save(self, step: int, tensors: Tensors, facts: Mapping[str, Any], *, kind: str = "step") -> Path:
+        """Write a checkpoint and clear away those that are no longer kept.
+
+        Raises CheckpointError when it cannot be written; what was there before is then untouched.
+        """
+        target = self.folder / f"{kind}-{step:08d}"
+        draft = self.folder / f".{target.name}.draft"
+        try:
+            self._clear_drafts()
+            draft.mkdir(parents=True)
+            for group, named in tensors.items():
+                if named:
+                    _write_tensors(draft / f"{group}.safetensors", named)
+            _write_facts(draft / _FACTS, {"format": FORMAT, "step": step, **facts})
+            _flush(draft)
+            if target.exists():  # only when a run was resumed from before a damaged checkpoint
+                shutil.rmtree(target)
+            draft.rename(target)
+            _flush(self.folder)
+        except (OSError, SafetensorError) as error:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise CheckpointError(
+                f"the checkpoint of step {step} could not be written to {self.folder}",
+                got=getattr(error, "strerror", None) or str(error),
+                do=self._what_is_left(),
+            ) from None
+        for old in self._named(kind)[: -self.keep if kind == "step" else -1]:
+            shutil.rmtree(old, ignore_errors=True)
+        return target
+
+    def newest(self) -> Checkpoint | None:
+        """The newest checkpoint, None when there is none. Raises CheckpointError when it is damaged."""
+        named = self._named("step")
+        return read_checkpoint(named[-1]) if named else None
+
+    def best(self) -> Checkpoint | None:
+        """The best model found so far, None before the first evaluation."""
+        named = self._named("best")
+        return read_checkpoint(named[-1]) if named else None
+
+    def all(self) -> list[Checkpoint]:
+        """The checkpoints that are kept, oldest first."""
+        return [read_checkpoint(folder) for folder in self._named("step")]
+
+    def _named(self, kind: str) -> list[Path]:
+        if not self.folder.is_dir():
+            return []
+        found = [(match, path) for path in self.folder.iterdir() if (match := _NAME.fullmatch(path.name))]
+        return [path for _, path in sorted((int(match[2]), path) for match, path in found if match[1] == kind)]
+
+    def _clear_drafts(self) -> None:
+        for draft in self.folder.glob(".*.draft"):
+            shutil.rmtree(draft)
+
+    def _what_is_left(self) -> str:
+        named = self._named("step")
+        way = "make room and go on with --resume"
+        return f"{way}: {named[-1].name} is whole" if named else "make room and start again"
+
+
+def read_checkpoint(folder: Path) -> Checkpoint:
+    """The checkpoint in a folder; raises CheckpointError when it is damaged or of another version."""
+    try:
+        facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
+        step = int(facts["step"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise CheckpointError(
+            f"{folder} must be a whole checkpoint", got=f"no readable {_FACTS}", do="delete it to use an older one"
+        ) from None
+    if facts.get("format") != FORMAT:
+        raise CheckpointError(f"{folder} must be a checkpoint of format {FORMAT}", got=str(facts.get("format")))
+    return Checkpoint(folder, step, facts)
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers by name; one that two modules share stands once."""
+    buffers = {name: buffer for name, buffer in model.state_dict().items() if not isinstance(buffer, nn.Parameter)}
+    parameters = dict(model.named_parameters())
+    owned = {parameter.data_ptr() for parameter in parameters.values()}
+    return {
+        **{name: parameter.detach() for name, parameter in parameters.items()},
+        **{name: buffer for name, buffer in buffers.items() if buffer.data_ptr() not in owned},
+    }
+
+
+def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: str) -> None:
+    """Copy saved tensors into those in place; raises CheckpointError unless names and shapes are the same."""
+    for name in sorted(into.keys() | saved.keys()):
+        here = list(into[name].shape) if name in into else None
+        there = list(saved[name].shape) if name in saved else None
+        if here != there:
+            raise CheckpointError(
+                f"{what} must fit the model of this run: {name} of shape {here or 'none'}",
+                got=str(there or "none"),
+                do="resume with the settings the run began with, or choose another folder",
+            )
+    with torch.no_grad():
+        for name, tensor in into.items():
+            tensor.copy_(saved[name])
+
+
+def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    _flush(path)
+
+
+def _write_facts(path: Path, facts: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(facts, indent=1), encoding="utf-8")
+    _flush(path)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    if os.name == "nt" and path.is_dir():  # Windows has no handle for a folder
+        return
+    handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,74 @@
+"""Where the arithmetic happens and how precise it is: device, precision, threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from glassformer.config import TrainSection
+from glassformer.errors import DeviceError
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """`weights` is the type parameters are kept in; `autocast` says whether matrix products run in bfloat16."""
+
+    device: torch.device
+    weights: torch.dtype
+    autocast: bool
+    threads: int
+
+    def context(self) -> AbstractContextManager[None]:
+        """Arithmetic inside is as precise as this machine was asked to be."""
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.autocast)
+
+    def __str__(self) -> str:
+        number = "bfloat16 products, float32 weights" if self.autocast else str(self.weights).removeprefix("torch.")
+        where = f"{self.threads} threads" if self.device.type == "cpu" else torch.cuda.get_device_name(self.device)
+        return f"{self.device.type} ({where}), {number}"
+
+
+def settle(settings: TrainSection) -> Machine:
+    """The machine these settings ask for. Sets torch's number of threads. Raises DeviceError for what is not there."""
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
+    device = choose_device(settings.device)
+    autocast = settings.precision == "bfloat16" or (settings.precision == "auto" and has_fast_bfloat16(device))
+    weights = torch.float64 if settings.precision == "float64" else torch.float32
+    return Machine(device, weights, autocast, torch.get_num_threads())
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of this name; `auto` is the GPU where there is one. Raises DeviceError for one that is not there."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        count = torch.cuda.device_count()
+        here = f"this machine has {count} CUDA devices and a CPU" if count else "this machine has a CPU only"
+        raise DeviceError(f"training was asked for on device {name!r}", got=here, do="use --device cpu") from None
+    return device
+
+
+def has_fast_bfloat16(device: torch.device) -> bool:
+    """Whether bfloat16 products are faster than float32 here, rather than imitated."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    return device.type == "cpu" and bool(_cpu_flags() & {"avx512_bf16", "amx_bf16", "bf16"})
+
+
+def _cpu_flags() -> set[str]:
+    """What Linux says this processor can do (x86 `flags`, ARM `Features`); nothing elsewhere."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return set()
+    return {word for line in lines if line.startswith(("flags", "Features")) for word in line.split()}

@@ -1,0 +1,97 @@
+"""AdamW, BERT's variant of it, and averages of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from glassformer.config import TrainSection
+
+# Adam divides by 1 - beta^step. From this step on both divisors are 1 in any precision: float32 counts no further.
+END_OF_TIME = 2.0**24
+
+
+def build_optimizer(model: nn.Module, settings: TrainSection) -> torch.optim.AdamW:
+    """AdamW (Loshchilov & Hutter 2019) with all its state in place, so that it can be written and read at any time.
+
+    `bert-adam` leaves out the bias correction, as google-research/bert does: it is AdamW that believes to stand at
+    the end of time.
+    """
+    optimizer = torch.optim.AdamW(
+        decay_groups(model, settings.decay),
+        lr=settings.learning_rate,
+        betas=(settings.beta1, settings.beta2),
+        eps=settings.epsilon,
+        fused=True,
+    )
+    first = END_OF_TIME if settings.optimizer == "bert-adam" else 0.0
+    for parameter in trained(model).values():
+        optimizer.state[parameter] = {
+            "step": torch.tensor(first, dtype=torch.float32, device=parameter.device),
+            "exp_avg": torch.zeros_like(parameter, memory_format=torch.preserve_format),
+            "exp_avg_sq": torch.zeros_like(parameter, memory_format=torch.preserve_format),
+        }
+    return optimizer
+
+
+def decay_groups(model: nn.Module, decay: float) -> list[dict[str, Any]]:
+    """Matrices and tables decay; biases and norms, which are vectors, do not."""
+    parameters = list(trained(model).values())
+    return [
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": decay},
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+
+
+def trained(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters that are to be trained, each once."""
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+
+
+def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimizer's state by parameter name: `exp_avg.encoder.embed.word.weight` and so on."""
+    return {
+        f"{kind}.{name}": value
+        for name, parameter in trained(model).items()
+        for kind, value in optimizer.state[parameter].items()
+    }
+
+
+class MovingAverage:
+    """Weights that follow the trained ones at a distance: average = decay · average + (1 - decay) · weights.
+
+    In the first steps it follows more closely, so that the random start is soon forgotten.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.tensors = {name: parameter.detach().clone() for name, parameter in trained(model).items()}
+
+    def update(self, model: nn.Module, step: int) -> None:
+        """Take in the weights after `step` steps."""
+        decay = min(self.decay, (1 + step) / (10 + step))
+        for name, parameter in trained(model).items():
+            self.tensors[name].lerp_(parameter.detach(), 1 - decay)
+
+    def copy_to(self, model: nn.Module) -> None:
+        """Give the model the average for its weights."""
+        with torch.no_grad():
+            for name, parameter in trained(model).items():
+                parameter.copy_(self.tensors[name])
+
+    @contextmanager
+    def in_place(self, model: nn.Module) -> Iterator[None]:
+        """Inside, the model has the average for its weights."""
+        self._exchange(model)
+        try:
+            yield
+        finally:
+            self._exchange(model)
+
+    def _exchange(self, model: nn.Module) -> None:
+        for name, parameter in trained(model).items():
+            parameter.data, self.tensors[name] = self.tensors[name], parameter.data

@@ -1,0 +1,106 @@
+"""What a run leaves for reading: `metrics.jsonl`, and TensorBoard by choice."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glassformer.errors import MissingExtraError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One finished step. `pieces` and `seconds` are of this step alone, `fraction` is how much of the run is done.
+
+    `loss` is per target, `norm` the length of the gradient before clipping, `scores` the evaluation after this step.
+    """
+
+    step: int
+    steps: int | None
+    fraction: float
+    epoch: float
+    loss: float
+    learning_rate: float
+    norm: float
+    targets: int
+    pieces: int
+    seconds: float
+    elapsed: float
+    scores: Mapping[str, float] | None = None
+
+    @property
+    def seconds_left(self) -> float:
+        """Time to the end at the pace so far; infinite before anything is done."""
+        return self.elapsed * (1 - self.fraction) / self.fraction if self.fraction else float("inf")
+
+
+class Record:
+    """Lines of `metrics.jsonl`: the mean of every ten steps, and each evaluation. A resumed run writes on."""
+
+    every = 10
+
+    def __init__(self, folder: Path, *, step: int, tensorboard: bool) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / "metrics.jsonl"
+        self._forget_after(step)
+        self._losses: list[float] = []
+        self._pieces = self._seconds = 0.0
+        self._board: Any = _board(folder, step) if tensorboard else None
+
+    def see(self, step: Step) -> None:
+        """Take in a step and write a line when one is due."""
+        self._losses.append(step.loss)
+        self._pieces += step.pieces
+        self._seconds += step.seconds
+        if step.step % self.every and step.scores is None and step.fraction < 1:
+            return
+        line: dict[str, Any] = {
+            "step": step.step,
+            "epoch": round(step.epoch, 4),
+            "seconds": round(step.elapsed, 3),
+            "loss": sum(self._losses) / len(self._losses),
+            "learning_rate": step.learning_rate,
+            "norm": step.norm,
+            "pieces_per_second": round(self._pieces / max(self._seconds, 1e-9), 1),
+        }
+        line |= {f"held_out_{name}": value for name, value in (step.scores or {}).items()}
+        self._losses, self._pieces, self._seconds = [], 0.0, 0.0
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        if self._board is not None:
+            for name, value in line.items():
+                self._board.add_scalar(name, value, step.step)
+
+    def close(self) -> None:
+        """Write out what TensorBoard still holds back."""
+        if self._board is not None:
+            self._board.close()
+
+    def _forget_after(self, step: int) -> None:
+        """Drop the lines of steps that will be done again, and one that was cut short."""
+        if not self._path.exists():
+            return
+        kept = [line for line in self._path.read_text(encoding="utf-8").splitlines() if _step_of(line) <= step]
+        draft = self._path.with_suffix(".draft")
+        draft.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        os.replace(draft, self._path)
+
+
+def _step_of(line: str) -> float:
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")
+
+
+def _board(folder: Path, step: int) -> Any:
+    try:
+        writer = importlib.import_module("torch.utils.tensorboard").SummaryWriter
+    except ImportError:
+        raise MissingExtraError("tensorboard", extra="tensorboard", purpose="train.tensorboard") from None
+    return writer(str(folder / "tensorboard"), purge_step=step or None)

@@ -1,0 +1,205 @@
+"""A run: its state, its machine, its folder; how it begins, is kept, is judged and ends."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from glassformer.config import TrainSection
+from glassformer.errors import CheckpointError, ConfigError
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.task import Task
+from glassformer.train.checkpoint import Checkpoint, Shelf, restore, weights
+from glassformer.train.compiled import LossFunction, worth_compiling
+from glassformer.train.ending import Ending, Progress
+from glassformer.train.machine import Machine, Say, settle
+from glassformer.train.schedule import Schedule
+from glassformer.train.state import State, circumstances, differences
+
+# Rows that an evaluation during training looks at, always the same: enough to choose the best model by.
+_EVALUATION_ROWS = 512
+# Evaluations in a run when the settings do not say how often.
+_EVALUATIONS = 10
+
+
+def to_standard_error(message: str) -> None:
+    """Where notes go when nobody else takes them."""
+    print(message, file=sys.stderr)
+
+
+@dataclass
+class Run:
+    """What the loop works with. `facts` are the circumstances that a resumed run is compared with."""
+
+    task: Task
+    held_out: Task | None
+    settings: TrainSection
+    machine: Machine
+    ending: Ending
+    schedule: Schedule
+    state: State
+    shelf: Shelf
+    loss_of: LossFunction
+    facts: dict[str, Any]
+    say: Say
+    saved_step: int | None
+    saved_at: float = field(default_factory=time.monotonic)
+    evaluated: float = 0.0
+
+    @classmethod
+    def begin(
+        cls,
+        model: Transformer,
+        task: Task,
+        settings: TrainSection,
+        *,
+        out: Path,
+        held_out: Task | None,
+        resume: bool,
+        say: Say,
+    ) -> Run:
+        """Set the machine up, and go back to the newest checkpoint where a run is resumed."""
+        _check(settings, held_out)
+        machine = settle(settings)
+        torch.manual_seed(settings.seed)
+        model.to(machine.device, machine.weights).train()
+        for stack in (model.encoder, model.decoder):
+            if stack is not None:
+                stack.recompute = settings.activation_checkpointing
+        ending = Ending.of(settings, task.steps_per_epoch)
+        state = State.fresh(model, settings)
+        compiled, reason = worth_compiling(settings, ending, model, task.batch(0).pieces, machine)
+        facts = circumstances(settings, machine, task=task.name, data=task.fingerprint, compiled=compiled)
+        shelf = Shelf(out / "checkpoints", keep=max(settings.keep, settings.average or 0))
+        found = _newest(shelf, resume=resume)
+        if found is not None:
+            state.restore(found)
+            if settings.compile == "auto":  # as the run began, so that it ends with the same bits
+                facts["compiled"] = found.facts.get("compiled", compiled)
+            for difference in differences(found.facts, facts):
+                say(f"the end may differ from an unbroken run's: {difference}")
+        say(f"{machine}; {reason}")
+        say(f"{task.name}: {'going on after' if found else 'beginning at'} step {state.progress.step:,}")
+        return cls(
+            task=task,
+            held_out=held_out,
+            settings=settings,
+            machine=machine,
+            ending=ending,
+            schedule=Schedule.of(settings, ending),
+            state=state,
+            shelf=shelf,
+            loss_of=LossFunction(task, model, machine, compiled=facts["compiled"], say=say),
+            facts=facts,
+            say=say,
+            saved_step=state.progress.step if found else None,
+            evaluated=ending.fraction(state.progress),
+        )
+
+    @property
+    def progress(self) -> Progress:
+        """How far it has come."""
+        return self.state.progress
+
+    @property
+    def over(self) -> bool:
+        """Whether the end is reached, or patience is at its end."""
+        patience = self.settings.patience
+        return self.ending.reached(self.progress) or (patience is not None and self.progress.misses >= patience)
+
+    def judge(self) -> dict[str, float] | None:
+        """Evaluate when it is due; keep the model when it is the best so far."""
+        before, self.evaluated = self.evaluated, self.ending.fraction(self.progress)
+        every = self.settings.evaluate_every
+        due = int(before * _EVALUATIONS) < int(self.evaluated * _EVALUATIONS)
+        if every is not None:
+            due = self.progress.step % every == 0 or self.evaluated >= 1
+        if self.held_out is None or not due:
+            return None
+        with self.state.to_be_judged() as model:
+            with self.machine.context():
+                scores = self.held_out.evaluate(model, rows=_EVALUATION_ROWS)
+            if self.progress.best is None or scores["loss"] < self.progress.best:
+                self.progress.best, self.progress.best_step = scores["loss"], self.progress.step
+                self.progress.misses = 0
+                self.shelf.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
+            else:
+                self.progress.misses += 1
+        return scores
+
+    @property
+    def saving_due(self) -> bool:
+        """Whether it is time for a checkpoint, by steps or by the clock."""
+        every = self.settings.checkpoint_every
+        by_steps = every is not None and self.progress.step % every == 0
+        return by_steps or time.monotonic() - self.saved_at >= 60 * self.settings.checkpoint_minutes
+
+    def save(self) -> None:
+        """Write a checkpoint, unless this step has one."""
+        if self.saved_step != self.progress.step:
+            facts: Mapping[str, Any] = {**self.facts, "progress": asdict(self.progress)}
+            self.shelf.save(self.progress.step, self.state.tensors(), facts)
+        self.saved_step, self.saved_at = self.progress.step, time.monotonic()
+
+    def finish(self) -> None:
+        """Give the model the weights to keep: see `fit`."""
+        self.save()
+        model = self.state.model
+        if self.settings.average is not None:
+            kept = self._regular()[-self.settings.average :]
+            if self.state.average is not None:
+                self.state.average.copy_to(model)
+            _take_mean(model, kept)
+            self.say(f"kept: the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}")
+        elif best := self.shelf.best() if self.held_out is not None else None:
+            restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
+            self.say(f"kept: the best model, of step {best.step:,} with a held-out loss of {self.progress.best:.4f}")
+        elif self.state.average is not None:
+            self.state.average.copy_to(model)
+            self.say("kept: the moving average of the weights")
+
+    def _regular(self) -> list[Checkpoint]:
+        """Checkpoints at the chosen steps and at the end: not those of the clock or of Ctrl-C, which are by chance."""
+        every = self.settings.checkpoint_every or 1
+        return [each for each in self.shelf.all() if each.step % every == 0 or each.step == self.progress.step]
+
+
+def _newest(shelf: Shelf, *, resume: bool) -> Checkpoint | None:
+    if resume:
+        return shelf.newest()
+    if shelf:
+        raise CheckpointError(
+            "a new run needs a folder of its own",
+            got=f"{shelf.folder}, which holds another run's checkpoints",
+            do="go on with --resume, choose another folder, or delete it",
+        )
+    return None
+
+
+def _check(settings: TrainSection, held_out: Task | None) -> None:
+    if settings.batch < settings.accumulate:
+        raise ConfigError(
+            "train.accumulate cuts a batch into parts", got=f"{settings.batch} rows for {settings.accumulate}"
+        )
+    if settings.average is not None and settings.checkpoint_every is None:
+        raise ConfigError("train.average is the mean of checkpoints at chosen steps", do="set train.checkpoint_every")
+    if settings.patience is not None and held_out is None:
+        raise ConfigError("train.patience needs held-out text to lose patience with", do="set data.validation")
+
+
+def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:
+    group = "average" if (checkpoints[0].folder / "average.safetensors").exists() else "model"
+    total: dict[str, torch.Tensor] = {}
+    for checkpoint in checkpoints:
+        for name, tensor in checkpoint.tensors(group).items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    mine = weights(model)
+    with torch.no_grad():
+        for name, tensor in total.items():
+            mine[name].copy_(tensor / len(checkpoints))
