@@ -1,0 +1,162 @@
+"""Cells said in words: `weights[head=1,query=likes,key=She]`.
+
+An index or a word picks a place along an axis; `word@3` picks the one at place 3 where a word stands twice.
+Quotes keep commas and brackets apart: `key=","`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from glassformer.errors import UnknownNameError, did_you_mean
+
+WORD_AXES = {"piece": "pieces", "query": "pieces", "key": "keys"}
+
+STEP = re.compile(r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"(?P<at>@\d+)?|(?P<plain>[^,\"\]]+?))\s*(?:,|$)")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What cells may be called by: the words of each sentence, the pieces of the vocabulary, the labels.
+
+    `answers` are the right words at hidden places, so that a hidden word can be called by its name.
+    """
+
+    inputs: Sequence[Sequence[str]] = ()
+    target: Sequence[Sequence[str]] = ()
+    vocabulary: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    answers: Mapping[tuple[int, int], str] | None = None
+
+    def sentence(self, side: str, sentence: int) -> Sequence[str]:
+        """The words of one sentence; none when they are not known."""
+        rows = self.inputs if side == "inputs" else self.target
+        return rows[sentence] if sentence < len(rows) else ()
+
+    def places(self, side: str, sentence: int, word: str) -> list[int]:
+        """Where a word stands, hidden words by their answers too."""
+        row = self.sentence(side, sentence)
+        answers = self.answers or {}
+        called = [answers.get((sentence, place)) if side == "inputs" else None for place in range(len(row))]
+        return [place for place, written in enumerate(row) if word in (written, called[place])]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """A tensor's axes as its cells are asked for: names, sizes, and whose words they count."""
+
+    name: str
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    pieces: str = "inputs"
+    keys: str = "inputs"
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """`name[cell]` to its name and the text between the brackets."""
+    name, bracket, rest = text.partition("[")
+    if bracket and not rest.endswith("]"):
+        raise UnknownNameError("a cell stands in brackets", got=text, do="write name[head=1,query=likes,key=She]")
+    return name.strip(), rest.removesuffix("]")
+
+
+def read_cell(text: str) -> dict[str, str]:
+    """`head=1,query=likes` to what was said of each axis; raises UnknownNameError."""
+    said: dict[str, str] = {}
+    end = 0
+    while text[end:].strip():
+        step = STEP.match(text, end)
+        if step is None:
+            raise UnknownNameError("a cell is written axis=word or axis=index, parted by commas", got=text)
+        # A quoted word keeps its quotes' meaning, "never an index", through the leading mark.
+        value = step["plain"] if step["quoted"] is None else f'"{step["quoted"]}"{step["at"] or ""}'
+        said[step["axis"]] = value
+        end = step.end()
+    return said
+
+
+def find_cell(axes: Axes, said: Mapping[str, str | int], words: Words) -> dict[str, int]:
+    """The index along each axis. An axis of size 1 need not be said. Raises UnknownNameError."""
+    for axis in said:
+        if axis not in axes.names:
+            raise UnknownNameError(f"{axes.name} has no axis {axis!r}", do=did_you_mean(axis, axes.names))
+    cell: dict[str, int] = {}
+    for axis, size in zip(axes.names, axes.sizes, strict=True):
+        if axis in said:
+            # Along an axis of size 1 every index means the one number that all share.
+            found = find(axis, said[axis], size, cell.get("sentence", 0), axes, words)
+        elif size == 1:
+            found = 0
+        else:
+            asked = ", ".join(axes.names)
+            raise UnknownNameError(f"a cell of {axes.name} needs its {axis} (0 to {size - 1})", do=f"its axes: {asked}")
+        cell[axis] = found
+    return cell
+
+
+def find(axis: str, said: str | int, size: int, sentence: int, axes: Axes, words: Words) -> int:
+    """One index, or a word's."""
+    text = str(said)
+    if re.fullmatch(r"-?\d+", text):
+        index = int(text)
+        if not -size <= index < size:
+            raise UnknownNameError(f"{axis} of {axes.name} counts from 0 to {size - 1}", got=text)
+        return index % size
+    word, at = part_place(text)
+    places = candidates(axis, word, sentence, axes, words)
+    if at is not None:
+        if at not in places:
+            raise UnknownNameError(f"{word!r} does not stand at {axis} {at}", do=f"it stands at {places}" if places else "")
+        return at
+    if len(places) == 1:
+        return places[0]
+    if places:
+        ways = ", ".join(f"{axis}={word}@{place}" for place in places)
+        raise UnknownNameError(f"which {word!r} is meant", got=f"one at each of {places}", do=f"write one of {ways}")
+    raise UnknownNameError(f"there is no {axis} {word!r} in {axes.name}", do=known_words(axis, word, sentence, axes, words))
+
+
+def part_place(text: str) -> tuple[str, int | None]:
+    """`word@3` to the word and its place."""
+    found = re.fullmatch(r"(?P<word>.+)@(?P<at>\d+)", text, flags=re.DOTALL)
+    word, at = (text, None) if found is None else (found["word"], int(found["at"]))
+    return (word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word), at
+
+
+def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) -> list[int]:
+    """All indices that a word could mean along an axis."""
+    if axis in WORD_AXES:
+        return words.places(getattr(axes, WORD_AXES[axis]), sentence, word)
+    listed = {"vocabulary": words.vocabulary, "label": words.labels}.get(axis, ())
+    return [index for index, known in enumerate(listed) if known == word]
+
+
+def known_words(axis: str, word: str, sentence: int, axes: Axes, words: Words) -> str:
+    """What could have been said."""
+    if axis in WORD_AXES:
+        row = words.sentence(getattr(axes, WORD_AXES[axis]), sentence)
+        return did_you_mean(word, row) if row else "its words are not known here: say its index"
+    return did_you_mean(word, {"vocabulary": words.vocabulary, "label": words.labels}.get(axis, ()))
+
+
+def name_cell(axes: Axes, cell: Mapping[str, int], words: Words) -> dict[str, str]:
+    """Each axis' index as a person would say it: a word where there is one, with its place where it stands twice."""
+    named: dict[str, str] = {}
+    for axis, size in zip(axes.names, axes.sizes, strict=True):
+        index = cell[axis]
+        if size == 1 and axis == "sentence":
+            continue
+        if axis in WORD_AXES:
+            row = words.sentence(getattr(axes, WORD_AXES[axis]), cell.get("sentence", 0))
+        else:
+            row = {"vocabulary": words.vocabulary, "label": words.labels}.get(axis, ())
+        if index < len(row):
+            word = row[index]
+            plain = not re.fullmatch(r"-?\d+", word) and not re.search(r"[,\]\"@]", word)
+            once = list(row).count(word) == 1
+            named[axis] = (word if plain else f'"{word}"') + ("" if once else f"@{index}")
+        else:
+            named[axis] = str(index)
+    return named

@@ -1,0 +1,92 @@
+"""The honesty gate: what is shown against what the model answers when nobody looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from glassformer.look.replay import Replay, shadow
+from glassformer.models.inputs import Inputs, Output
+from glassformer.models.transformer import Transformer
+
+LIMITS = {torch.float32: 1e-5, torch.float64: 1e-12}
+
+
+@dataclass(frozen=True)
+class Honesty:
+    """Largest differences of the answer, as shares of its largest number.
+
+    `watched`: the explicit path against the fast kernels nobody watches, in the trace's own precision, held to
+    `limit`. `predicted`: against the precision the user predicts in; shown, for rounding is not a fault.
+    """
+
+    watched: float
+    limit: float
+    traced_in: str
+    predicted: float
+    predicted_in: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether looking left the answer as it is."""
+        return self.watched <= self.limit
+
+    def __str__(self) -> str:
+        verdict = "Looking does not change the answer" if self.holds else "LOOKING CHANGED THE ANSWER"
+        told = f"{verdict}: {self.watched:.1e} of its largest number against the fast kernels in {self.traced_in}"
+        told += f" (limit {self.limit:.0e})"
+        return f"{told}; {self.predicted:.1e} against prediction in {self.predicted_in}."
+
+
+def measure(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> Honesty:
+    """Run the model watched, unwatched, and as the user predicts; eval mode, nothing changed by hand."""
+    assert replay.change is None
+    dtype = next(replay.model.parameters()).dtype
+    with torch.no_grad():
+        watched = answer(replay.whole(list(replay.statement.formulas.keys() - {"loss"}))[1])
+        unwatched = answer(replay.model(replay.inputs, replay.target, places=replay.places))
+        predicted = answer(predict(replay, original, predicts_in))
+    return Honesty(
+        watched=share(watched, unwatched),
+        limit=LIMITS[dtype],
+        traced_in=said(dtype),
+        predicted=share(watched, predicted),
+        predicted_in=said(predicts_in),
+    )
+
+
+def predict(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> Output:
+    """As the user predicts: weights already of that precision, or float32 weights under autocast."""
+    own = next(original.parameters()).dtype
+    if predicts_in == own:
+        model = shadow(original, own)
+        inputs, target = as_type(replay.inputs, own), replay.target and as_type(replay.target, own)
+        return model(inputs, target, places=replay.places)
+    with torch.autocast(replay.inputs.device.type, predicts_in):
+        return replay.model(replay.inputs, replay.target, places=replay.places)
+
+
+def as_type(inputs: Inputs, dtype: torch.dtype) -> Inputs:
+    """Vectors in another precision; ids have none."""
+    return inputs if inputs.vectors is None else replace(inputs, vectors=inputs.vectors.to(dtype))
+
+
+def answer(output: Output) -> Tensor:
+    """What the model is run for: vocabulary scores, else label scores, else states."""
+    for found in (output.logits, output.sentence_logits):
+        if found is not None and found.numel():
+            return found.double()
+    return output.states.double()
+
+
+def share(one: Tensor, two: Tensor) -> float:
+    """The largest difference as a share of the largest number."""
+    largest = float(one.abs().max())
+    return float((one - two).abs().max()) / largest if largest else float((two != 0).any())
+
+
+def said(dtype: torch.dtype) -> str:
+    """`float32`, not `torch.float32`."""
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,86 @@
+"""Run a model, or one unit of it, so that chosen tensors are seen.
+
+A unit is the embedding, one block, a norm, or a head: what can be run again from the one tensor that enters it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from glassformer.look.formulas import Statement
+from glassformer.look.watch import Change, Seen, watch
+from glassformer.models.inputs import Inputs, Output
+from glassformer.models.stack import Stack
+from glassformer.models.transformer import Transformer
+
+
+def shadow(model: Transformer, dtype: torch.dtype) -> Transformer:
+    """The same model in eval mode and in another precision, leaving the original untouched.
+
+    Weights that already have the precision are shared, not copied.
+    """
+    weights: dict[int, object] = {}
+    for parameter in model.parameters():
+        same = parameter.dtype == dtype
+        turned = parameter if same else nn.Parameter(parameter.detach().to(dtype), requires_grad=parameter.requires_grad)
+        weights[id(parameter)] = turned
+    twin: Transformer = copy.deepcopy(model, weights)
+    return twin.eval()
+
+
+@dataclass(frozen=True)
+class Replay:
+    """All that is needed to compute any tensor again: the model in eval mode, its inputs, the changes made by hand."""
+
+    model: Transformer
+    statement: Statement
+    inputs: Inputs
+    target: Inputs | None
+    places: Tensor | None
+    change: Change | None = None
+
+    def whole(self, names: Iterable[str]) -> tuple[Seen, Output]:
+        """One forward of the whole model."""
+        with watch(self.model, names, change=self.change) as seen:
+            output = self.model(self.inputs, self.target, places=self.places)
+        return seen, output
+
+    def unit(self, unit: str, names: Iterable[str], kept: Callable[[str], Tensor]) -> Seen:
+        """Run one unit from the tensor that enters it; `kept` gives the stored tensors."""
+        with torch.no_grad(), watch(self.model, names, change=self.change) as seen:
+            if unit == "head":
+                self.run_head(kept(self.statement.entering["head"]))
+            elif unit == "sentence_head":
+                assert self.model.sentence_head is not None
+                self.model.sentence_head(kept(self.statement.entering["sentence_head"]), None)
+            else:
+                self.run_in_stack(unit, kept)
+        return seen
+
+    def run_head(self, states: Tensor) -> None:
+        """The vocabulary head at the chosen places."""
+        assert self.model.head is not None
+        chosen = states if self.places is None else states.flatten(0, 1).index_select(0, self.places)  # [N, W]
+        self.model.head(chosen, self.model.word_table)
+
+    def run_in_stack(self, unit: str, kept: Callable[[str], Tensor]) -> None:
+        """Embedding, relative bias, one block, or the last norm of an encoder or decoder."""
+        side, part, *index = unit.split(".")
+        stack = getattr(self.model, side)
+        assert isinstance(stack, Stack)
+        crossing = side == "decoder" and self.statement.memory is not None
+        inputs = self.target if crossing and self.target is not None else self.inputs
+        memory = kept(self.statement.memory) if crossing and self.statement.memory is not None else None
+        memory_real = self.inputs.real if crossing else None
+        context, positions = stack.context(inputs, None, memory, memory_real, None)
+        if part == "embed":
+            stack.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.hidden, None)
+        elif part == "norm":
+            stack.norm(kept(self.statement.entering[unit]))
+        elif part == "blocks":
+            stack.blocks[int(index[0])](kept(self.statement.entering[unit]), context)
