@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from glassformer.config import ModelConfig
 from glassformer.convert.family import ACTIVATIONS, SHARED, Family, Presence
-from glassformer.convert.settings import Count, Only, Setting, Unused
+from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values, at
 from glassformer.convert.table import Ignore, Same
+from glassformer.errors import CheckpointError
 
 BLOCK = "encoder.blocks.{}"
 LAYER = "bert.encoder.layer.{}"
+
+
+def _read_segments(values: Values) -> dict[str, Any]:
+    """Theirs always looks up a segment, so there is at least one."""
+    segments = values.get("type_vocab_size", 2)
+    if segments < 1:
+        raise CheckpointError("type_vocab_size must be at least 1: a segment is always looked up", got=str(segments))
+    return {"segments": segments}
+
+
+def _write_segments(config: ModelConfig) -> dict[str, Any]:
+    return {"type_vocab_size": at(config, "encoder.embed.segments")}
+
 
 # What RoBERTa has in common with BERT.
 BODY_SETTINGS = (
@@ -18,7 +35,7 @@ BODY_SETTINGS = (
     Setting("num_attention_heads", "heads", "encoder.blocks.0.self_attention.body.heads", 12),
     Setting("intermediate_size", "feed_forward", "encoder.blocks.0.feed_forward.body.width", 3072),
     Setting("hidden_act", "activation", "encoder.blocks.0.feed_forward.body.activation", "gelu", ACTIVATIONS),
-    Setting("type_vocab_size", "segments", "encoder.embed.segments", 2),
+    Joint(("type_vocab_size",), _read_segments, _write_segments),
     Setting("layer_norm_eps", "epsilon", "encoder.embed.norm.epsilon", 1e-12),
     Setting("hidden_dropout_prob", "dropout", "encoder.embed.dropout", 0.1),
     Setting(

@@ -68,7 +68,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     where = str(directory / SETTINGS)
     values = read_json(directory / SETTINGS)
     family = family_of(values, where)
-    source = _named(family, read_weights(directory))
+    source = full_names(family, read_weights(directory))
     config, settings_aside = read_config(family, values, source, where=where, vocabulary_head=vocabulary_head)
     state, tensors_aside = read_tensors(family.tensors, parameter_shapes(config), source, config, where=str(directory))
     report = Report(
@@ -150,10 +150,10 @@ def read_config(
 ) -> tuple[ModelConfig, dict[str, str]]:
     """Our tree for their settings, with what the tensors tell, and the reason for each setting left aside."""
     keywords, aside = read_values(family.settings, values, where=where)
-    body = family.classes[False, False]
-    keywords["vocabulary_head"] = (
-        list(values.get("architectures") or ()) != [body] if vocabulary_head is None else vocabulary_head
-    )
+    body = family.classes.get((False, False))
+    if body is not None:
+        named = values.get("architectures") != [body]
+        keywords["vocabulary_head"] = named if vocabulary_head is None else vocabulary_head
     for row in family.presence:
         if row.theirs in source:
             keywords[row.ours] = source[row.theirs].shape[0] if row.there is None else row.there
@@ -171,7 +171,7 @@ def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
         return {name: tuple(parameter.shape) for name, parameter in Transformer(config).named_parameters()}
 
 
-def _named(family: Family, source: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def full_names(family: Family, source: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Tensors under today's full names, however old the file is and whether or not the body was saved alone."""
     today = {family.today(name): tensor for name, tensor in source.items()}
     if any(name.startswith(family.prefix) for name in today):

@@ -44,7 +44,7 @@ MARIAN = Family(
     name="marian",
     prefix="model.",
     heads=("lm_head.", "final_logits_bias"),
-    classes={(True, False): "MarianMTModel", (False, False): "MarianModel"},
+    classes={(True, False): "MarianMTModel"},
     settings=(
         *BODY_SETTINGS,
         Joint(("vocab_size", "decoder_vocab_size"), _read_vocabulary, _write_vocabulary),

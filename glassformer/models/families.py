@@ -593,7 +593,6 @@ def marian(
     dropout: float = 0.1,
     attention_dropout: float = 0.0,
     activation_dropout: float = 0.0,
-    vocabulary_head: bool = True,
 ) -> ModelConfig:
     """Marian's translation models (Junczys-Dowmunt et al. 2018): sines before cosines, norm after, an output bias."""
     return _encoder_decoder(
@@ -612,7 +611,7 @@ def marian(
         activation_dropout=activation_dropout,
         position=PositionConfig(kind="sinusoidal", layout="halves", max_length=max_length),
         embed_scaled=embed_scaled,
-        head=VocabularyHeadConfig(tied=True, bias=True) if vocabulary_head else None,
+        head=VocabularyHeadConfig(tied=True, bias=True),
     )
 
 
