@@ -1,0 +1,126 @@
+"""The "masked word activity matrix" of the mask-matrix post, step by step, in its three readings.
+
+The post gives each word a vector, fills row i with the dot products of all vectors with that of word i, sets
+some cells to minus infinity and takes softmax. Its words and its code forbid different cells: hence the readings.
+
+Q query words · K key words · W vector size
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from glassformer.errors import ConfigError, ShapeError
+from glassformer.parts.mask import Mask, Side, causal, everything, full, no_key, visible
+
+Reading = Literal["identity", "causal", "all_pairs"]
+NothingToSee = Literal["itself", "zero"]
+
+
+def itself() -> Mask:
+    """Each word sees itself and nothing else."""
+    return Mask("itself", lambda query, key: key.index[:, None, :] == query.index[:, :, None])
+
+
+READINGS: dict[Reading, Mask] = {
+    "identity": itself(),  # what the post's code leaves
+    "causal": causal() & visible(),  # what its words say: "previous non-masked"
+    "all_pairs": everything() & visible(),  # what its words say elsewhere: "all possible pairs"
+}
+
+
+@dataclass(frozen=True)
+class ActivityMatrix:
+    """The matrix and everything on the way to it, each [Q, K] with as many words on both sides.
+
+    `empty` is the zero matrix it starts from, `pairs` the dot products of all pairs, `masked` the same with minus
+    infinity where one may not look, `weights` the softmax of each row, `result` the rows laid into the zero matrix.
+    `may_look` is what was allowed, True = may look: it can be handed to a model as `Inputs(may_look=…)`.
+    `lonely` are the places of the words that had nothing to look at, and `rule` what was done about them.
+    """
+
+    reading: Reading
+    mask: str
+    rule: NothingToSee
+    lonely: tuple[int, ...]
+    empty: Tensor
+    pairs: Tensor
+    masked: Tensor
+    weights: Tensor
+    result: Tensor
+    allowed: Tensor
+
+    @property
+    def steps(self) -> dict[str, Tensor]:
+        """The steps by name, in the post's order."""
+        return {name: getattr(self, name) for name in ("empty", "pairs", "masked", "weights", "result")}
+
+    @property
+    def may_look(self) -> Tensor:
+        """Who may look at whom, [1, Q, K], as a model's `Inputs` take it."""
+        return self.allowed[None]
+
+    def __str__(self) -> str:
+        if not self.lonely:
+            return f"{self.reading}: {self.mask}"
+        places = ", ".join(str(place) for place in self.lonely)
+        fate = "looks at itself" if self.rule == "itself" else "is a row of zeros"
+        return f"{self.reading}: {self.mask}; word {places} would have nothing to look at and {fate}"
+
+
+def activity_matrix(
+    features: Tensor,
+    hidden: Sequence[int] = (),
+    *,
+    reading: Reading = "causal",
+    nothing_to_see: NothingToSee = "itself",
+) -> ActivityMatrix:
+    """The matrix for words with these vectors, [Q, W], of which those at the places `hidden` are masked.
+
+    `reading` is `identity` (the post's code), `causal` (a word sees itself and those before it, never a masked one)
+    or `all_pairs` (a word sees every word that is not masked). In the last two a word may be left with nothing to
+    look at, as a masked first word is; `nothing_to_see` says whether it then looks at `itself` or stays `zero`
+    (in a model whose fill is finite, the fill's own arithmetic decides about such a row: prefer `itself` there).
+    Raises ShapeError when `features` is no matrix or `hidden` names a word that is not there, ConfigError for an
+    unknown reading or rule.
+    """
+    if features.dim() != 2:
+        raise ShapeError("features must be a matrix, one vector for each word", got=str(list(features.shape)))
+    words = len(features)
+    wrong = [place for place in hidden if not 0 <= place < words]
+    if wrong:
+        raise ShapeError(f"hidden words must be places from 0 to {words - 1}", got=str(wrong[0]))
+    if reading not in READINGS:
+        raise ConfigError(f"a reading must be one of {', '.join(READINGS)}", got=repr(reading))
+    if nothing_to_see not in ("itself", "zero"):
+        raise ConfigError("nothing_to_see must be 'itself' or 'zero'", got=repr(nothing_to_see))
+    masked_words = torch.zeros(1, words, dtype=torch.bool, device=features.device)
+    masked_words[0, list(hidden)] = True
+    side = Side(torch.arange(words, device=features.device)[None], hidden=masked_words)
+    mask = READINGS[reading]
+    allowed = full(mask(side, side), side, side)[0]  # [Q, K]
+    alone = no_key(allowed)[:, 0]  # [Q]
+    if nothing_to_see == "itself":
+        allowed = allowed | torch.diag(alone)
+    empty = features.new_zeros(words, words)  # [Q, K]
+    pairs = features @ features.T  # [Q, K]
+    masked = pairs.masked_fill(~allowed, float("-inf"))
+    # A row of nothing but minus infinities would divide zero by zero.
+    weights = masked.masked_fill(no_key(allowed), 0.0).softmax(dim=-1).masked_fill(no_key(allowed), 0.0)
+    return ActivityMatrix(
+        reading=reading,
+        mask=str(mask),
+        rule=nothing_to_see,
+        lonely=tuple(alone.nonzero()[:, 0].tolist()),
+        empty=empty,
+        pairs=pairs,
+        masked=masked,
+        weights=weights,
+        result=empty + weights,
+        allowed=allowed,
+    )
