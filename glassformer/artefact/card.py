@@ -46,16 +46,19 @@ def write_card(model: Model) -> str:
     from glassformer import __version__
 
     facts = model.info()
+    family, count = facts["family"], f"{facts['parameters']['all']:,}"
     title = model.source.name if model.source is not None else facts["family"]
     purpose = " that guesses hidden words" if model.task is not None else ""
     return _CARD.format(
         title=title,
-        opening=f"A {facts['family']} model of {facts['parameters']['all']:,} parameters{purpose}, made with glassformer {__version__}.",
+        opening=f"A {family} model of {count} parameters{purpose}, made with glassformer {__version__}.",
         data="\n".join(_data(model)),
         size="\n".join(_size(facts)),
         scores="\n".join(_scores(model)),
         limits="\n".join(f"* {limit}" for limit in _limits(model)),
-        use='print(model.fill("A text with one [MASK] in it.").filled)' if model.task is not None else "print(model.info())",
+        use='print(model.fill("A text with one [MASK] in it.").filled)'
+        if model.task is not None
+        else "print(model.info())",
     )
 
 
@@ -89,7 +92,8 @@ def _scores(model: Model) -> Iterator[str]:
     if not scores:
         yield "Not measured."
         return
-    yield f"Measured on {model.metrics.get('measured_on', 'text not told')}, {scores.get('targets', 0):,.0f} hidden pieces."
+    text = model.metrics.get("measured_on", "text not told")
+    yield f"Measured on {text}, {scores.get('targets', 0):,.0f} hidden pieces."
     yield ""
     yield "| | loss | perplexity | accuracy |"
     yield "|---|---:|---:|---:|"
@@ -114,7 +118,7 @@ def interval(share: float, count: float) -> tuple[float, float]:
 
 def _limits(model: Model) -> Iterator[str]:
     if model.length is not None:
-        yield f"It has learned from rows of {model.length} pieces; longer texts are read in windows that overlap by half."
+        yield f"It has learned from rows of {model.length} pieces; longer texts are read in overlapping windows."
     if model.task is not None:
         yield "Several hidden words are guessed independently of one another."
     yield "It repeats what its text says, errors and prejudices included; its guesses are no facts."

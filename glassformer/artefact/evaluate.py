@@ -54,7 +54,9 @@ def evaluate(
             raise DataError(f"held-out text is needed to measure on (side {side})", got="no document", do="name files")
         recipe = Recipe(task=settings, data=data, train=TrainSection())
         if unigram is None:
-            witness.note("the unigram baseline is counted on the measured text itself: that of the training text is not known")
+            witness.note(
+                "the unigram baseline is counted on the measured text itself: that of the training text is not known"
+            )
             unigram = Unigram.count(store.ids, model.tokenizer.vocabulary_size)
         task = masked_task(recipe, store, model.tokenizer, unigram)
         with precision(model.device, fast=model.fast):
@@ -77,7 +79,9 @@ def _section(model: Model, files: Sequence[str | Path], side: str) -> DataSectio
             }
         )
     if model.data is None:
-        raise ConfigError("files to measure on are needed", got="none", do="the model does not know the text it was trained on")
+        raise ConfigError(
+            "files to measure on are needed", got="none", do="the model does not know the text it was trained on"
+        )
     if side == "validation" and not (model.data.validation or model.data.validation_files):
         raise ConfigError("held-out text is needed", got="a model that was trained on all of its text", do="name files")
     return model.data

@@ -88,12 +88,12 @@ def _precision(model: Model) -> str:
 
 # How each of the options that the slides do not draw is read from a config; what is no option is part of training.
 _IS_ON: dict[str, Callable[[ModelConfig, BlockConfig], bool]] = {
-    "scaled": lambda config, block: block.self_attention.body.scaled,  # noqa: ARG005
-    "norm": lambda config, block: block.self_attention.norm is not None,  # noqa: ARG005
-    "feed_forward_residual": lambda config, block: bool(block.feed_forward and block.feed_forward.residual),  # noqa: ARG005
-    "biases": lambda config, block: block.self_attention.body.bias,  # noqa: ARG005
-    "layers": lambda config, block: bool(config.encoder and len(config.encoder.blocks) > 1),  # noqa: ARG005
-    "dropout": lambda config, block: block.self_attention.dropout > 0,  # noqa: ARG005
+    "scaled": lambda config, block: block.self_attention.body.scaled,
+    "norm": lambda config, block: block.self_attention.norm is not None,
+    "feed_forward_residual": lambda config, block: bool(block.feed_forward and block.feed_forward.residual),
+    "biases": lambda config, block: block.self_attention.body.bias,
+    "layers": lambda config, block: bool(config.encoder and len(config.encoder.blocks) > 1),
+    "dropout": lambda config, block: block.self_attention.dropout > 0,
 }
 _EXAMPLES = {"layers": "2", "dropout": "0.1"}
 

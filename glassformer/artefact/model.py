@@ -44,6 +44,7 @@ class Model:
         data: DataSection | None = None,
         recipe: Recipe | None = None,
         metrics: Mapping[str, Any] | None = None,
+        tokens: Mapping[str, Any] | None = None,
         card: str = "",
         fast: bool = False,
         source: Path | None = None,
@@ -54,6 +55,8 @@ class Model:
         self._tokenizer = tokenizer
         self.task, self.labels, self.length, self.data = task, tuple(labels), length, data
         self.metrics: Mapping[str, Any] = metrics or {}
+        # Hugging Face's pieces with a role (decoder_start_token_id ...), for whoever decodes or exports.
+        self.tokens: Mapping[str, Any] = tokens or {}
         self.card, self.fast, self.source = card, fast, source
         if recipe is not None:
             self.recipe = recipe
@@ -111,8 +114,8 @@ class Model:
     @overload
     def fill(self, text: str, *, top: int = 5) -> Filled: ...
     @overload
-    def fill(self, text: Iterable[str], *, top: int = 5) -> list[Filled]: ...
-    def fill(self, text: str | Iterable[str], *, top: int = 5) -> Filled | list[Filled]:
+    def fill(self, text: list[str] | tuple[str, ...], *, top: int = 5) -> list[Filled]: ...
+    def fill(self, text: str | list[str] | tuple[str, ...], *, top: int = 5) -> Filled | list[Filled]:
         """The `top` best guesses for each [MASK] in a text, or in each of many texts.
 
         Hidden words are guessed independently of one another. A text longer than the model's `room` is read in
@@ -124,8 +127,8 @@ class Model:
     @overload
     def score(self, text: str) -> Scored: ...
     @overload
-    def score(self, text: Iterable[str]) -> list[Scored]: ...
-    def score(self, text: str | Iterable[str]) -> Scored | list[Scored]:
+    def score(self, text: list[str] | tuple[str, ...]) -> list[Scored]: ...
+    def score(self, text: str | list[str] | tuple[str, ...]) -> Scored | list[Scored]:
         """The pseudo-log-likelihood of a text, or of each of many, piece by piece.
 
         Raises DataError for a text of only blanks, ConfigError for a model that does not guess hidden words.
@@ -142,11 +145,14 @@ class Model:
 
         return evaluate(self, files)
 
-    def trace(self, text: str, names: Sequence[str] | None = None) -> Trace:
-        """Run one text and keep what is asked for (default: all that is needed to show every tensor)."""
+    def trace(self, text: str, *, keep: Iterable[str] | str | None = None, dtype: torch.dtype | None = None) -> Trace:
+        """Run one text and put every tensor within reach; `keep` names those to store rather than compute again.
+
+        Always in float32 or float64 (`dtype`), whatever the model predicts in.
+        """
         from glassformer.artefact.trace import trace
 
-        return trace(self, text, names)
+        return trace(self, text, keep=keep, dtype=dtype)
 
     def save(self, directory: str | Path) -> Path:
         """Write all of it to a directory, whole or not at all; raises CheckpointError when that is impossible."""
@@ -161,6 +167,7 @@ class Model:
                 data=self.data,
                 recipe=self.recipe,
                 metrics=self.metrics,
+                tokens=self.tokens,
                 card=self.card,
             ),
         )
@@ -177,18 +184,22 @@ def load(
 ) -> Model:
     """Open a saved model: a folder of ours, or one of Hugging Face's (`config.json` and safetensors).
 
-    `dtype` is that of the weights, float32 unless told; `fast` predicts in bfloat16. The network is never touched.
-    Raises CheckpointError for what is not a model, DeviceError for a device that is not there.
+    `dtype` is that of the weights, float32 unless told; `fast` predicts in bfloat16. The network is never touched,
+    unless you ask for `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for a device that
+    is not there.
     """
-    path = Path(path)
     where, kind = choose_device(str(device or "auto")), choose_dtype(dtype)
-    model = _read(path)
+    model = open_as_saved(path)
     model.module.to(device=where, dtype=kind)
     model.fast = fast
     return model
 
 
-def _read(path: Path) -> Model:
+def open_as_saved(path: str | Path) -> Model:
+    """The same on the CPU, with the weights in the type in which they were saved; to write them elsewhere."""
+    if str(path).startswith("hub:"):
+        return _foreign(path)
+    path = Path(path)
     if not path.exists():
         raise CheckpointError(f"a saved model is needed at {path}", got="no such folder")
     if path.is_file():
@@ -204,19 +215,24 @@ def _read(path: Path) -> Model:
             length=saved.length,
             data=saved.data,
             metrics=saved.metrics,
+            tokens=saved.tokens,
             card=saved.card,
             source=path,
         )
     refuse_pickles(path)
     if (path / "config.json").is_file():
-        from glassformer.artefact.foreign import read_foreign
-
-        return read_foreign(path)
+        return _foreign(path)
     raise CheckpointError(
         f"a saved model is needed at {path}",
         got=f"a folder without {store.SETTINGS} or config.json",
         do=_unfinished(path),
     )
+
+
+def _foreign(path: str | Path) -> Model:
+    from glassformer.artefact.foreign import read_foreign
+
+    return read_foreign(path)[0]
 
 
 def _unfinished(path: Path) -> str:

@@ -49,14 +49,18 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError.
     """
     if not recipe.data.files:
-        raise ConfigError("training needs text", got="no data.files", do="name files: glassformer train masked-lm TEXT.txt")
+        raise ConfigError(
+            "training needs text", got="no data.files", do="name files: glassformer train masked-lm TEXT.txt"
+        )
     start = None if recipe.model.start is None else _start(recipe.model)
     if start is not None:
         tokenizer = start[1]
     if recipe.task.given:
         return _with_given_masks(recipe, witness, tokenizer, start and start[0])
     shares = settle_shares(recipe.data)
-    data = recipe.data.model_copy(update={"validation": shares["validation"] or recipe.data.validation, "test": shares["test"]})
+    data = recipe.data.model_copy(
+        update={"validation": shares["validation"] or recipe.data.validation, "test": shares["test"]}
+    )
     recipe = recipe.model_copy(update={"data": data})
     if tokenizer is None:
         size = _size(data.files)
@@ -70,7 +74,9 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     for note in corpus.notes():
         witness.note(note)
     trained, kept_aside = corpus.stores["train"], corpus.stores["validation"]
-    witness.note(f"{len(trained):,} pieces in {trained.documents:,} documents to learn from, {len(kept_aside):,} held out")
+    witness.note(
+        f"{len(trained):,} pieces in {trained.documents:,} documents to learn from, {len(kept_aside):,} held out"
+    )
     if 0 < len(kept_aside) < _FEW:
         witness.note("so little is held out that its scores say little: give more text, or raise data.validation")
     unigram = Unigram.count(trained.ids, tokenizer.vocabulary_size)
@@ -85,7 +91,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
 
 
 def masked_task(recipe: Recipe, store: TokenStore, tokenizer: Tokenizer, unigram: Unigram | None = None) -> MaskedLM:
-    """Hidden words in the rows of a store, as the recipe cuts and hides them; `unigram` is measured beside the model."""
+    """Hidden words in the rows of a store, as the recipe cuts and hides them; `unigram` is measured beside them."""
     data, settings = recipe.data, recipe.train
     frame, pad_id = Frame.encoder(tokenizer), tokenizer.pad_id or 0
     rows: Rows
@@ -211,5 +217,7 @@ def _start(section: ModelSection) -> tuple[Transformer, Tokenizer]:
     assert section.start is not None
     model = load(section.start, device="cpu")
     if model.config.head is None or model.config.decoder is not None:
-        raise ConfigError("masked words are learned by an encoder with a vocabulary head", got=f"{section.start} without")
+        raise ConfigError(
+            "masked words are learned by an encoder with a vocabulary head", got=f"{section.start} without"
+        )
     return model.module, model.tokenizer

@@ -72,7 +72,9 @@ def ready_recipe(name: str) -> dict[str, Any]:
 
 
 def _changed(values: Mapping[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
-    changed: dict[str, Any] = {key: dict(table) if isinstance(table, Mapping) else table for key, table in values.items()}
+    changed: dict[str, Any] = {
+        key: dict(table) if isinstance(table, Mapping) else table for key, table in values.items()
+    }
     for name, value in changes.items():
         *path, last = name.split(".")
         table = changed
@@ -80,7 +82,7 @@ def _changed(values: Mapping[str, Any], changes: Mapping[str, object]) -> dict[s
             inner = table.get(step)
             table[step] = dict(inner) if isinstance(inner, Mapping) else {}
             table = table[step]
-        table[last] = [value] if tuple([*path, last]) in _PATHS[:2] and isinstance(value, str) else value
+        table[last] = [value] if (*path, last) in _PATHS[:2] and isinstance(value, str) else value
     return changed
 
 

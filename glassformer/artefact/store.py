@@ -24,7 +24,16 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from glassformer.artefact.pickles import refuse_pickles
-from glassformer.config import DataSection, ModelConfig, Recipe, Settings, TaskSection, read_settings, read_toml, write_toml
+from glassformer.config import (
+    DataSection,
+    ModelConfig,
+    Recipe,
+    Settings,
+    TaskSection,
+    read_settings,
+    read_toml,
+    write_toml,
+)
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.text.fit import check_fit
@@ -67,13 +76,15 @@ class Facts(Settings):
     length: int | None = Field(default=None, ge=1)
     data: DataSection | None = None
     tokenizer: TokenizerFacts | None = None
+    tokens: dict[str, Any] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
     """A saved model in memory. Only the module is needed; what is not known is None or empty.
 
-    `length`: pieces in the longest row the model has learned from. `data`: how its text was cut and split.
+    `length`: pieces in the longest row the model has learned from. `data`: how its text was cut and split. `tokens`:
+    Hugging Face's pieces with a role, where the model came from there.
     """
 
     module: Transformer
@@ -84,6 +95,7 @@ class Saved:
     data: DataSection | None = None
     recipe: Recipe | None = None
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    tokens: Mapping[str, Any] = field(default_factory=dict)
     card: str = ""
 
 
@@ -135,6 +147,7 @@ def read(directory: str | Path) -> Saved:
         labels=facts.labels,
         length=facts.length,
         data=facts.data,
+        tokens=facts.tokens,
         metrics=_json(metrics) if metrics.is_file() else {},
         card=card.read_text(encoding="utf-8") if card.is_file() else "",
     )
@@ -162,7 +175,8 @@ def read_facts(directory: Path) -> Facts:
         raise CheckpointError(
             f"{path} must be of format {FORMAT}, which this glassformer reads",
             got=f"format {values.get('format')!r}",
-            do="open it with the glassformer that saved it" + (f" ({values['made_by']})" if values.get("made_by") else ""),
+            do="open it with the glassformer that saved it"
+            + (f" ({values['made_by']})" if values.get("made_by") else ""),
         )
     try:
         return read_settings(Facts, values, where=str(path))
@@ -195,6 +209,7 @@ def _write_files(directory: Path, saved: Saved) -> None:
         length=saved.length,
         data=saved.data,
         tokenizer=tokenizer,
+        tokens=dict(saved.tokens),
     )
     (directory / SETTINGS).write_text(facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
@@ -322,9 +337,7 @@ def _tokenizer(path: Path, facts: Facts) -> Tokenizer:
     roles = SpecialTokens(**facts.tokenizer.roles)
     if roles == tokenizer.special:
         return tokenizer
-    import tokenizers
-
-    return Tokenizer(tokenizers.Tokenizer.from_file(str(path)), roles)
+    return Tokenizer(path.read_text(encoding="utf-8"), roles)
 
 
 def _sha256(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ def windows(pieces: int, room: int | None) -> tuple[Window, ...]:
     if room is None or pieces <= room:
         return (Window(0, pieces, 0, pieces),)
     starts = [*range(0, pieces - room, max(1, room // 2)), pieces - room]
-    edges = [0, *((later + earlier + room) // 2 for earlier, later in zip(starts, starts[1:], strict=False)), pieces]
+    edges = [0, *((later + earlier + room) // 2 for earlier, later in pairwise(starts)), pieces]
     return tuple(
         Window(start, start + room, first, last)
         for start, first, last in zip(starts, edges[:-1], edges[1:], strict=True)

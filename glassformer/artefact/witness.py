@@ -37,9 +37,9 @@ class Silent:
         """Nothing."""
 
     @contextmanager
-    def reading(self, title: str, characters: int) -> Iterator[Counting]:  # noqa: ARG002
+    def reading(self, title: str, characters: int) -> Iterator[Counting]:
         """Nothing."""
-        yield lambda done: None  # noqa: ARG005
+        yield lambda done: None
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
         """The steps as they are."""
@@ -61,11 +61,16 @@ class Screen:
         """A bar over the characters of the text."""
         if not self._console.is_terminal:
             self.note(title)
-            yield lambda done: None  # noqa: ARG005
+            yield lambda done: None
             return
         with Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
-            TimeElapsedColumn(), console=self._console, transient=True,
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
         ) as bars:
             bar = bars.add_task(title, total=characters or None)
             yield lambda done: bars.advance(bar, done)
@@ -79,8 +84,12 @@ class Screen:
 
     def _with_bar(self, steps: Iterator[Step]) -> Iterator[Step]:
         with Progress(
-            TextColumn("training"), BarColumn(bar_width=None), MofNCompleteColumn(), TextColumn("{task.fields[facts]}"),
-            console=self._console, transient=True,
+            TextColumn("training"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[facts]}"),
+            console=self._console,
+            transient=True,
         ) as bars:
             bar: TaskID | None = None
             pace = _Pace()

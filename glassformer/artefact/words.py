@@ -33,7 +33,9 @@ class MaskedWords:
         if self.module.encoder is None or self.module.decoder is not None or self.module.head is None:
             raise ConfigError(
                 "hidden words need an encoder with a vocabulary head",
-                got=f"a {self.module.config.family} model without" if self.module.head is None else f"a {self.module.config.family} model, which writes from left to right",
+                got=f"a {self.module.config.family} model without"
+                if self.module.head is None
+                else f"a {self.module.config.family} model, which writes from left to right",
                 do="train one with: glassformer train masked-lm TEXT.txt",
             )
         check_mask(self.tokenizer)
@@ -51,7 +53,9 @@ class MaskedWords:
         for text in texts:
             encoding = self.tokenizer.encode(text, special=False)
             spans = windows(len(encoding), self.room)
-            places = [(place, span) for span in spans for place in range(span.first, span.last) if not encoding.hidden[place]]
+            places = [
+                (place, span) for span in spans for place in range(span.first, span.last) if not encoding.hidden[place]
+            ]
             if not places:
                 raise DataError("a text to score needs words", got=repr(text[:40]))
             rows = (self._hiding(encoding, place, span) for place, span in places)

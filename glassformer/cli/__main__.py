@@ -73,7 +73,7 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     import typer
 
     # Typer's versions carry click under different names; the root of its errors is reached through one they all export.
-    wrong_usage = typer.BadParameter.__mro__[2]
+    wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
     module = importlib.import_module(f"glassformer.cli.{verb}{'_' if verb == 'import' else ''}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command()(getattr(module, module.__name__.rpartition(".")[2]))

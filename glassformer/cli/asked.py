@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from glassformer.config import Recipe
 
 What = Annotated[str, typer.Argument(metavar="WHAT", help="A recipe (.toml), or masked-lm.", show_default=False)]
-Files = Annotated[list[str] | None, typer.Argument(metavar="[FILES]...", help="Text files and folders.", show_default=False)]
+Files = Annotated[
+    list[str] | None, typer.Argument(metavar="[FILES]...", help="Text files and folders.", show_default=False)
+]
 Steps = Annotated[int | None, typer.Option("--steps", help="End after so many steps.")]
 Minutes = Annotated[float | None, typer.Option("--minutes", help="End after so many minutes.")]
 Family = Annotated[str | None, typer.Option("--family", help="bert, distilbert, roberta, modernbert or slides.")]
@@ -28,9 +30,7 @@ Rate = Annotated[float | None, typer.Option("--learning-rate", help="The highest
 _SHORT = {"masked-lm": "masked-lm-mini"}
 
 
-def asked_recipe(
-    what: str, files: Sequence[str], chosen: Mapping[str, object], assignments: list[str]
-) -> Recipe:
+def asked_recipe(what: str, files: Sequence[str], chosen: Mapping[str, object], assignments: list[str]) -> Recipe:
     """The recipe that was asked for. Raises ConfigError for a task or setting that is not there, DataError for a
     short form without files.
     """
@@ -47,8 +47,12 @@ def asked_recipe(
     if what in ready_recipes() or what.endswith(".toml"):
         return resolve(what, _with_files(changes, files))
     if Path(what).exists():
-        raise ConfigError("a recipe (.toml) or a task is needed first", got=what, do=f"glassformer train masked-lm {what}")
-    raise ConfigError("a recipe (.toml) or a task is needed", got=repr(what), do=did_you_mean(what, [*_SHORT, *ready_recipes()]))
+        raise ConfigError(
+            "a recipe (.toml) or a task is needed first", got=what, do=f"glassformer train masked-lm {what}"
+        )
+    raise ConfigError(
+        "a recipe (.toml) or a task is needed", got=repr(what), do=did_you_mean(what, [*_SHORT, *ready_recipes()])
+    )
 
 
 def _with_files(changes: Mapping[str, object], files: Sequence[str]) -> dict[str, object]:

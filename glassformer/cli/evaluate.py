@@ -13,8 +13,12 @@ from glassformer.cli.screen import console, plain_table, record, results
 
 def evaluate(
     model: ModelFolder,
-    files: Annotated[list[str] | None, typer.Argument(help="Text to measure on; without, the text held out in training.")] = None,
-    side: Annotated[Literal["validation", "test"], typer.Option("--side", help="Which held-out side, without files.")] = "validation",
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Text to measure on; without, the text held out in training.")
+    ] = None,
+    side: Annotated[
+        Literal["validation", "test"], typer.Option("--side", help="Which held-out side, without files.")
+    ] = "validation",
     out: Out = None,
     json: Json = False,
     fast: Fast = False,

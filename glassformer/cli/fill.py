@@ -34,7 +34,9 @@ def fill(
     with results(out) as handle:
         for _, filled in answered(texts(text, file, column), lambda batch: opened.fill(batch, top=top)):
             if filled.windows > 1:
-                note(f"longer than the {opened.room} pieces the model reads at once: {filled.windows} windows were read")
+                note(
+                    f"longer than the {opened.room} pieces the model reads at once: {filled.windows} windows were read"
+                )
             if json:
                 record(filled.to_dict(), handle)
             else:

@@ -39,9 +39,13 @@ def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     sections.append(("prediction", prediction))
     data = facts["data"]
     if data is not None:
-        sections.append(("data", {key: data[key] for key in ("files", "documents", "validation", "length") if key in data}))
+        sections.append(
+            ("data", {key: data[key] for key in ("files", "documents", "validation", "length") if key in data})
+        )
     if facts["scores"]:
-        sections.append(("scores", {name: f"{value:,.4g}" for name, value in facts["scores"].items() if value is not None}))
+        sections.append(
+            ("scores", {name: f"{value:,.4g}" for name, value in facts["scores"].items() if value is not None})
+        )
     return sections
 
 

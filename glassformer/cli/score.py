@@ -27,7 +27,9 @@ def score(
     with results(out) as handle:
         for _, scored in answered(texts(text, file, column), opened.score):
             if scored.windows > 1:
-                note(f"longer than the {opened.room} pieces the model reads at once: {scored.windows} windows were read")
+                note(
+                    f"longer than the {opened.room} pieces the model reads at once: {scored.windows} windows were read"
+                )
             if json:
                 record(scored.to_dict(), handle)
             else:
@@ -39,7 +41,9 @@ def _show(scored: Scored, handle: TextIO) -> None:
     screen.print(f"[dim]{escaped(scored.text)}[/dim]")
     table = plain_table("piece", "probability", "", "log-probability")
     for piece in scored.pieces:
-        table.add_row(escaped(piece.piece), f"{piece.probability:.2%}", bar(piece.probability), f"{piece.log_probability:.3f}")
+        table.add_row(
+            escaped(piece.piece), f"{piece.probability:.2%}", bar(piece.probability), f"{piece.log_probability:.3f}"
+        )
     screen.print(table)
     screen.print(
         f"pseudo-log-likelihood [bold]{scored.total:.3f}[/bold] over {len(scored.pieces)} pieces, "

@@ -22,7 +22,7 @@ def note(message: str) -> None:
 
 @contextmanager
 def results(out: Path | None) -> Iterator[TextIO]:
-    """The file that was asked for, or standard output. An answer that is already there is only replaced when all is done."""
+    """The file that was asked for, or standard output. A file that is there is replaced only when all is done."""
     if out is None:
         yield sys.stdout
         return

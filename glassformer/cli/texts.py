@@ -24,7 +24,7 @@ class Asked(NamedTuple):
 def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str) -> Iterator[Asked]:
     """All texts that were asked about; raises DataError when there is none or a file cannot be read."""
     if not given and not files:
-        raise DataError("a text is needed", got="none", do='write one in quotes, - for standard input, or --file FILE')
+        raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
     for text in given or ():
         yield from _standard_input() if text == "-" else [Asked(text)]
     for file in files or ():
@@ -35,9 +35,7 @@ def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str)
                 yield Asked(document.text, document.where)
 
 
-def answered(
-    asked: Iterable[Asked], answer: Callable[[list[str]], Sequence[Answer]]
-) -> Iterator[tuple[Asked, Answer]]:
+def answered(asked: Iterable[Asked], answer: Callable[[list[str]], Sequence[Answer]]) -> Iterator[tuple[Asked, Answer]]:
     """Each text with its answer, in order. A text that is refused is named with its file and line."""
     asked = iter(asked)
     while batch := list(islice(asked, _TOGETHER)):

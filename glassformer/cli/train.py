@@ -8,7 +8,19 @@ from typing import Annotated
 
 import typer
 
-from glassformer.cli.asked import Batch, Family, Files, Length, Minutes, Rate, Size, Steps, Vocabulary, What, asked_recipe
+from glassformer.cli.asked import (
+    Batch,
+    Family,
+    Files,
+    Length,
+    Minutes,
+    Rate,
+    Size,
+    Steps,
+    Vocabulary,
+    What,
+    asked_recipe,
+)
 from glassformer.cli.options import Json, Set, Threads
 from glassformer.cli.screen import note, record
 
@@ -30,7 +42,7 @@ def train(
     device: Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")] = None,
     threads: Threads = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Source of all random choices.")] = None,
-    set: Set = None,  # noqa: A002
+    set: Set = None,
     json: Json = False,
 ) -> None:
     """Train a model and save it with its tokenizer, recipe, scores and model card.

@@ -1,0 +1,43 @@
+"""Models of Hugging Face: read as ours, written as theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from glassformer.artefact.model import Model
+from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
+from glassformer.models.transformer import Transformer
+
+# What a hub id is marked with, so that nothing is ever fetched that was not asked for.
+HUB = "hub:"
+
+
+def read_foreign(path: str | Path) -> tuple[Model, Report]:
+    """The model in a Hugging Face folder, its weights as they are stored, and what was left aside and why.
+
+    `hub:owner/name` fetches it first. Raises CheckpointError for what cannot be read, MissingExtraError for a hub id
+    without huggingface_hub.
+    """
+    folder = Path(path)
+    if str(path).startswith(HUB):
+        from glassformer.convert.hub import fetch
+
+        folder = fetch(str(path).removeprefix(HUB))
+    found = read_huggingface(folder)
+    with torch.device("meta"):  # shapes alone: the numbers come from the file
+        module = Transformer(found.config)
+    module.load_state_dict(found.state, assign=True)
+    return Model(module, found.tokenizer, tokens=found.report.tokens, source=folder), found.report
+
+
+def write_foreign(model: Model, directory: str | Path) -> None:
+    """Write a folder that `transformers` loads and that computes the same.
+
+    Raises ConfigError for a family that Hugging Face does not have, CheckpointError when it cannot be written.
+    """
+    state: Mapping[str, torch.Tensor] = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
+    tokenizer = model.tokenizer if model.has_tokenizer else None
+    write_huggingface(directory, model.config, state, tokenizer, tokens=model.tokens)

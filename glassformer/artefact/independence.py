@@ -1,0 +1,72 @@
+"""Whether an answer depends on its neighbours or its padding: measured on a model and a text of the user's own.
+
+B rows · S pieces · V vocabulary
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from glassformer.artefact.forward import Row, framed, tensors
+from glassformer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+
+LIMIT = 1e-12
+# As many pieces of padding, and as many neighbours, as make a difference if there is one.
+_PADDING, _NEIGHBOURS = 7, 3
+
+
+@dataclass(frozen=True)
+class Independence:
+    """Largest differences of the answer in float64, as shares of its largest number."""
+
+    padding: float
+    neighbours: float
+    limit: float = LIMIT
+
+    @property
+    def holds(self) -> bool:
+        """Whether the text's answer is its own."""
+        return max(self.padding, self.neighbours) <= self.limit
+
+    def __str__(self) -> str:
+        verdict = "The answer is the text's own" if self.holds else "THE ANSWER DEPENDS ON ITS COMPANY"
+        told = f"{self.padding:.1e} with padding, {self.neighbours:.1e} among neighbours"
+        return f"{verdict}: {told} (limit {self.limit:.0e})"
+
+
+def independence(model: Model, text: str) -> Independence:
+    """Compare a text alone with the same text padded, and in a batch with other texts.
+
+    Raises ConfigError for an encoder–decoder, which needs two texts.
+    """
+    if model.config.encoder is not None and model.config.decoder is not None:
+        raise ConfigError("one text goes through one stack", got=f"{model.config.family}, which has two")
+    module = copy.deepcopy(model.module).double().eval()
+    encoding = model.tokenizer.encode(text, special=False)
+    mine = framed(encoding, 0, len(encoding), model.tokenizer, [])
+    limit = model.config.output_stack.max_length
+    room = _PADDING if limit is None else min(_PADDING, limit - len(mine.ids))
+    longer = Row([*mine.ids, *mine.ids[:1] * room], [*mine.hidden, *[False] * room], [])
+    others = [Row(mine.ids[::-1], [False] * len(mine.ids), []), *[longer] * (_NEIGHBOURS - 1)]
+
+    def states(rows: list[Row]) -> Tensor:
+        inputs, _ = tensors(rows, pad_id=model.tokenizer.pad_id or 0, device=model.device)
+        with torch.no_grad():
+            output = module(inputs)
+        answer: Tensor = output.states if output.logits is None else output.logits
+        return answer[0, : len(mine.ids)]  # [S, V]
+
+    alone = states([mine])
+    largest = alone.abs().max().item()
+    return Independence(
+        padding=(states([mine, longer]) - alone).abs().max().item() / largest,
+        neighbours=(states([mine, *others]) - alone).abs().max().item() / largest,
+    )

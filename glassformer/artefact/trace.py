@@ -1,0 +1,45 @@
+"""One text through a model with every tensor within reach, its cells called by the text's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import torch
+
+from glassformer.artefact.forward import framed, tensors
+from glassformer.errors import ConfigError
+from glassformer.look.cell import Words
+from glassformer.look.trace import Trace
+from glassformer.look.trace import trace as look
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+
+
+def trace(
+    model: Model, text: str, *, keep: Iterable[str] | str | None = None, dtype: torch.dtype | None = None
+) -> Trace:
+    """Run `text` and look; always in float32 or float64, whatever the model predicts in.
+
+    Raises ConfigError for an encoder–decoder, which needs two texts.
+    """
+    if model.config.encoder is not None and model.config.decoder is not None:
+        raise ConfigError("one text can be traced through one stack", got=f"{model.config.family}, which has two")
+    encoding = model.tokenizer.encode(text, special=False)
+    row = framed(encoding, 0, len(encoding), model.tokenizer, [])
+    inputs, _ = tensors([row], pad_id=model.tokenizer.pad_id or 0, device=model.device)
+    before, after = model.tokenizer.frame_ids
+    pieces = [
+        *(model.tokenizer.piece(id_) for id_ in before),
+        *encoding.pieces,
+        *(model.tokenizer.piece(id_) for id_ in after),
+    ]
+    return look(
+        model.module,
+        inputs,
+        words=Words(inputs=[pieces], vocabulary=model.tokenizer.vocabulary(), labels=model.labels),
+        keep=keep,
+        dtype=dtype,
+        predicts_in=torch.bfloat16 if model.fast else None,
+    )

@@ -1,0 +1,23 @@
+"""glassformer export MODEL OUT --to huggingface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from glassformer.cli.options import ModelFolder
+
+
+def export(
+    model: ModelFolder,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
+    to: Annotated[Literal["huggingface"], typer.Option("--to", help="The format.")] = "huggingface",
+) -> None:
+    """Write a model as a folder that transformers loads and that computes the same."""
+    from glassformer.artefact.foreign import write_foreign
+    from glassformer.artefact.model import open_as_saved
+
+    write_foreign(open_as_saved(model), out)
+    print(out)

@@ -1,0 +1,34 @@
+"""glassformer import HUGGING_FACE_FOLDER OUT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from glassformer.cli.screen import note
+
+
+def import_(
+    source: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="A Hugging Face folder, or hub:owner/name.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
+) -> None:
+    """Make a folder of ours from a Hugging Face folder: config.json, safetensors, tokenizer.
+
+    Families: BERT, DistilBERT, RoBERTa, ModernBERT, GPT-2, Llama, Marian, BART, T5. Each tensor and each setting is
+    used once or named as left aside; the numbers stay the same to the bit.
+    """
+    from glassformer.artefact.card import write_card
+    from glassformer.artefact.foreign import read_foreign
+
+    model, report = read_foreign(source)
+    model.card = write_card(model)
+    model.save(out)
+    for what, aside in (("setting", report.settings_aside), ("tensor", report.tensors_aside)):
+        for name, reason in aside.items():
+            note(f"left aside, {what} {name}: {reason}")
+    note(f"{report.architecture or model.config.family} is now ours: {model}")
+    print(out)
