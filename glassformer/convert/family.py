@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from glassformer.config import ModelConfig
 from glassformer.convert.settings import SettingRow, Unused
 from glassformer.convert.table import TensorRow
+from glassformer.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,15 @@ class Family:
         return bool(self.prefix) and config.head is None and not _labels(config)
 
     def class_of(self, config: ModelConfig) -> str:
-        """The class of transformers that this model is written for."""
-        return self.classes[config.head is not None, bool(_labels(config))]
+        """The class of transformers that this model is written for; raises ConfigError when there is none."""
+        heads = config.head is not None, bool(_labels(config))
+        if heads not in self.classes:
+            raise ConfigError(
+                f"Hugging Face's {self.name} must have a class with the heads of this model",
+                got=f"{'a' if heads[0] else 'no'} vocabulary head and {'a' if heads[1] else 'no'} sentence head",
+                do=f"it has {', '.join(self.classes.values())}",
+            )
+        return self.classes[heads]
 
 
 def _labels(config: ModelConfig) -> int:

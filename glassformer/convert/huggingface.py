@@ -113,7 +113,7 @@ def write_huggingface(
         "model_type": family.name,
         "dtype": str(tensors[next(iter(tensors))].dtype).removeprefix("torch."),
         # Their defaults may lie outside this vocabulary, so what nobody knows is said to be unknown.
-        **dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id")),
+        **dict.fromkeys(f"{role}_token_id" for role in ("pad", "bos", "eos", "cls", "sep")),
         **values,
         **roles,
     }

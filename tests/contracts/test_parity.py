@@ -25,7 +25,11 @@ ACTIVATED = tuple(
     for family in ("distilbert", "roberta", "modernbert", "gpt2", "llama", "marian", "bart", "t5")
     for name in ("relu", "gelu", "gelu_tanh", "silu", "tanh")
 )
-HEADLESS = tuple(Row(f"{family}, body alone", family, {"vocabulary_head": False}) for family in FAMILY_TABLES)
+HEADLESS = tuple(
+    Row(f"{name}, body alone", name, {"vocabulary_head": False})
+    for name, family in FAMILY_TABLES.items()
+    if (False, False) in family.classes
+)
 MORE = (
     Row("bert, next sentence alone", "bert", {"sentence_labels": 2, "vocabulary_head": False}),
     Row("roberta, pooler alone", "roberta", {"sentence_labels": 0, "vocabulary_head": False}),

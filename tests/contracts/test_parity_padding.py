@@ -1,0 +1,83 @@
+"""Padding and neighbours change nothing: each sentence answers as it does alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from glassformer.models.inputs import Inputs, Output
+from glassformer.parts.dropout import Noise
+from tests.contracts.families import ROWS, Padding, Row
+from tests.contracts.reference import real_of
+
+# The same sums over other lengths, in float64.
+TOLERANCE = 1e-12
+PADDINGS: tuple[Padding, ...] = ("right", "left", "uneven")
+
+
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_alone_and_among_others(row: Row, padding: Padding) -> None:
+    model = row.model()
+    inputs, target = row.batch(padding=padding)
+    together = model(inputs, target)
+    for sentence in range(3):
+        alone = model(*(None if side is None else cut(side, sentence) for side in (inputs, target)))
+        compare(together, alone, sentence, real_of(target or inputs)[sentence], padding)
+
+
+@pytest.mark.parametrize("row", [row.with_dropout() for row in ROWS], ids=str)
+def test_alone_and_among_others_while_training(row: Row) -> None:
+    """A row's dropout comes from its number and places, so padding behind it and neighbours change nothing."""
+    model = row.model().train()
+    sides = [None if side is None else replace(side, noise=noise(0, 3)) for side in row.batch(padding="right")]
+    together = model(*sides)
+    real = real_of(sides[1] or sides[0])  # type: ignore[arg-type]
+    for sentence in range(3):
+        alone = (None if side is None else replace(cut(side, sentence), noise=noise(sentence, 1)) for side in sides)
+        compare(together, model(*alone), sentence, real[sentence], "right")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_what_stands_in_the_padding_is_nobodys_to_see(row: Row) -> None:
+    model = row.model()
+    inputs, target = row.batch(padding="uneven")
+    before = model(inputs, target)
+    other = [None if side is None else scribbled(side) for side in (inputs, target)]
+    after = model(*other)
+    real = real_of(target or inputs)
+    assert torch.equal(before.states[real], after.states[real])
+    assert before.states.shape == after.states.shape
+
+
+def noise(first: int, rows: int) -> Noise:
+    return Noise(torch.tensor(11, dtype=torch.int32), torch.arange(first, first + rows, dtype=torch.int32))
+
+
+def scribbled(side: Inputs) -> Inputs:
+    """Other pieces where there is padding."""
+    assert side.ids is not None
+    return replace(side, ids=torch.where(real_of(side), side.ids, 1))
+
+
+def cut(side: Inputs, sentence: int) -> Inputs:
+    """One sentence by itself, without its padding."""
+    real = real_of(side)[sentence]
+
+    def kept(tensor: Tensor | None) -> Tensor | None:
+        return None if tensor is None else tensor[sentence : sentence + 1, real]
+
+    return Inputs(ids=kept(side.ids), segments=kept(side.segments), hidden=kept(side.hidden))
+
+
+def compare(together: Output, alone: Output, sentence: int, real: Tensor, padding: Padding) -> None:
+    torch.testing.assert_close(together.states[sentence, real], alone.states[0], rtol=0, atol=TOLERANCE)
+    if together.logits is not None:
+        assert alone.logits is not None
+        torch.testing.assert_close(together.logits[sentence, real], alone.logits[0], rtol=0, atol=TOLERANCE)
+    if together.sentence_logits is not None and padding == "right":  # the first piece answers, so none may stand before
+        assert alone.sentence_logits is not None
+        torch.testing.assert_close(together.sentence_logits[sentence], alone.sentence_logits[0], rtol=0, atol=TOLERANCE)
