@@ -105,7 +105,7 @@ class PackedRows:
             ids[rows, len(opening) + count + offset] = id_
         if closing:
             # A document that ended just before the row's end has its closing already: this one stands alone.
-            ended = ~text[rows, count - 1] & (local[rows, count - 1] >= len(frame.before))
+            ended = (piece == size + len(frame.after) - 1)[rows, count - 1]
             document_begins[rows, len(opening) + count] |= ended
         document_begins[:, 0] = False
         return self._batch(ids, real, special, word_begins, document_begins)

@@ -1,0 +1,52 @@
+"""Small texts, a tokenizer of theirs, and stores, for all tests of the data room."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from glassformer.data.read import Document
+from glassformer.data.store import TokenStore
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+
+WORDS = "the a fox dog sees likes jumps quickly over summer lazy brown hiking healthily river".split()  # noqa: SIM905
+
+MakeStore = Callable[[Sequence[str]], TokenStore]
+
+
+@pytest.fixture(scope="session")
+def texts() -> list[str]:
+    """Forty documents of 1 to 12 sentences."""
+    chance = random.Random(0)
+
+    def sentence() -> str:
+        return " ".join(chance.choice(WORDS) for _ in range(chance.randint(3, 12))).capitalize() + "."
+
+    return [" ".join(sentence() for _ in range(chance.randint(1, 12))) for _ in range(40)]
+
+
+@pytest.fixture(scope="session")
+def tokenizer(texts: list[str]) -> Tokenizer:
+    """A small WordPiece tokenizer in which many words have several pieces."""
+    return train_tokenizer("wordpiece", texts, vocabulary=70)
+
+
+@pytest.fixture
+def make_store(tmp_path: Path, tokenizer: Tokenizer) -> MakeStore:
+    """Build a store of the given documents."""
+
+    def make(documents: Sequence[str]) -> TokenStore:
+        places = (Document(text, f"document {number}") for number, text in enumerate(documents))
+        return TokenStore.build(places, tokenizer, tmp_path / "store", fingerprint="made")
+
+    return make
+
+
+@pytest.fixture
+def store(make_store: MakeStore, texts: list[str]) -> TokenStore:
+    """A store of `texts`."""
+    return make_store(texts)

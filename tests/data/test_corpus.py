@@ -1,0 +1,150 @@
+"""From a recipe's files to stores: split, repeats, cache, and what a person should be told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glassformer.config import DataSection
+from glassformer.data.corpus import Corpus, prepare, settle_shares, training_texts
+from glassformer.data.split import side
+from glassformer.errors import DataError
+from glassformer.text.tokenizer import Tokenizer
+
+
+def section(path: Path, texts: list[str], **settings: object) -> DataSection:
+    path.write_text("\n\n".join(texts))
+    return DataSection.model_validate({"files": (str(path),), "validation": 0.3, "test": 0.2} | settings)
+
+
+def held(corpus: Corpus) -> dict[str, list[list[int]]]:
+    return {
+        name: [store.document(number).tolist() for number in range(store.documents)]
+        for name, store in corpus.stores.items()
+    }
+
+
+def test_each_document_is_on_its_side(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    data = section(tmp_path / "notes.txt", texts, seed=4)
+    corpus = prepare(data, tokenizer, tmp_path / "cache")
+    wanted: dict[str, list[list[int]]] = {"train": [], "validation": [], "test": []}
+    for text in texts:
+        wanted[side(text, seed=4, shares={"validation": 0.3, "test": 0.2})].append(
+            tokenizer.encode(text, special=False).ids
+        )
+    assert held(corpus) == wanted
+    assert all(wanted.values())
+    assert corpus.notes() == []
+    train = [tokenizer.encode(text, special=False).ids for text in training_texts(data, corpus.shares)]
+    assert train == wanted["train"]
+
+
+def test_repeats_stay_together_and_are_reported(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    twice = [*texts, *(text.upper() for text in texts[:10])]
+    corpus = prepare(section(tmp_path / "notes.txt", twice), tokenizer, tmp_path / "cache")
+    assert (corpus.repeats.documents, corpus.repeats.repeated) == (50, 10)
+    assert corpus.notes() == ["10 of 50 documents (20.0%) repeat an earlier one"]
+    hashes = {name: set(store.hashes.tolist()) for name, store in corpus.stores.items()}
+    assert not hashes["train"] & hashes["validation"]
+    assert not hashes["train"] & hashes["test"]
+
+
+def test_validation_files_are_all_validation(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "held.txt").write_text("\n\n".join([*texts[:2], "the river"]))
+    data = section(tmp_path / "notes.txt", texts, test=0.0, validation_files=(str(tmp_path / "held.txt"),))
+    corpus = prepare(data, tokenizer, tmp_path / "cache")
+    assert [corpus.stores[name].documents for name in ("train", "validation", "test")] == [40, 3, 0]
+    assert corpus.leaked == 2
+    assert "2 documents of the validation files stand in the training text too" in corpus.notes()
+
+
+def test_the_cache_answers_to_contents_not_to_names(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    data = section(tmp_path / "notes.txt", texts)
+    seen: list[int] = []
+    first = prepare(data, tokenizer, tmp_path / "cache", progress=seen.append)
+    assert seen
+    seen.clear()
+    (tmp_path / "notes.txt").rename(tmp_path / "moved.txt")
+    moved = prepare(
+        data.model_copy(update={"files": (str(tmp_path / "moved.txt"),)}),
+        tokenizer,
+        tmp_path / "cache",
+        progress=seen.append,
+    )
+    assert not seen
+    assert held(moved) == held(first)
+    assert moved.stores["train"].fingerprint == first.stores["train"].fingerprint
+    for change in ({"seed": 9}, {"validation": 0.4}, {"documents": "line"}):
+        other = prepare(
+            data.model_copy(update={"files": moved_files(tmp_path)} | change), tokenizer, tmp_path / "cache"
+        )
+        assert other.stores["train"].fingerprint != first.stores["train"].fingerprint
+    assert len(list((tmp_path / "cache").iterdir())) == 4
+
+
+def moved_files(folder: Path) -> tuple[str, ...]:
+    return (str(folder / "moved.txt"),)
+
+
+@pytest.mark.parametrize("count", [3, 4, 6])
+def test_few_documents_still_fill_each_side(count: int, texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    data = section(tmp_path / "notes.txt", texts[:count], validation=0.001, test=0.001)
+    corpus = prepare(data, tokenizer, tmp_path / "cache")
+    sizes = [corpus.stores[name].documents for name in ("train", "validation", "test")]
+    assert sizes == [count - 2, 1, 1]
+    for text in texts[:count]:
+        name = side(text, seed=0, shares=corpus.shares)
+        assert tokenizer.encode(text, special=False).ids in held(corpus)[name]
+
+
+def test_many_documents_keep_the_shares_asked_for(texts: list[str], tmp_path: Path) -> None:
+    data = section(tmp_path / "notes.txt", texts)
+    assert settle_shares(data) == {"validation": 0.3, "test": 0.2}
+    assert settle_shares(data.model_copy(update={"validation_files": ("x",)})) == {"validation": 0.0, "test": 0.2}
+
+
+def test_too_few_documents_for_a_split(texts: list[str], tmp_path: Path) -> None:
+    data = section(tmp_path / "notes.txt", [texts[0], texts[0]], test=0.0)
+    with pytest.raises(DataError, match="2 sides needs at least 2 different documents; got 1; set documents"):
+        settle_shares(data)
+    crowded = section(tmp_path / "notes.txt", texts[:3], validation=0.5, test=0.499999)
+    with pytest.raises(DataError, match="must be left for training"):
+        settle_shares(crowded)
+
+
+def test_bad_rows_stop_or_are_counted_also_from_the_cache(
+    texts: list[str], tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.jsonl.gz"
+    rows = [json.dumps({"body": text}) for text in texts]
+    path.write_bytes(gzip.compress("\n".join([*rows[:5], "{", *rows[5:], "[]"]).encode()))
+    data = DataSection(files=(str(path),), text="body", validation=0.2)
+    with pytest.raises(DataError, match=r"x\.jsonl\.gz, line 6 must be JSON"):
+        prepare(data, tokenizer, tmp_path / "cache")
+    skipping = data.model_copy(update={"on_bad_row": "skip"})
+    for _ in range(2):
+        corpus = prepare(skipping, tokenizer, tmp_path / "cache")
+        assert corpus.skipped == 2
+        assert corpus.notes()[-1].startswith("2 bad rows were left out, the first: ")
+        assert sum(store.documents for store in corpus.stores.values()) == len(texts)
+
+
+def test_text_without_a_word_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    data = section(tmp_path / "notes.txt", ["\u200b", "\u200b\u200b"], validation=0.0, test=0.0)
+    with pytest.raises(DataError, match="training needs text; got no document"):
+        prepare(data, tokenizer, tmp_path / "cache")
+
+
+def test_kinds_of_files_give_equal_stores(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    plain = prepare(section(tmp_path / "notes.txt", texts), tokenizer, tmp_path / "cache")
+    path = tmp_path / "notes.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    data = DataSection(files=(str(path),), validation=0.3, test=0.2)
+    table = prepare(data, tokenizer, tmp_path / "cache")
+    for name, store in plain.stores.items():
+        assert np.array_equal(store.ids, table.stores[name].ids)
+        assert np.array_equal(store.hashes, table.stores[name].hashes)

@@ -1,0 +1,93 @@
+"""Masks that the data brings along."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glassformer.data.corrupt import IGNORED
+from glassformer.data.given import GivenMasks, given_batch, read_given
+from glassformer.data.lines import Skipped
+from glassformer.errors import DataError
+from glassformer.text.special import SpecialTokens
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import Kind, train_tokenizer
+
+SLIDES = ("She likes the summer better", "He loves to stay healthy", "They go hiking quite often")
+GIVEN = (
+    GivenMasks("She [MASK] [MASK] summer better", ("likes", "the")),
+    GivenMasks("He loves to [MASK] healthy", ("stay",)),
+    GivenMasks("They go hiking quite [MASK]", ("often",)),
+)
+
+
+def test_the_slides_sentences_with_their_four_masks() -> None:
+    tokenizer = train_tokenizer("words", SLIDES, vocabulary=15, lowercase=False, special=SpecialTokens())
+    batch, hidden = given_batch(GIVEN, tokenizer)
+    assert batch.ids.shape == (3, 5)
+    assert [tokenizer.decode(row) for row in batch.ids.tolist()] == list(SLIDES)
+    assert np.argwhere(hidden.hidden).tolist() == [[0, 1], [0, 2], [1, 3], [2, 4]]
+    assert (hidden.ids[hidden.hidden] == 0).all()
+    assert [tokenizer.piece(int(id_)) for id_ in hidden.labels.flat[hidden.places]] == ["likes", "the", "stay", "often"]
+    assert (hidden.labels[~hidden.hidden] == IGNORED).all()
+    assert batch.real.all()
+    assert not batch.special.any()
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram", "words"])
+def test_answers_of_several_pieces_are_several_masks(kind: Kind) -> None:
+    tokenizer = train_tokenizer(kind, SLIDES, vocabulary=300 if kind == "bpe" else 60, lowercase=False)
+    batch, hidden = given_batch(GIVEN, tokenizer, length=64)
+    for row, (example, text) in enumerate(zip(GIVEN, SLIDES, strict=True)):
+        plain = tokenizer.encode(text)
+        assert batch.ids[row, batch.real[row]].tolist() == plain.ids
+        answer = hidden.labels[row, hidden.hidden[row]].tolist()
+        assert tokenizer.decode(answer).split() == list(example.answers)
+        assert (hidden.ids[row, hidden.hidden[row]] == tokenizer.mask_id).all()
+    assert not (hidden.hidden & (batch.special | ~batch.real)).any()
+
+
+def test_a_text_that_is_too_long_is_named() -> None:
+    tokenizer = train_tokenizer("words", SLIDES, vocabulary=60)
+    with pytest.raises(DataError, match=r"at most 6 pieces; got 7 in 'She \[MASK\]"):
+        given_batch(GIVEN, tokenizer, length=6)
+
+
+def test_they_are_read_from_tables(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps({"text": e.text, "answers": e.answers}) + "\n" for e in GIVEN))
+    assert [(e.text, e.answers) for e in read_given(path)] == [(e.text, e.answers) for e in GIVEN]
+    table = tmp_path / "x.tsv"
+    table.write_text("text\tanswers\n" + "".join(f"{e.text}\t{' '.join(e.answers)}\n" for e in GIVEN))
+    assert [(e.text, e.answers) for e in read_given(table)] == [(e.text, e.answers) for e in GIVEN]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"text": "She [MASK]", "answers": ["likes", "the"]}, r"line 1: .* got 1 masks and 2 answers in 'She"),
+        ({"text": "She likes", "answers": []}, r"needs \[MASK\] .* got 0 masks"),
+        ({"text": "She [MASK]", "answers": [3]}, "must hold a text and a list of words; got 'She"),
+        ({"text": "She [MASK]"}, "must have a column 'answers'"),
+    ],
+)
+def test_rows_that_do_not_fit_are_named(row: dict[str, object], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    with pytest.raises(DataError, match=message):
+        list(read_given(path))
+    bad = Skipped()
+    assert list(read_given(path, bad=bad)) == []
+    assert bad.count == 1
+
+
+def test_without_special_pieces_when_asked(tmp_path: Path) -> None:
+    tokenizer: Tokenizer = train_tokenizer("wordpiece", SLIDES, vocabulary=100)
+    framed, _ = given_batch(GIVEN[1:2], tokenizer)
+    bare, _ = given_batch(GIVEN[1:2], tokenizer, special=False)
+    assert framed.ids[0, 1:-1].tolist() == bare.ids[0].tolist()
+    with pytest.raises(DataError, match="got 1 masks and 0 answers"):
+        GivenMasks("[MASK]", ())

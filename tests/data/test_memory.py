@@ -1,0 +1,78 @@
+"""Tokenizing streams: the memory it takes does not grow with the text."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from glassformer.text.train import train_tokenizer
+
+PROGRAM = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from glassformer.config import DataSection, TaskSection
+from glassformer.data.corpus import prepare
+from glassformer.data.corrupt import mask_words
+from glassformer.data.order import Order
+from glassformer.data.pack import Frame, PackedRows
+from glassformer.text.tokenizer import Tokenizer
+
+folder = Path(sys.argv[1])
+tokenizer = Tokenizer.load(folder)
+corpus = prepare(DataSection(files=(str(folder / "text.txt"),)), tokenizer, folder / "cache")
+rows = PackedRows(corpus.stores["train"], 128, frame=Frame.encoder(tokenizer), walls=True)
+order = Order(len(rows), 32, "data", 0)
+for step in range(len(order) if sys.argv[2] == "all" else 50):
+    numbers, epochs = order.of_step(step)
+    batch = rows.rows(numbers)
+    mask_words(batch.ids, ~batch.special, batch.words, settings=TaskSection(), vocabulary=tokenizer.vocabulary_size,
+               mask_id=tokenizer.mask_id, special_ids=tokenizer.special_ids, seed=0, rows=numbers, epoch=epochs)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, len(corpus.stores["train"]))
+"""
+
+
+def peak(folder: Path, megabytes: float, texts: list[str], *, batches: str = "some") -> tuple[int, int]:
+    """Megabytes a process needs at most to tokenize that much text and to read batches; pieces it made."""
+    text = "\n\n".join(texts)
+    part = "\n\n".join([text] * max(1, 1_000_000 // len(text))) + "\n\n"
+    with (folder / "text.txt").open("w") as file:
+        for _ in range(round(megabytes * 1e6 / len(part))):
+            file.write(part)
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(folder), batches],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    )
+    assert found.returncode == 0, found.stderr
+    megabytes_used, pieces = found.stdout.split()
+    return int(megabytes_used), int(pieces)
+
+
+@pytest.fixture
+def folder(texts: list[str], tmp_path: Path) -> Path:
+    """A folder with a tokenizer in which most words are one piece, as in real text."""
+    train_tokenizer("wordpiece", texts, vocabulary=300).save(tmp_path)
+    return tmp_path
+
+
+def test_memory_does_not_grow_with_the_text(texts: list[str], folder: Path) -> None:
+    small, few = peak(folder, 2, texts)
+    large, many = peak(folder, 8, texts)
+    assert many > 3.9 * few
+    # The maps of the store count as memory while they are read, a little over 2 bytes for each piece.
+    assert large - small < 40 + (many - few) * 2.2 / 1e6
+    assert large < 500
+
+
+@pytest.mark.long
+def test_two_gigabytes_in_two_gigabytes(texts: list[str], folder: Path) -> None:
+    used, pieces = peak(folder, 2000, texts, batches="all")
+    assert pieces > 300_000_000
+    assert used < 2000

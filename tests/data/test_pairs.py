@@ -1,0 +1,143 @@
+"""Sentence pairs: the published procedure, retold here as plainly as can be, and what must hold of each pair."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from glassformer.data.batch import Integers
+from glassformer.data.pairs import IS_NEXT, NOT_NEXT, SentencePairs
+from glassformer.data.store import TokenStore
+from glassformer.errors import ConfigError, DataError
+from glassformer.text.special import SpecialTokens
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+
+MakeStore = Callable[[Sequence[str]], TokenStore]
+
+
+def document_of(store: TokenStore, pieces: Integers) -> Integers:
+    return np.searchsorted(store.offsets, pieces, side="right") - 1
+
+
+@pytest.mark.parametrize("length", [8, 32, 128])
+def test_what_holds_of_each_pair(store: TokenStore, tokenizer: Tokenizer, length: int) -> None:
+    pairs = SentencePairs.prepare(store, tokenizer, length, seed=0, duplicates=4)
+    a_start, a_end, b_start, b_end = pairs.stretches.T
+    assert (a_end > a_start).all()
+    assert (b_end > b_start).all()
+    assert (a_end - a_start + b_end - b_start <= length - 3).all()
+    for start, end in ((a_start, a_end), (b_start, b_end)):
+        assert np.array_equal(document_of(store, start), document_of(store, end - 1))
+    same = document_of(store, a_start) == document_of(store, b_start)
+    assert np.array_equal(same, pairs.labels == IS_NEXT)
+    following = pairs.labels == IS_NEXT
+    assert (b_start[following] >= a_end[following]).all()
+    untouched = following & (a_end - a_start + b_end - b_start < length - 3)
+    assert (b_start[untouched] == a_end[untouched]).all()
+    starts = set(store.sentences.tolist())
+    assert {int(start) for start in a_start[untouched]} <= starts
+    assert {int(start) for start in b_start[untouched]} <= starts
+
+
+def test_rows_are_framed_as_the_tokenizer_frames_a_pair(store: TokenStore, tokenizer: Tokenizer) -> None:
+    pairs = SentencePairs.prepare(store, tokenizer, 40, seed=0)
+    batch, labels = pairs.rows(np.arange(len(pairs)), pad_id=tokenizer.pad_id or 0)
+    assert np.array_equal(labels, pairs.labels)
+    for row, (a_start, a_end, b_start, b_end) in enumerate(pairs.stretches.tolist()):
+        a, b = store.ids[a_start:a_end].tolist(), store.ids[b_start:b_end].tolist()
+        size = len(a) + len(b) + 3
+        cls, sep = tokenizer.first_id, tokenizer.separator_id
+        assert batch.ids[row].tolist() == [cls, *a, sep, *b, sep, *[tokenizer.pad_id] * (40 - size)]
+        assert batch.segments is not None
+        assert batch.segments[row].tolist() == [0] * (len(a) + 2) + [1] * (len(b) + 1) + [0] * (40 - size)
+        assert batch.real[row].tolist() == [True] * size + [False] * (40 - size)
+        assert batch.special[row].tolist() == [
+            place in (0, len(a) + 1, size - 1) or place >= size for place in range(40)
+        ]
+        words = batch.words[row]
+        assert (words[batch.special[row]] == -1).all()
+        assert words[len(a)] != words[len(a) + 2]
+
+
+def published(lengths: list[list[int]], room: int, seed: int) -> list[tuple[bool, int]]:
+    """create_instances_from_document over all documents, in sentence lengths: (random, pieces before shortening)."""
+    chance = random.Random(seed)
+    made = []
+    for number, document in enumerate(lengths):
+        target = chance.randint(2, room) if chance.random() < 0.1 else room
+        chunk: list[int] = []
+        place = 0
+        while place < len(document):
+            chunk.append(document[place])
+            if place == len(document) - 1 or sum(chunk) >= target:
+                cut = chance.randint(1, len(chunk) - 1) if len(chunk) >= 2 else 1
+                first = sum(chunk[:cut])
+                is_random = len(chunk) == 1 or chance.random() < 0.5
+                if is_random:
+                    other = chance.choice([n for n in range(len(lengths)) if n != number])
+                    second = 0
+                    for size in lengths[other][chance.randint(0, len(lengths[other]) - 1) :]:
+                        second += size
+                        if second >= target - first:
+                            break
+                    place -= len(chunk) - cut
+                else:
+                    second = sum(chunk[cut:])
+                made.append((is_random, min(first + second, room)))
+                chunk = []
+            place += 1
+    return made
+
+
+@pytest.mark.parametrize("length", [16, 48])
+def test_as_many_pairs_as_the_published_procedure(store: TokenStore, tokenizer: Tokenizer, length: int) -> None:
+    bounds = [*store.sentences.tolist(), len(store)]
+    sizes = np.diff(bounds)
+    owner = document_of(store, store.sentences)
+    lengths = [sizes[owner == number].tolist() for number in range(store.documents)]
+    copies = 150
+    theirs = [published(lengths, length - 3, seed) for seed in range(copies)]
+    ours = [SentencePairs.prepare(store, tokenizer, length, seed=seed) for seed in range(copies)]
+    # Means over 150 copies, compared within four standard errors of their difference.
+    for wanted, got in (
+        ([len(pairs) for pairs in theirs], [len(pairs) for pairs in ours]),
+        ([np.mean([r for r, _ in pairs]) for pairs in theirs], [pairs.labels.mean() for pairs in ours]),
+        (
+            [np.mean([size for _, size in pairs]) for pairs in theirs],
+            [np.diff(pairs.stretches)[:, [0, 2]].sum(1).mean() for pairs in ours],
+        ),
+    ):
+        error = np.sqrt((np.var(wanted) + np.var(got)) / copies)
+        assert abs(np.mean(wanted) - np.mean(got)) <= 4 * error
+
+
+def test_more_than_half_are_random(store: TokenStore, tokenizer: Tokenizer) -> None:
+    """C-21: where a stretch has one sentence only, the next one is always random."""
+    pairs = SentencePairs.prepare(store, tokenizer, 24, seed=0, duplicates=20)
+    assert (pairs.labels == NOT_NEXT).mean() > 0.55
+
+
+def test_a_pure_function_of_store_and_seed(store: TokenStore, tokenizer: Tokenizer) -> None:
+    first, again, other = (SentencePairs.prepare(store, tokenizer, 32, seed=seed) for seed in (1, 1, 2))
+    assert np.array_equal(first.stretches, again.stretches)
+    assert not np.array_equal(first.stretches[:20], other.stretches[:20])
+    double = SentencePairs.prepare(store, tokenizer, 32, seed=1, duplicates=2)
+    assert np.array_equal(double.stretches[: len(first)], first.stretches)
+    assert not np.array_equal(double.stretches[len(first) :][:20], first.stretches[:20])
+
+
+def test_what_has_no_pairs_is_refused(store: TokenStore, tokenizer: Tokenizer, make_store: MakeStore) -> None:
+    with pytest.raises(ConfigError, match="a length of at least 5 pieces; got 4"):
+        SentencePairs.prepare(store, tokenizer, 4, seed=0)
+    bare = train_tokenizer("words", ["the fox"], vocabulary=9, special=SpecialTokens())
+    with pytest.raises(ConfigError, match="a first piece and a separator"):
+        SentencePairs.prepare(store, bare, 16, seed=0)
+
+
+def test_one_document_has_no_random_neighbour(tokenizer: Tokenizer, make_store: MakeStore) -> None:
+    with pytest.raises(DataError, match="at least two documents; got 1; part documents by blank lines"):
+        SentencePairs.prepare(make_store(["The fox. The dog."]), tokenizer, 16, seed=0)

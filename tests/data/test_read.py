@@ -1,0 +1,249 @@
+"""Files become documents: each format alike, as a stream, and with clear words for what cannot be read."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import shutil
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from glassformer.data.lines import Skipped, read_lines
+from glassformer.data.read import Documents, files_of, read
+from glassformer.data.rows import read_rows
+from glassformer.errors import DataError
+
+TEXTS = ["She likes the summer.", 'He said "no, never" – twice.', "東京, naïve café", "one | two ; three"]
+
+
+def write(path: Path, texts: list[str]) -> Path:
+    """The texts as documents of a file of the kind its name says."""
+    kind = path.name.removesuffix(".gz").rsplit(".", 1)[-1]
+    if kind == "parquet":
+        sink = io.BytesIO()
+        pq.write_table(pa.table({"id": list(range(len(texts))), "text": texts}), sink)
+        content = sink.getvalue()
+    else:
+        rows: dict[str, Callable[[], str]] = {
+            "txt": lambda: "\n\n".join(texts) + "\n",
+            "jsonl": lambda: "".join(json.dumps({"id": n, "text": t}) + "\n" for n, t in enumerate(texts)),
+            "tsv": lambda: "id\ttext\n" + "".join(f"{n}\t{t}\n" for n, t in enumerate(texts)),
+            "csv": lambda: _csv([["id", "text"], *([str(n), t] for n, t in enumerate(texts))]),
+        }
+        content = rows[kind]().encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def _csv(rows: list[list[str]]) -> str:
+    sink = io.StringIO()
+    csv.writer(sink, lineterminator="\n").writerows(rows)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("kind", ["txt", "jsonl", "csv", "tsv", "parquet"])
+def test_each_kind_of_file_is_read_alike(kind: str, packed: str, tmp_path: Path) -> None:
+    path = write(tmp_path / f"notes.{kind}{packed}", TEXTS)
+    documents = list(read(path))
+    assert [document.text for document in documents] == TEXTS
+    assert not any(document.continued for document in documents)
+    unit, numbers = {"txt": ("line", [1, 3, 5, 7]), "jsonl": ("line", [1, 2, 3, 4])}.get(kind, ("line", [2, 3, 4, 5]))
+    if kind == "parquet":
+        unit, numbers = "row", [1, 2, 3, 4]
+    assert [document.where for document in documents] == [f"{path}, {unit} {number}" for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("documents", "wanted"),
+    [
+        ("blank-line", [("a\nb", 3), ("c", 7), ("d", 9)]),
+        ("line", [("a", 3), ("b", 4), ("c", 7), ("d", 9)]),
+        ("file", [("a\nb\n\n\nc\n  \nd", 3)]),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_where_documents_end(documents: Documents, wanted: list[tuple[str, int]], end: str, tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    path.write_bytes("\ufeff\n\na\nb\n\n\nc\n  \nd\n\n".replace("\n", end).encode())
+    assert [tuple(each) for each in read(path, documents=documents)] == [
+        (text, f"{path}, line {line}", False) for text, line in wanted
+    ]
+
+
+def test_a_folder_is_its_texts_in_order(tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt.gz", "deep/er/c.md", "plain"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(name.encode()) if name.endswith("gz") else name.encode())
+    (tmp_path / "INDEX.tsv").write_text("a\tb\n")
+    (tmp_path / ".hidden.txt").write_text("no")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config.txt").write_text("no")
+    assert [document.text for document in read(tmp_path)] == ["a.txt.gz", "b.txt", "deep/er/c.md", "plain"]
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    write(tables / "y.tsv", ["two"])
+    write(tables / "x.jsonl", ["one"])
+    (tables / "picture.png").write_bytes(b"\x89PNG")
+    assert [document.text for document in read(tables)] == ["one", "two"]
+
+
+def test_columns_go_by_name_or_by_number(tmp_path: Path) -> None:
+    path = tmp_path / "sms.tsv"
+    path.write_text('ham\tsee you\nspam\t"win\n')
+    assert [document.text for document in read(path, text="2")] == ["see you", '"win']
+    path.write_text("2\t1\na\tb\n")
+    assert [document.text for document in read(path, text="2")] == ["a"]
+    assert [dict(row.values) for row in read_rows(path)] == [{"2": "a", "1": "b"}]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(st.text('ab",\n é', max_size=6), min_size=2, max_size=2), min_size=1, max_size=6))
+def test_csv_is_read_as_the_standard_library_writes_it(tmp_path: Path, rows: list[list[str]]) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(_csv([["left", "right"], *rows]), newline="")
+    assert [list(row.values.values()) for row in read_rows(path)] == rows
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(st.sampled_from("aé東😀\n "), min_size=1, max_size=40), st.integers(1, 9))
+def test_long_lines_are_cut_between_characters(tmp_path: Path, text: str, longest: int) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text(text, newline="")
+    whole = list(read_lines(path))
+    parts: dict[int, str] = {}
+    for line in read_lines(path, longest=max(longest, 4)):
+        parts[line.number] = parts.get(line.number, "") + line.text
+    assert parts == {line.number: line.text for line in whole}
+
+
+@pytest.mark.parametrize("line_length", [80, 10**9])
+@pytest.mark.parametrize("documents", ["blank-line", "file"])
+def test_a_long_document_streams_in_parts(documents: Documents, line_length: int, tmp_path: Path) -> None:
+    words = "".join(f"wörd{number} " for number in range(1_000_000))
+    text = "\n".join(words[at : at + line_length] for at in range(0, len(words), line_length)).rstrip("\n")
+    path = tmp_path / "book.txt"
+    path.write_text(text, newline="")
+    del words
+    tracemalloc.start()
+    count, hashed, continued = 0, 0, []
+    for document in read(path, documents=documents):
+        count, hashed = count + len(document.text), hash((hashed, document.text[-9:]))
+        continued.append(document.continued)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8e6 < path.stat().st_size
+    assert continued == [False] + [True] * (len(continued) - 1)
+    assert "".join(document.text for document in read(path, documents=documents)) == text
+
+
+def _bad_gzip(path: Path) -> None:
+    path.write_bytes(gzip.compress(b"some words and more of them\n" * 99)[:-20])
+
+
+def _bad_sum(path: Path) -> None:
+    content = bytearray(gzip.compress(b"some words"))
+    content[-6] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _bytes(content: bytes) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        path.write_bytes(content)
+
+    return make
+
+
+BROKEN: list[tuple[str, Callable[[Path], None], str]] = [
+    ("x.txt", _bytes(b""), r"x\.txt must hold text; got an empty file"),
+    ("x.txt", _bytes(b" \n\t\n\n"), r"x\.txt must hold text; got only blanks"),
+    ("x.txt.gz", _bytes(gzip.compress(b"")), "got an empty file"),
+    ("x.txt", _bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"), r"must hold text; got a binary file \(a zero at byte 8\)"),
+    ("x.txt", _bytes("wörds".encode("utf-16")), "got UTF-16; convert the file"),
+    ("x.txt", _bytes(b"good\nbad \xff\n"), r"x\.txt, line 2 must be UTF-8 text; got the byte 0xff at byte 9"),
+    ("x.txt", _bytes(b"\xef\xbb\xbfgood\nbad \xff\n"), "0xff at byte 12"),
+    ("x.txt", _bytes(b"cut in the character \xe6\x9d"), "line 1 must be UTF-8 text; got the byte 0xe6 at byte 21"),
+    ("x.txt.gz", _bad_gzip, r"must be a whole gzip file; got a damaged one"),
+    ("x.txt.gz", _bad_sum, r"must be a whole gzip file; got a damaged one"),
+    ("x.txt.gz", _bytes(b"no gzip"), r"must be a whole gzip file; got a damaged one"),
+    ("x.jsonl", _bytes(b'{"text": "a"}\n{"text": \n'), r"x\.jsonl, line 2 must be JSON; got .* at column"),
+    ("x.jsonl", _bytes(b"[" * 100_000), "must be JSON; got lists within lists"),
+    ("x.jsonl", _bytes(b'["a"]\n'), "line 1 must be a JSON object; got list"),
+    ("x.jsonl", _bytes(b'{"txt": "a"}\n'), r"line 1 must have a column 'text'; got columns txt; did you mean 'txt'"),
+    ("x.jsonl", _bytes(b'{"text": 3}\n'), "line 1: column 'text' must hold text; got 3"),
+    ("x.jsonl", _bytes(b'{"text": " "}\n'), "line 1: column 'text' must hold text; got only blanks"),
+    ("x.csv", _bytes(b"id,txt\n1,a\n"), r"x\.csv, line 1 must have a column 'text'; got columns id, txt; did you mean"),
+    ("x.csv", _bytes(b"id,text\n1,a\n\n2\n"), r"x\.csv, line 4 must have 2 columns, .*; got 1"),
+    ("x.csv", _bytes(b'id,text\n1,"a\n2,b\n'), r"line 2: a quoted field must end with a quote; got none"),
+    ("x.csv", _bytes(b"\n \n"), "must hold rows; got only blanks"),
+    ("x.tsv", _bytes(b"text\n"), "must hold text; got only blanks"),
+    ("x.tsv", _bytes(b"id\ttext\n1\ta\tb\n"), r"x\.tsv, line 2 must have 2 columns, .*; got 3"),
+    ("x.parquet", _bytes(b"PAR1 no"), r"x\.parquet must be a Parquet file; got "),
+    ("x.parquet", _bytes(b""), r"x\.parquet must be a Parquet file; got "),
+    ("x.parquet.gz", _bad_gzip, "must be a whole gzip file"),
+    ("nowhere.txt", lambda path: None, r"nowhere\.txt; got no such file"),
+    ("folder", _folder, "got an empty folder"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "message"), BROKEN)
+def test_what_cannot_be_read_is_said_in_a_sentence(
+    name: str, make: Callable[[Path], None], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    make(path)
+    with pytest.raises(DataError, match=message) as caught:
+        list(read(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_more_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="at least one file is needed; got none"):
+        files_of([])
+    with pytest.raises(DataError, match=r"a file is needed at .*; got a folder"):
+        list(read_lines(tmp_path))
+    with pytest.raises(DataError, match=r"a file is needed at .*; got no such file"):
+        list(read_lines(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match="must be a table; got another file"):
+        list(read_rows(tmp_path / "x.txt"))
+    path = write(tmp_path / "x.parquet", ["a"])
+    with pytest.raises(DataError, match="must have a column 'txt'; got columns id, text; did you mean 'text'"):
+        list(read(path, text="txt"))
+    (tmp_path / "sub").mkdir()
+    shutil.move(path, tmp_path / "sub" / "x.bin")
+    with pytest.raises(DataError, match=r"must hold text files .*; got 1 other files"):
+        files_of([tmp_path / "sub"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "good", "count"),
+    [
+        ("x.jsonl", b'{"text": "a"}\n{\n{"txt": "b"}\n{"text": ""}\n\xff\n{"text": "c"}\n', ["a", "c"], 4),
+        ("x.csv", b"id,text\n1,a\n2\n3,c\n", ["a", "c"], 1),
+        ("x.txt", b"a\n\n\xff\n\nc\n", ["a", "c"], 1),
+    ],
+)
+def test_bad_rows_can_be_set_aside_and_are_counted(
+    name: str, content: bytes, good: list[str], count: int, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    bad = Skipped(keep=2)
+    assert [document.text for document in read(path, bad=bad)] == good
+    assert bad.count == count
+    assert len(bad.first) == min(count, 2)
+    assert all(name in message for message in bad.first)

@@ -1,0 +1,130 @@
+"""The store holds what the tokenizer says, whole or not at all, and reads back the same."""
+
+from __future__ import annotations
+
+import json
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glassformer.data.read import Document
+from glassformer.data.sentences import sentence_starts
+from glassformer.data.split import text_hash
+from glassformer.data.store import TokenStore
+from glassformer.errors import DataError
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import Kind, train_tokenizer
+
+KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "unigram", "words")
+MakeStore = Callable[[Sequence[str]], TokenStore]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_store_holds_the_tokenizers_pieces(kind: Kind, texts: list[str], tmp_path: Path) -> None:
+    """Also for documents that are cut into chunks, and for blanks in rows: as if each was encoded in one go."""
+    chance = random.Random(1)
+    blanks = (" ", " ", " ", "\n", "  ", "\n\n", " \n  ")
+    long = "".join(word + chance.choice(blanks) for text in texts * 3 for word in text.split())
+    documents = [*texts, long, "x" * 9000, "[MASK] " + texts[0]]
+    tokenizer = train_tokenizer(kind, documents, vocabulary=300)
+    store = TokenStore.build(
+        (Document(text, "") for text in documents), tokenizer, tmp_path / "store", fingerprint="made"
+    )
+    assert store.documents == len(documents)
+    assert store.ids.dtype == np.uint16
+    for number, text in enumerate(documents):
+        wanted = tokenizer.encode(text, special=False)
+        if text.startswith("xx"):
+            continue  # a word of more than a chunk is cut in two
+        assert store.document(number).tolist() == wanted.ids
+        places = np.arange(store.offsets[number], store.offsets[number + 1])
+        words = np.array([-1 if word is None else word for word in wanted.words])
+        assert store.words_begin(places).tolist() == [True, *(words[1:] != words[:-1]).tolist()]
+        inside = store.sentences[(store.sentences >= places[0]) & (store.sentences <= places[-1])] - places[0]
+        begun = {bisect_right([end for _, end in wanted.offsets], start) for start in sentence_starts(text)}
+        assert inside.tolist() == sorted(begun - {len(wanted)})
+
+
+def test_sentences_begin_where_a_reader_would_say() -> None:
+    text = '  Dr. A. Watson came. "Why?" he asked. She said no… Then 3 dogs! and cats.\n\n  New line. the end.'
+    starts = sentence_starts(text)
+    parts = [text[begin:end].strip() for begin, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    assert parts == [
+        "Dr. A. Watson came.",
+        '"Why?" he asked.',
+        "She said no…",
+        "Then 3 dogs! and cats.",
+        "New line. the end.",
+    ]
+    assert sentence_starts(" \n") == sentence_starts("") == []
+
+
+def test_documents_without_pieces_leave_no_trace(make_store: MakeStore) -> None:
+    store = make_store(["\u200b", "the fox", "\x01", "a dog", "\ufffd"])
+    assert store.documents == 2
+    assert store.hashes.tolist() == [text_hash("the fox"), text_hash("a dog")]
+    assert store.sentences.tolist() == store.offsets[:-1].tolist()
+
+
+def test_a_continued_document_is_one(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    parts = [Document("The fox", "a"), Document(" sees the dog.", "a", continued=True), Document("Summer", "b")]
+    store = TokenStore.build(parts, tokenizer, tmp_path / "store", fingerprint="made")
+    assert store.documents == 2
+    assert store.document(0).tolist() == tokenizer.encode("The fox sees the dog.", special=False).ids
+
+
+def test_it_is_built_once_and_opened_again(store: TokenStore, tokenizer: Tokenizer, texts: list[str]) -> None:
+    def unread() -> Iterator[Document]:
+        yield from pytest.fail("an open store must not read its files again")
+
+    again = TokenStore.build(unread(), tokenizer, store.directory, fingerprint="made")
+    for name in ("ids", "offsets", "word_bits", "sentences", "hashes"):
+        assert np.array_equal(getattr(again, name), getattr(store, name))
+    assert (again.fingerprint, again.vocabulary_size) == ("made", tokenizer.vocabulary_size)
+    other = TokenStore.build([Document(texts[0], "")], tokenizer, store.directory, fingerprint="another")
+    assert other.documents == 1
+    assert not list(store.directory.parent.glob(".*"))
+
+
+def test_a_stopped_build_leaves_nothing(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    def broken() -> Iterator[Document]:
+        yield Document("the fox " * 200_000, "")
+        raise DataError("notes.txt, line 2 must be UTF-8 text")
+
+    with pytest.raises(DataError, match="line 2"):
+        TokenStore.build(broken(), tokenizer, tmp_path / "store", fingerprint="made")
+    assert not list(tmp_path.iterdir())
+
+
+def test_progress_adds_up_to_the_text(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    seen: list[int] = []
+    places = (Document(text * 30, "") for text in texts)
+    TokenStore.build(places, tokenizer, tmp_path / "store", fingerprint="made", progress=seen.append)
+    assert sum(seen) == 30 * sum(map(len, texts))
+
+
+def test_large_vocabularies_get_wide_numbers(tmp_path: Path) -> None:
+    words = [f"w{number}" for number in range(66_000)]
+    tokenizer = train_tokenizer("words", [" ".join(words)], vocabulary=70_000)
+    store = TokenStore.build([Document(" ".join(words), "")], tokenizer, tmp_path / "store", fingerprint="made")
+    assert store.ids.dtype == np.uint32
+    assert store.document(0).tolist() == tokenizer.encode(" ".join(words), special=False).ids
+
+
+def test_what_is_no_store_is_refused(store: TokenStore, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must be a store of tokenized text"):
+        TokenStore.open(tmp_path)
+    facts = json.loads((store.directory / "store.json").read_text())
+    (store.directory / "store.json").write_text(json.dumps(facts | {"format": 99}))
+    with pytest.raises(DataError, match="must be a store of version 1; got 99"):
+        TokenStore.open(store.directory)
+    (store.directory / "store.json").write_text(json.dumps(facts))
+    (store.directory / "ids.bin").write_bytes(b"12")
+    with pytest.raises(DataError, match=r"ids\.bin must hold .* bytes; got 2"):
+        TokenStore.open(store.directory)
+    with pytest.raises(DataError, match="at least one document with words"):
+        TokenStore.build([Document("\u200b", "")], tokenizer, tmp_path / "empty", fingerprint="made")
