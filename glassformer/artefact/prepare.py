@@ -57,6 +57,8 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         tokenizer = start[1]
     if recipe.task.given:
         return _with_given_masks(recipe, witness, tokenizer, start and start[0])
+    if start is None:  # a model that cannot be must be refused before an hour of reading
+        model_config(recipe, recipe.tokenizer.vocabulary)
     shares = settle_shares(recipe.data)
     data = recipe.data.model_copy(
         update={"validation": shares["validation"] or recipe.data.validation, "test": shares["test"]}
@@ -66,7 +68,6 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         size = _size(data.files)
         with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} pieces", size) as progress:
             tokenizer = _tokenizer(recipe.tokenizer, lambda: training_texts(data, shares), progress)
-    # A model that cannot be must be refused before an hour of tokenizing.
     config = _config(recipe, tokenizer) if start is None else start[0].config
     cache = Path(data.cache) if data.cache is not None else folder / "tokens"
     with witness.reading("cutting the text into pieces", _size([*data.files, *data.validation_files])) as progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.resolve import resolve
 from glassformer.artefact.witness import Screen, Witness
 from glassformer.config import Recipe, read_settings, read_toml, write_toml
-from glassformer.errors import ConfigError
+from glassformer.errors import ConfigError, GlassformerError
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.train.loop import fit
+from glassformer.train.machine import choose_device
 
 # What must not change while a run goes on: else its checkpoints would mean something else.
 _FIXED = ("task", "data", "tokenizer", "model")
@@ -43,8 +45,14 @@ def train(
     out = Path(out)
     witness = Screen() if witness is None else witness
     settled = resolve(recipe, set)
-    going_on = _begin(out, settled, resume=resume)
-    prepared = prepare_run(settled, out, witness, tokenizer=Tokenizer.load(out) if going_on else None)
+    going_on, made = _begin(out, settled, resume=resume), not out.exists()
+    choose_device(settled.train.device)
+    try:
+        prepared = prepare_run(settled, out, witness, tokenizer=Tokenizer.load(out) if going_on else None)
+    except GlassformerError:
+        if made:
+            shutil.rmtree(out, ignore_errors=True)
+        raise
     if not going_on:
         # A run that is stopped and resumed must find the same pieces and the same settings.
         prepared.tokenizer.save(out)
@@ -68,7 +76,6 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> bool:
     """Whether a run in this folder goes on. Raises ConfigError when the folder holds another one."""
     before = out / store.RECIPE
     if not before.is_file():
-        out.mkdir(parents=True, exist_ok=True)
         return False
     if not resume:
         raise ConfigError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
     return read_settings(Recipe, values, where=where)
 
 
-def parse_changes(assignments: list[str]) -> dict[str, object]:
+def parse_changes(assignments: Sequence[str]) -> dict[str, object]:
     """`section.key=value` as a person types it: the value is TOML where it can be, else a word."""
     changes: dict[str, object] = {}
     for assignment in assignments:

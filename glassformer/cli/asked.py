@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,35 +25,68 @@ Vocabulary = Annotated[int | None, typer.Option("--vocabulary", help="Pieces tha
 Length = Annotated[int | None, typer.Option("--length", help="Pieces in a row of text.")]
 Batch = Annotated[int | None, typer.Option("--batch", help="Rows in a step.")]
 Rate = Annotated[float | None, typer.Option("--learning-rate", help="The highest learning rate.")]
+Precision = Annotated[str | None, typer.Option("--precision", help="auto, float32, bfloat16 or float64.")]
+Where = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Source of all random choices.")]
 
 # The recipe that each task begins from when only files are given.
 _SHORT = {"masked-lm": "masked-lm-mini"}
 
 
-def asked_recipe(what: str, files: Sequence[str], chosen: Mapping[str, object], assignments: list[str]) -> Recipe:
-    """The recipe that was asked for. Raises ConfigError for a task or setting that is not there, DataError for a
-    short form without files.
+def asked_recipe(
+    what: str,
+    files: Sequence[str],
+    *,
+    assignments: Sequence[str],
+    steps: int | None,
+    minutes: float | None,
+    family: str | None,
+    size: str | None,
+    vocabulary: int | None,
+    length: int | None,
+    batch: int | None,
+    rate: float | None,
+    precision: str | None,
+    device: str | None,
+    threads: int | None,
+    seed: int | None,
+) -> Recipe:
+    """The recipe that was asked for; what is None stays as the recipe has it.
+
+    Raises ConfigError for a task or setting that is not there, DataError for a short form without files.
     """
     from glassformer.artefact.resolve import parse_changes, ready_recipes, resolve
 
-    changes = {name: value for name, value in chosen.items() if value is not None}
-    if "train.steps" in changes and "train.minutes" not in changes:
-        changes.setdefault("train.minutes", None)  # a recipe's own minutes must not end it earlier
+    given: dict[str, object] = {
+        "train.steps": steps,
+        "train.minutes": minutes,
+        "model.family": family,
+        "model.size": size,
+        "tokenizer.vocabulary": vocabulary,
+        "data.length": length,
+        "train.batch": batch,
+        "train.learning_rate": rate,
+        "train.precision": precision,
+        "train.device": device,
+        "train.threads": threads,
+        "train.seed": seed,
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    if (steps is None) != (minutes is None):  # the recipe's own end must not come before the one asked for
+        changes |= dict.fromkeys({"train.steps", "train.epochs", "train.minutes"} - changes.keys())
+    if family is not None and family != "bert":
+        changes.setdefault("model.size", None)
     changes |= parse_changes(assignments)
+    if files:
+        changes["data.files"] = list(files)
     if what in _SHORT:
-        if not files and "data.files" not in changes:
+        if "data.files" not in changes:
             raise DataError("text to learn from is needed", got="no files", do=f"glassformer train {what} TEXT.txt")
-        return resolve(_SHORT[what], _with_files(changes, files))
-    if what in ready_recipes() or what.endswith(".toml"):
-        return resolve(what, _with_files(changes, files))
+        return resolve(_SHORT[what], changes)
+    known = ready_recipes()
+    if what in known or what.endswith(".toml"):
+        return resolve(what, changes)
     if Path(what).exists():
-        raise ConfigError(
-            "a recipe (.toml) or a task is needed first", got=what, do=f"glassformer train masked-lm {what}"
-        )
-    raise ConfigError(
-        "a recipe (.toml) or a task is needed", got=repr(what), do=did_you_mean(what, [*_SHORT, *ready_recipes()])
-    )
-
-
-def _with_files(changes: Mapping[str, object], files: Sequence[str]) -> dict[str, object]:
-    return {**changes, "data.files": list(files)} if files else dict(changes)
+        do = f"glassformer train masked-lm {what}"
+        raise ConfigError("a recipe (.toml) or a task is needed first", got=what, do=do)
+    raise ConfigError("a recipe (.toml) or a task is needed", got=repr(what), do=did_you_mean(what, [*_SHORT, *known]))

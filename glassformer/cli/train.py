@@ -14,11 +14,14 @@ from glassformer.cli.asked import (
     Files,
     Length,
     Minutes,
+    Precision,
     Rate,
+    Seed,
     Size,
     Steps,
     Vocabulary,
     What,
+    Where,
     asked_recipe,
 )
 from glassformer.cli.options import Json, Set, Threads
@@ -28,7 +31,7 @@ from glassformer.cli.screen import note, record
 def train(
     what: What,
     files: Files = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run. [default: runs/NAME]")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run; runs/NAME by default.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     steps: Steps = None,
     minutes: Minutes = None,
@@ -38,10 +41,10 @@ def train(
     length: Length = None,
     batch: Batch = None,
     rate: Rate = None,
-    precision: Annotated[str | None, typer.Option("--precision", help="auto, float32, bfloat16 or float64.")] = None,
-    device: Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")] = None,
+    precision: Precision = None,
+    device: Where = None,
     threads: Threads = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Source of all random choices.")] = None,
+    seed: Seed = None,
     set: Set = None,
     json: Json = False,
 ) -> None:
@@ -50,21 +53,23 @@ def train(
     WHAT is a recipe file, or masked-lm followed by text files (.txt, .md, .jsonl, .csv, .tsv, .parquet, each also
     .gz, and folders of them). Ctrl-C saves and says how to go on.
     """
-    chosen = {
-        "train.steps": steps,
-        "train.minutes": minutes,
-        "model.family": family,
-        "model.size": size,
-        "tokenizer.vocabulary": vocabulary,
-        "data.length": length,
-        "train.batch": batch,
-        "train.learning_rate": rate,
-        "train.precision": precision,
-        "train.device": device,
-        "train.threads": threads,
-        "train.seed": seed,
-    }
-    recipe = asked_recipe(what, files or [], chosen, set or [])
+    recipe = asked_recipe(
+        what,
+        files or [],
+        assignments=set or [],
+        steps=steps,
+        minutes=minutes,
+        family=family,
+        size=size,
+        vocabulary=vocabulary,
+        length=length,
+        batch=batch,
+        rate=rate,
+        precision=precision,
+        device=device,
+        threads=threads,
+        seed=seed,
+    )
     folder = _folder(what, out, resume=resume)
     from glassformer.artefact.recipe import train as run
     from glassformer.train.stopping import Interrupted

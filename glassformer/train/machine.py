@@ -54,7 +54,7 @@ def choose_device(name: str) -> torch.device:
     except (RuntimeError, AssertionError, NotImplementedError):
         count = torch.cuda.device_count()
         here = f"this machine has {count} CUDA devices and a CPU" if count else "this machine has a CPU only"
-        raise DeviceError(f"training was asked for on device {name!r}", got=here, do="use --device cpu") from None
+        raise DeviceError(f"the device {name!r} was asked for", got=here, do="use --device cpu") from None
     return device
 
 

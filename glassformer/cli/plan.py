@@ -1,0 +1,112 @@
+"""glassformer plan: the same words as train, and what they will take."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from glassformer.cli.asked import (
+    Batch,
+    Family,
+    Files,
+    Length,
+    Minutes,
+    Precision,
+    Rate,
+    Seed,
+    Size,
+    Steps,
+    Vocabulary,
+    What,
+    Where,
+    asked_recipe,
+)
+from glassformer.cli.options import Json, Set, Threads
+from glassformer.cli.screen import console, record
+
+if TYPE_CHECKING:
+    from glassformer.train.plan import Plan
+
+
+def plan(
+    what: What,
+    files: Files = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    family: Family = None,
+    size: Size = None,
+    vocabulary: Vocabulary = None,
+    length: Length = None,
+    batch: Batch = None,
+    rate: Rate = None,
+    precision: Precision = None,
+    device: Where = None,
+    threads: Threads = None,
+    seed: Seed = None,
+    set: Set = None,
+    json: Json = False,
+) -> None:
+    """What train would take with the same words: parameters, memory and time, from a probe of a few steps."""
+    recipe = asked_recipe(
+        what,
+        files or [],
+        assignments=set or [],
+        steps=steps,
+        minutes=minutes,
+        family=family,
+        size=size,
+        vocabulary=vocabulary,
+        length=length,
+        batch=batch,
+        rate=rate,
+        precision=precision,
+        device=device,
+        threads=threads,
+        seed=seed,
+    )
+    from glassformer.artefact.prepare import prepare_run
+    from glassformer.artefact.witness import Screen
+    from glassformer.train.plan import plan as probe
+
+    witness = Screen()
+    with tempfile.TemporaryDirectory() as folder:
+        prepared = prepare_run(recipe, Path(folder), witness)
+        found = probe(prepared.module, prepared.task, recipe.train, say=witness.note)
+    if json:
+        record(found.to_dict(), sys.stdout)
+    else:
+        _show(found)
+
+
+def _show(found: Plan) -> None:
+    from glassformer.artefact.witness import clock
+
+    rows = {
+        "machine": found.machine,
+        "": found.reason,
+        "parameters": f"{found.parameters:,} ({found.trained_parameters:,} trained)",
+        "weights": megabytes(found.weights_bytes),
+        "gradients": megabytes(found.gradients_bytes),
+        "optimizer": megabytes(found.optimizer_bytes),
+        "memory so far": megabytes(found.peak_bytes) if found.peak_bytes is not None else "not told by the system",
+        "a checkpoint": megabytes(found.checkpoint_bytes),
+        "a step": f"{found.rows_per_step} rows, {found.pieces_per_step:,} pieces, {found.seconds_per_step:.3f} s",
+        "speed": f"{found.pieces_per_second:,.0f} pieces/s",
+        "the run": f"{found.steps:,} steps, {found.epochs:.1f} times the text",
+        "time": f"{clock(found.seconds)}, of which {clock(found.setup_seconds)} for setting up",
+    }
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    for name, value in rows.items():
+        table.add_row(name, value)
+    console().print(table)
+
+
+def megabytes(count: int) -> str:
+    """Bytes as people read them."""
+    return f"{count / 1e6:,.0f} MB" if count < 1e10 else f"{count / 1e9:,.1f} GB"
