@@ -8,6 +8,7 @@ import shutil
 
 import torch
 from torch import Tensor
+from torch._functorch import config as functorch_config
 
 from glassformer.config import TrainSection
 from glassformer.models.transformer import Transformer
@@ -20,6 +21,14 @@ _REPAID_SECONDS = 150.0
 # What one core does in eager float32, roughly: enough to tell a run of seconds from one of minutes. The choice must not
 # depend on a measurement, or a resumed run could choose another way than the unbroken one.
 _OPERATIONS_PER_SECOND = {"cpu": 1e11, "cuda": 2e13}
+
+# Dropout's choices cost less to compute again in the backward pass than to keep: a sixth of a small model's step.
+# These are torch's own switches for it, not promised to stay: one that is gone is left alone.
+_RECOMPUTE = {
+    name: False
+    for name in ("ban_recompute_used_far_apart", "ban_recompute_long_fusible_chains")
+    if hasattr(functorch_config, name)
+}
 
 
 class LossFunction:
@@ -37,7 +46,8 @@ class LossFunction:
         if not self.compiled or self._proved:
             return self._function(batch)
         try:
-            loss = self._function(batch)
+            with functorch_config.patch(_RECOMPUTE):
+                loss = self._function(batch)
         except Exception as error:
             self._say(f"could not compile ({type(error).__name__}: {_first_line(error)}); going on without")
             self.compiled, self._function = False, self._eager

@@ -7,67 +7,78 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from glassformer.config import TrainSection
+from glassformer.errors import ConfigError
 from glassformer.train.ending import Ending, Progress
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Rise over the warm-up, then fall as `shape` says.
+    """Rise in a straight line over the warm-up, then fall as `shape` says.
 
-    `warmup` is a share of the run below 1, a number of steps from 1 on. A schedule knows only the recorded progress,
-    so that it works for a run that is bounded by minutes as well.
+    A schedule knows nothing but the recorded progress, so that it also works for a run that is bounded by minutes.
+    `rising` are the steps of the warm-up, None where only its share of the run is known; `share` is that share, 0 where
+    only the steps are known.
     """
 
     shape: Callable[[float, float, float], float]
-    warmup: float
+    rising: float | None
+    share: float
     cooldown: float
     ending: Ending
 
     @classmethod
     def of(cls, settings: TrainSection, ending: Ending) -> Schedule:
-        """The schedule the settings ask for."""
-        return cls(SHAPES[settings.schedule], settings.warmup, settings.cooldown, ending)
+        """The schedule of the settings; their `warmup` is a share of the run below 1, and steps from 1 on.
+
+        Raises ConfigError for `noam` without a warm-up.
+        """
+        if settings.schedule == "noam" and not settings.warmup:
+            raise ConfigError("the schedule noam is measured in warm-ups", got="train.warmup = 0", do="set it above 0")
+        steps = ending.steps if ending.seconds is None else None
+        rising: float | None
+        if settings.warmup >= 1:
+            rising, share = settings.warmup, settings.warmup / steps if steps else 0.0
+        else:
+            rising, share = settings.warmup * steps if steps else None, settings.warmup
+        return cls(SHAPES[settings.schedule], rising, share, settings.cooldown, ending)
 
     def __call__(self, progress: Progress) -> float:
         """The share of the peak for the step that comes next."""
         done = self.ending.fraction(progress)
-        steps = self.ending.steps if self.ending.seconds is None else None
-        if self.warmup >= 1 or (self.warmup > 0 and steps):
-            rising = self.warmup if self.warmup >= 1 else self.warmup * (steps or 0)
-            risen = (progress.step + 1) / rising
-            share = rising / steps if steps else 0.0
-        else:
-            risen = done / self.warmup if self.warmup else math.inf
-            share = self.warmup
-        left = (1 - done) / (1 - share) if share < 1 else 1.0  # of what comes after the warm-up
-        return max(0.0, self.shape(risen, min(left, 1.0), self.cooldown))
+        risen = math.inf
+        if self.rising:
+            risen = (progress.step + 1) / self.rising
+        elif self.share:
+            risen = done / self.share
+        fallen = (done - self.share) / (1 - self.share) if self.share < 1 else 0.0
+        return self.shape(risen, 1 - max(0.0, fallen), (1 - done) / self.cooldown if self.cooldown else math.inf)
 
 
-# Each takes how many warm-ups have passed (1 = just over, the peak), what share of the run after it is left, and the
-# share that the cool-down takes.
+# Each takes how many warm-ups have passed (1 = at the peak), what share of the run after the warm-up is left, and how
+# many cool-downs are left until the end.
 
 
-def linear(risen: float, left: float, cooldown: float) -> float:
+def linear(risen: float, left: float, cooldowns: float) -> float:
     """Straight down to zero."""
     return min(risen, left)
 
 
-def noam(risen: float, left: float, cooldown: float) -> float:
+def noam(risen: float, left: float, cooldowns: float) -> float:
     """With the inverse root of the step (Vaswani et al. 2017, §5.3), scaled so that the peak is 1."""
-    return min(risen, risen**-0.5) if risen < math.inf else 1.0
+    return risen if risen <= 1 else risen**-0.5
 
 
-def cosine(risen: float, left: float, cooldown: float) -> float:
+def cosine(risen: float, left: float, cooldowns: float) -> float:
     """Along half a cosine down to zero (Loshchilov & Hutter 2017, without restarts)."""
     return min(risen, 0.5 - 0.5 * math.cos(math.pi * left))
 
 
-def warmup_stable_decay(risen: float, left: float, cooldown: float) -> float:
-    """Level, then straight down to zero over the last `cooldown` (Hu et al. 2024)."""
-    return min(risen, 1.0, left / cooldown if cooldown else 1.0)
+def warmup_stable_decay(risen: float, left: float, cooldowns: float) -> float:
+    """Level, then straight down to zero over the cool-down, a share of the whole run (Hu et al. 2024)."""
+    return min(risen, 1.0, cooldowns)
 
 
-def constant(risen: float, left: float, cooldown: float) -> float:
+def constant(risen: float, left: float, cooldowns: float) -> float:
     """Level to the end."""
     return min(risen, 1.0)
 

@@ -1,0 +1,124 @@
+"""What a run will take, from a short probe: parameters, memory, time."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from glassformer.config import TrainSection
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.task import Task
+from glassformer.train.compiled import LossFunction, worth_compiling
+from glassformer.train.ending import Ending
+from glassformer.train.loop import step_seed
+from glassformer.train.machine import Say, settle
+from glassformer.train.memory import keep_freed_memory
+from glassformer.train.optimize import build_optimizer, trained
+from glassformer.train.run import to_standard_error
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes in bytes, times in seconds. What stands in `measured` was measured by the probe, the rest is counted.
+
+    `peak_bytes` is the most memory this process has held so far (on a GPU: the device's), None where the system does
+    not tell. `seconds` leaves out evaluation and saving.
+    """
+
+    machine: str
+    compiled: bool
+    reason: str
+    parameters: int
+    trained_parameters: int
+    weights_bytes: int
+    gradients_bytes: int
+    optimizer_bytes: int
+    checkpoint_bytes: int
+    rows_per_step: int
+    pieces_per_step: int
+    steps: int
+    epochs: float
+    setup_seconds: float
+    seconds_per_step: float
+    pieces_per_second: float
+    seconds: float
+    peak_bytes: int | None
+    measured: tuple[str, ...] = ("setup_seconds", "seconds_per_step", "pieces_per_second", "seconds", "peak_bytes")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain numbers and words, for JSON."""
+        return asdict(self)
+
+
+def plan(
+    model: Transformer, task: Task, settings: TrainSection, *, steps: int = 3, say: Say = to_standard_error
+) -> Plan:
+    """Do a few steps as a run would, with a learning rate of zero, and tell what the whole run will take.
+
+    The weights stay as they are. Raises DeviceError and ConfigError as a run would.
+    """
+    machine = settle(settings)
+    model.to(machine.device, machine.weights).train()
+    ending = Ending.of(settings, task.steps_per_epoch)
+    compiled, reason = worth_compiling(settings, ending, model, task.batch(0).pieces, machine)
+    if compiled:
+        say("compiling for the probe, up to a minute")
+    loss_of = LossFunction(task, model, machine, compiled=compiled, say=say)
+    optimizer = build_optimizer(model, settings.model_copy(update={"learning_rate": 0.0, "decay": 0.0}))
+    keep_freed_memory()
+    times, pieces = [], []
+    for step in range(steps + 1):
+        started = time.monotonic()
+        parts = [task.batch(step, part, settings.accumulate) for part in range(settings.accumulate)]
+        for part in parts:
+            seed = step_seed(settings.seed, step).to(machine.device)
+            loss_of(part.to(machine.device).with_noise(seed)).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        if machine.device.type == "cuda":
+            torch.cuda.synchronize(machine.device)
+        times.append(time.monotonic() - started)
+        pieces.append(sum(part.pieces for part in parts))
+    setup, per_step = times[0], statistics.median(times[1:])
+    by_clock = None if ending.seconds is None else max(1, int((ending.seconds - setup) / per_step))
+    total = min(limit for limit in (ending.steps, by_clock) if limit is not None)
+    parameters = list(model.parameters())
+    weights_bytes = sum(each.numel() * each.element_size() for each in parameters)
+    trained_bytes = sum(each.numel() * each.element_size() for each in trained(model).values())
+    averages = 1 if settings.ema is not None else 0
+    return Plan(
+        machine=str(machine),
+        compiled=loss_of.compiled,
+        reason=reason,
+        parameters=sum(each.numel() for each in parameters),
+        trained_parameters=sum(each.numel() for each in trained(model).values()),
+        weights_bytes=weights_bytes,
+        gradients_bytes=trained_bytes,
+        optimizer_bytes=(2 + averages) * trained_bytes,
+        checkpoint_bytes=weights_bytes + (2 + averages) * trained_bytes,
+        rows_per_step=settings.batch,
+        pieces_per_step=round(statistics.mean(pieces)),
+        steps=total,
+        epochs=total / task.steps_per_epoch,
+        setup_seconds=setup,
+        seconds_per_step=per_step,
+        pieces_per_second=statistics.mean(pieces) / per_step,
+        seconds=setup + total * per_step,
+        peak_bytes=_peak_bytes(machine.device),
+    )
+
+
+def _peak_bytes(device: torch.device) -> int | None:
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

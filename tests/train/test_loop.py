@@ -1,0 +1,310 @@
+"""The loop: what it promises about accumulation, evaluation, the weights it keeps, and what stops it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from glassformer.errors import CheckpointError, ConfigError, TrainingError
+from glassformer.models.transformer import Transformer
+from glassformer.train.checkpoint import Shelf, weights
+from glassformer.train.loop import fit, step_seed
+from glassformer.train.record import Step
+from glassformer.train.run import to_standard_error
+from tests.train.toy import Toy, toy_model, toy_settings
+
+
+def train(
+    out: Path, model: Transformer | None = None, task: Toy | None = None, *, held_out: Toy | None = None,
+    resume: bool = False, said: Callable[[str], None] = lambda message: None, dropout: float = 0.0, **settings: object,
+) -> tuple[dict[str, Tensor], list[Step]]:  # fmt: skip
+    model = model or toy_model(dropout=dropout)
+    steps = list(
+        fit(model, task or Toy(), toy_settings(**settings), out=out, held_out=held_out, resume=resume, say=said)
+    )
+    return {name: tensor.clone() for name, tensor in weights(model).items()}, steps
+
+
+def equal(one: dict[str, Tensor], two: dict[str, Tensor]) -> bool:
+    return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
+
+
+def farthest(one: dict[str, Tensor], two: dict[str, Tensor]) -> float:
+    return max(float((one[name] - two[name]).abs().max()) for name in one)
+
+
+def test_it_learns(tmp_path: Path) -> None:
+    _, steps = train(tmp_path, steps=150, learning_rate=1e-2)
+    assert steps[0].loss > 3.0  # log 23 = 3.14: it knows nothing
+    assert sum(step.loss for step in steps[-10:]) / 10 < 2.5
+
+
+@pytest.mark.parametrize("parts", [2, 4, 8])
+def test_parts_of_a_batch_equal_the_whole(tmp_path: Path, parts: int) -> None:
+    """Rows hide 1 to 4 pieces, so a mean of means would be another gradient.
+
+    BERT's epsilon: the gradient of a key's bias is 0 but for rounding, which a smaller one would blow up to a step.
+    """
+    whole, one = train(tmp_path / "whole", steps=3, epsilon=1e-6)
+    cut, many = train(tmp_path / "cut", steps=3, epsilon=1e-6, accumulate=parts)
+    assert farthest(whole, cut) < 1e-6  # sums of a few hundred float32 numbers in another order
+    assert [step.targets for step in one] == [step.targets for step in many]
+    assert [step.loss for step in one] == pytest.approx([step.loss for step in many], rel=1e-6)
+
+
+def test_parts_of_a_batch_equal_the_whole_with_dropout(tmp_path: Path) -> None:
+    """Each row has its own chance, whatever rows stand beside it. In float64, where order of sums shows at 1e-12."""
+    chosen = {"steps": 3, "dropout": 0.3, "precision": "float64"}
+    whole, _ = train(tmp_path / "whole", **chosen)  # type: ignore[arg-type]
+    cut, _ = train(tmp_path / "cut", accumulate=3, **chosen)  # type: ignore[arg-type]
+    other, _ = train(tmp_path / "other", seed=1, **chosen)  # type: ignore[arg-type]
+    assert farthest(whole, cut) < 1e-12
+    assert farthest(whole, other) > 1e-4
+
+
+def test_activation_checkpointing_changes_memory_alone(tmp_path: Path) -> None:
+    chosen = {"steps": 3, "dropout": 0.3, "precision": "float64"}
+    plain, _ = train(tmp_path / "plain", **chosen)  # type: ignore[arg-type]
+    model = toy_model(dropout=0.3)
+    again, _ = train(tmp_path / "again", model, activation_checkpointing=True, **chosen)  # type: ignore[arg-type]
+    assert model.encoder is not None
+    assert model.encoder.recompute
+    assert farthest(plain, again) < 1e-14
+
+
+def test_every_weight_moves_in_the_first_step(tmp_path: Path) -> None:
+    before = {name: tensor.clone() for name, tensor in weights(toy_model()).items()}
+    after, _ = train(tmp_path, steps=1, warmup=0.0)
+    still = {name for name in before if torch.equal(before[name], after[name])}
+    # A key's bias adds the same to all scores of a query: softmax does not see it (its gradient is rounding).
+    assert {name for name in still if "key.bias" not in name} == set()
+
+
+def test_clipping_bounds_the_gradient(tmp_path: Path) -> None:
+    """Without momentum, decay or a norm of Adam's own the step would show it; here we look at the reported norm."""
+    _, loose = train(tmp_path / "loose", steps=1, clip=None)
+    _, tight = train(tmp_path / "tight", steps=1, clip=1e-3)
+    assert loose[0].norm == pytest.approx(tight[0].norm)
+    assert loose[0].norm > 1e-3
+
+
+def test_clipping_scales_all_gradients_alike(tmp_path: Path) -> None:
+    """Adam's first moment after one step is (1 - beta1) times the clipped gradient."""
+    moments = {}
+    for name, clip in (("loose", None), ("tight", 1e-3)):
+        _, steps = train(tmp_path / name, steps=1, clip=clip)
+        newest = Shelf(tmp_path / name / "checkpoints", keep=1).newest()
+        assert newest is not None
+        tensors = newest.tensors("optimizer")
+        moments[name] = torch.cat([t.flatten() for n, t in sorted(tensors.items()) if n.startswith("exp_avg.")])
+    assert float(moments["tight"].norm()) == pytest.approx(0.1 * 1e-3, rel=1e-4)
+    assert torch.allclose(moments["loose"] * (1e-3 / steps[0].norm), moments["tight"], rtol=1e-3, atol=1e-12)
+
+
+@pytest.mark.parametrize("ema", [None, 0.9])
+def test_stopped_and_resumed_is_unbroken(tmp_path: Path, ema: float | None) -> None:
+    chosen = {"steps": 9, "dropout": 0.2, "ema": ema, "checkpoint_every": 4, "optimizer": "bert-adam"}
+    held_out = Toy(seed=5)
+    whole, told = train(tmp_path / "whole", held_out=held_out, **chosen)  # type: ignore[arg-type]
+    stopped = fit(
+        toy_model(dropout=0.2), Toy(), _settings(chosen), out=tmp_path / "cut", held_out=held_out, say=lambda m: None
+    )
+    for _ in range(6):
+        next(stopped)
+    stopped.close()
+    said: list[str] = []
+    torch.manual_seed(99)
+    resumed, more = train(
+        tmp_path / "cut", toy_model(dropout=0.2, seed=7), held_out=held_out, resume=True, said=said.append, **chosen  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert equal(whole, resumed)
+    assert [step.loss for step in more] == [step.loss for step in told[4:]]
+    assert [step.scores for step in more] == [step.scores for step in told[4:]]
+    assert "toy: going on after step 4" in said
+    assert not any("may differ" in message for message in said)
+    lines = [json.loads(line) for line in (tmp_path / "cut" / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == sorted({line["step"] for line in lines})
+
+
+def _settings(chosen: dict[str, object]) -> object:
+    return toy_settings(**{name: value for name, value in chosen.items() if name != "dropout"})
+
+
+def test_resuming_a_finished_run_gives_its_weights(tmp_path: Path) -> None:
+    whole, _ = train(tmp_path, held_out=Toy(seed=5))
+    again, steps = train(tmp_path, toy_model(seed=3), held_out=Toy(seed=5), resume=True)
+    assert steps == []
+    assert equal(whole, again)
+
+
+def test_more_steps_later(tmp_path: Path) -> None:
+    said: list[str] = []
+    train(tmp_path, steps=4)
+    _, more = train(tmp_path, resume=True, steps=6, said=said.append)
+    assert [step.step for step in more] == [5, 6]
+    assert any("settings.steps was 4 and is now 6" in message for message in said)
+
+
+def test_a_difference_of_threads_is_told(tmp_path: Path) -> None:
+    said: list[str] = []
+    train(tmp_path, steps=2)
+    try:
+        train(tmp_path, resume=True, steps=2, threads=2, said=said.append)
+    finally:
+        torch.set_num_threads(1)
+    assert any("threads was 1 and is now 2" in message for message in said)
+
+
+def test_resuming_nothing_begins(tmp_path: Path) -> None:
+    _, steps = train(tmp_path, resume=True, steps=2)
+    assert [step.step for step in steps] == [1, 2]
+
+
+def test_a_folder_holds_one_run(tmp_path: Path) -> None:
+    train(tmp_path, steps=1)
+    with pytest.raises(CheckpointError, match="a new run needs a folder of its own.*another run's checkpoints"):
+        train(tmp_path, steps=1)
+
+
+def test_another_model_cannot_go_on(tmp_path: Path) -> None:
+    from glassformer.models.families import bert
+    from glassformer.models.transformer import build
+
+    train(tmp_path, steps=1)
+    other = build(bert(vocabulary=23, layers=3, width=16, heads=2, feed_forward=24, max_length=12))
+    with pytest.raises(CheckpointError, match="must fit the model of this run: encoder.blocks.2"):
+        train(tmp_path, other, steps=2, resume=True)
+
+
+class Getting(Toy):
+    """Evaluates to numbers told beforehand."""
+
+    def __init__(self, *losses: float) -> None:
+        super().__init__()
+        self.losses = list(losses)
+        self.seen: list[Tensor] = []
+
+    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
+        self.seen.append(model.word_table.detach().clone())
+        return {"loss": self.losses.pop(0)}
+
+
+def test_the_best_model_is_kept(tmp_path: Path) -> None:
+    held_out = Getting(3.0, 1.0, 2.0, 2.5)
+    said: list[str] = []
+    kept, steps = train(tmp_path, held_out=held_out, steps=8, evaluate_every=2, said=said.append)
+    assert [step.step for step in steps if step.scores] == [2, 4, 6, 8]
+    assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[1])
+    assert any("of step 4" in message for message in said)
+    assert [path.name for path in (tmp_path / "checkpoints").glob("best-*")] == ["best-00000004"]
+
+
+def test_patience_ends_the_run(tmp_path: Path) -> None:
+    held_out = Getting(3.0, 1.0, 2.0, 2.5, 0.5)
+    _, steps = train(tmp_path, held_out=held_out, steps=100, evaluate_every=2, patience=2)
+    assert steps[-1].step == 8
+    # Resumed, it has no more patience than before.
+    _, more = train(tmp_path, held_out=held_out, steps=100, evaluate_every=2, patience=2, resume=True)
+    assert more == []
+
+
+def test_ten_evaluations_unless_told(tmp_path: Path) -> None:
+    _, steps = train(tmp_path, held_out=Toy(seed=5), steps=40)
+    assert [step.step for step in steps if step.scores] == list(range(4, 41, 4))
+
+
+def test_the_moving_average_is_what_is_judged_and_kept(tmp_path: Path) -> None:
+    held_out = Getting(3.0, 1.0)
+    kept, _ = train(tmp_path / "judged", held_out=held_out, steps=4, evaluate_every=2, ema=0.9)
+    assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[1])
+    newest = Shelf(tmp_path / "judged" / "checkpoints", keep=2).newest()
+    assert newest is not None
+    average, last = (newest.tensors(group)["encoder.embed.word.weight"] for group in ("average", "model"))
+    assert torch.equal(kept["encoder.embed.word.weight"], average)
+    assert not torch.equal(average, last)
+    alone, _ = train(tmp_path / "alone", steps=4, ema=0.9)
+    assert torch.equal(alone["encoder.embed.word.weight"], average)
+
+
+def test_the_mean_of_the_last_checkpoints(tmp_path: Path) -> None:
+    kept, _ = train(tmp_path, steps=8, checkpoint_every=2, average=3)
+    folders = sorted((tmp_path / "checkpoints").glob("step-*"))
+    assert [folder.name for folder in folders] == ["step-00000004", "step-00000006", "step-00000008"]
+    saved = [load_file(folder / "model.safetensors") for folder in folders]
+    for name, tensor in kept.items():
+        mean = torch.stack([each[name].double() for each in saved]).mean(0)
+        assert (tensor.double() - mean).abs().max() < 1e-7  # rounded to float32
+
+
+def test_only_the_last_checkpoints_stay(tmp_path: Path) -> None:
+    train(tmp_path, steps=7, checkpoint_every=2, keep=2)
+    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == ["step-00000006", "step-00000007"]
+
+
+def test_minutes_end_a_run(tmp_path: Path) -> None:
+    _, steps = train(tmp_path, steps=None, minutes=0.02, learning_rate=1e-3)
+    assert steps[-1].fraction == 1.0
+    assert steps[-2].fraction < 1.0
+    assert steps[-1].steps is None
+    assert 1.2 <= steps[-1].elapsed < 5
+    assert steps[-1].learning_rate < steps[len(steps) // 2].learning_rate
+
+
+def test_a_loss_that_is_not_finite_stops_before_the_weights_move(tmp_path: Path) -> None:
+    model = toy_model()
+    steps = fit(model, Toy(poison_step=2), toy_settings(accumulate=2), out=tmp_path, say=lambda message: None)
+    next(steps)
+    next(steps)
+    before = {name: tensor.clone() for name, tensor in weights(model).items()}
+    with pytest.raises(TrainingError, match="the loss of step 3 is not; got the batch that is saved in .*step-3"):
+        next(steps)
+    assert equal(before, weights(model))
+    saved = load_file(tmp_path / "not-finite-step-3.safetensors")
+    assert torch.equal(saved["0.inputs.ids"], Toy().batch(2, 0, 2).inputs.ids)  # type: ignore[arg-type]
+    assert torch.equal(saved["1.labels"], Toy().batch(2, 1, 2).labels)
+
+
+def test_a_gradient_that_is_not_finite_stops_too(tmp_path: Path) -> None:
+    model = toy_model()
+    with torch.no_grad():
+        model.word_table[3] = 1e30
+    with pytest.raises(TrainingError, match="finite"):
+        list(fit(model, Toy(), toy_settings(), out=tmp_path, say=lambda message: None))
+
+
+def test_impossible_settings_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="accumulate cuts a batch into parts; got 8 rows for 9"):
+        train(tmp_path, accumulate=9)
+    with pytest.raises(ConfigError, match="set train.checkpoint_every"):
+        train(tmp_path, average=2)
+    with pytest.raises(ConfigError, match="patience needs held-out text"):
+        train(tmp_path, patience=2)
+
+
+def test_metrics_are_written_line_by_line(tmp_path: Path) -> None:
+    _, steps = train(tmp_path, steps=25, held_out=Toy(seed=5), evaluate_every=12)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [10, 12, 20, 24, 25]
+    assert lines[0]["loss"] == pytest.approx(sum(step.loss for step in steps[:10]) / 10)
+    assert lines[1]["held_out_loss"] == steps[11].scores["loss"]  # type: ignore[index]
+    assert lines[0].keys() >= {"seconds", "learning_rate", "norm", "pieces_per_second", "epoch"}
+
+
+def test_notes_go_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    list(fit(toy_model(), Toy(), toy_settings(steps=1), out=tmp_path))
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "cpu (1 threads), float32; compile = off" in captured.err
+    assert to_standard_error.__doc__
+
+
+def test_step_seeds_differ_by_step_and_seed() -> None:
+    seeds = {int(step_seed(seed, step)) for seed in range(20) for step in range(200)}
+    assert len(seeds) == 4000
+    assert step_seed(1, 2).dtype == torch.int32
