@@ -72,6 +72,8 @@ def read(
     empty, binary, damaged or of blanks only; a row or line that cannot be used goes to `bad`.
     """
     for file in files_of([path]):
+        if _plain_suffix(file) == ".json":  # read as text, its braces and quotes would be learned
+            raise DataError(f"{file} must be text or a table", got="JSON", do="write one object a line, as .jsonl")
         some = False
         for document in _rows(file, text, bad) if table_kind(file) else _plain(file, documents, bad):
             some = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from glassformer.data.read import Document
 from glassformer.data.sentences import sentence_starts
 from glassformer.data.store import FORMAT, TokenStore
+from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 
 # Characters per text handed to the tokenizer and per call: enough to keep all cores busy, little to keep in memory.
@@ -59,9 +59,10 @@ def write_stores(
     into the folder before it gets its name.
     """
     if not _holds(directory, names, fingerprint):
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}-"))
+        temporary = directory.parent / f".{directory.name}-{os.getpid()}"
         try:
+            shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process that had this number
+            temporary.mkdir(parents=True)
             with ExitStack() as stack:
                 writers = {name: stack.enter_context(_Writer(temporary / name, tokenizer)) for name in names}
                 for chunks in _calls(_chunks(documents)):
@@ -73,6 +74,12 @@ def write_stores(
             if at_end is not None:
                 at_end(temporary)
             _put(temporary, directory, names, fingerprint)
+        except OSError as error:
+            raise DataError(
+                f"the store of tokenized text must be written to {directory.parent}",
+                got=str(error.strerror or error),
+                do="make room there, or choose another data.cache",
+            ) from None
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     return {name: TokenStore.open(directory / name) for name in names}
@@ -91,7 +98,6 @@ def _holds(directory: Path, names: Sequence[str], fingerprint: str) -> bool:
 
 def _put(temporary: Path, directory: Path, names: Sequence[str], fingerprint: str) -> None:
     """Give the finished folder its name; another process may have been quicker with the same text."""
-    os.chmod(temporary, 0o755)
     try:
         os.rename(temporary, directory)
     except OSError:

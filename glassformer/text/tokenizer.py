@@ -61,7 +61,8 @@ class Tokenizer:
         self._json = json.dumps(settings, ensure_ascii=False)
         self._backend = tokenizers.Tokenizer.from_str(self._json)
         self.special = special
-        self.vocabulary_size: int = self._backend.get_vocab_size(with_added_tokens=True)
+        by_id = {id_: piece for piece, id_ in self._backend.get_vocab(with_added_tokens=True).items()}
+        self._vocabulary = tuple(by_id.get(id_, "") for id_ in range(max(by_id, default=-1) + 1))
         for role, id_ in self._role_ids.items():
             if id_ is None and getattr(special, role) is not None:
                 raise TokenizerError(
@@ -184,24 +185,23 @@ class Tokenizer:
 
     def piece(self, id_: int) -> str:
         """The piece with this id; raises TokenizerError outside the vocabulary."""
-        piece = self._backend.id_to_token(id_) if 0 <= id_ < self.vocabulary_size else None
-        if piece is None:
+        if not 0 <= id_ < self.vocabulary_size:
             raise TokenizerError(f"an id must lie in 0 … {self.vocabulary_size - 1}", got=str(id_))
-        return str(piece)
+        return self._vocabulary[id_]
 
     def id(self, piece: str) -> int | None:
         """The id of a piece, None when it is not in the vocabulary."""
         id_: int | None = self._backend.token_to_id(piece)
         return id_ if id_ != self._alias else None
 
+    @property
+    def vocabulary_size(self) -> int:
+        """How many ids there are, from 0 on."""
+        return len(self._vocabulary)
+
     def vocabulary(self) -> tuple[str, ...]:
         """All pieces by id; an id that no piece has is an empty string."""
         return self._vocabulary
-
-    @cached_property
-    def _vocabulary(self) -> tuple[str, ...]:
-        by_id = {id_: piece for piece, id_ in self._backend.get_vocab(with_added_tokens=True).items()}
-        return tuple(by_id.get(id_, "") for id_ in range(self.vocabulary_size))
 
     # ------------------------------------------------------------------ special pieces
 

@@ -195,6 +195,7 @@ BROKEN: list[tuple[str, Callable[[Path], None], str]] = [
     ("x.parquet", _bytes(b"PAR1 no"), r"x\.parquet must be a Parquet file; got "),
     ("x.parquet", _bytes(b""), r"x\.parquet must be a Parquet file; got "),
     ("x.parquet.gz", _bad_gzip, "must be a whole gzip file"),
+    ("x.json", _bytes(b'["a"]'), r"x\.json must be text or a table; got JSON; write one object a line"),
     ("nowhere.txt", lambda path: None, r"nowhere\.txt; got no such file"),
     ("folder", _folder, "got an empty folder"),
 ]

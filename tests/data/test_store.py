@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -98,6 +100,26 @@ def test_a_stopped_build_leaves_nothing(tokenizer: Tokenizer, tmp_path: Path) ->
     with pytest.raises(DataError, match="line 2"):
         TokenStore.build(broken(), tokenizer, tmp_path / "store", fingerprint="made")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_store_that_cannot_be_written_is_said(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file where a folder should be")
+    with pytest.raises(DataError, match=r"must be written to .*taken; got .*; make room there"):
+        TokenStore.build([Document("the fox", "")], tokenizer, tmp_path / "taken" / "store", fingerprint="made")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_full_disk_leaves_the_old_store(
+    store: TokenStore, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError, match="got No space left on device; make room there"):
+        TokenStore.build([Document("the fox", "")], tokenizer, store.directory, fingerprint="another")
+    assert TokenStore.open(store.directory).documents == store.documents
+    assert [path.name for path in store.directory.parent.iterdir()] == ["store"]
 
 
 def test_progress_adds_up_to_the_text(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
