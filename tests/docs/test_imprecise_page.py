@@ -1,0 +1,102 @@
+"""The page of corrections: every number is there, and what it points to exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from glassformer.demo.notes import Note, notes, notes_about
+from glassformer.models.names import tensor_names
+from tests.contracts.families import ROWS
+
+NUMBERS = [f"C-{number}" for number in range(1, 41)]
+FILLED = {f"C-{number}" for number in (*range(1, 9), *range(10, 16), 20, *range(27, 31), 33, 34, 35)}
+"""Those that this part of the project proves; the others may wait for the part named."""
+
+PARTS = {"Encoder tasks", "Translation, chat and writing", "Explorer", "Fast, safe, wide"}
+HEADING = re.compile(r"^### (C-\d+) · (.+)$", re.MULTILINE)
+REFERENCE = re.compile(r"`((?:tests|experiments)/[\w/]+\.py)(?:::(\w+))?`")
+
+
+def entries(page: str) -> dict[str, str]:
+    """The text under each number."""
+    parts = HEADING.split(page)
+    return dict(zip(parts[1::3], parts[3::3], strict=True))
+
+
+def references(text: str) -> list[tuple[str, str]]:
+    """Files and functions an entry points to."""
+    return [(match[1], match[2] or "") for match in REFERENCE.finditer(text)]
+
+
+def pointing_nowhere(text: str, repository: Path) -> list[str]:
+    """References to a test or an experiment that does not exist."""
+    wrong = []
+    for file, function in references(text):
+        path = repository / file
+        names = set()
+        if path.is_file():
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        if not path.is_file() or (function and function not in names):
+            wrong.append(f"{file}::{function}")
+    return wrong
+
+
+@pytest.fixture(scope="module")
+def page(repository: Path) -> str:
+    return (repository / "docs" / "imprecise.md").read_text(encoding="utf-8")
+
+
+def test_every_number_stands_once(page: str) -> None:
+    found = [match[1] for match in HEADING.finditer(page)]
+    assert sorted(found, key=lambda number: int(number[2:])) == NUMBERS
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_each_entry_is_whole(number: str, page: str, repository: Path) -> None:
+    text = entries(page)[number]
+    for part in ("**Said**", "**Right**", "**Evidence**"):
+        assert text.count(part) == 1, f"{number} lacks {part}"
+    shown, promised = "**Shown by**" in text, re.search(r"\*\*Comes with\*\*: \*(.+)\*", text)
+    assert pointing_nowhere(text, repository) == []
+    if number in FILLED or shown:
+        assert shown, f"{number} must point to what shows it"
+        assert references(text.split("**Shown by**")[1]), f"{number} points to nothing"
+    else:
+        assert promised is not None, f"{number} neither shows nor promises"
+        assert promised[1] in PARTS
+
+
+def test_a_pointer_to_nothing_is_noticed(repository: Path) -> None:
+    text = "`tests/docs/test_imprecise_page.py::test_there_is_none` and `tests/nowhere/test_x.py::test_y`"
+    assert len(pointing_nowhere(text, repository)) == 2
+    assert pointing_nowhere("`tests/docs/test_imprecise_page.py::test_each_entry_is_whole`", repository) == []
+
+
+def test_the_notes_in_the_package_have_the_same_numbers() -> None:
+    assert [note.number for note in notes()] == NUMBERS
+
+
+@pytest.mark.parametrize("note", notes(), ids=lambda note: note.number)
+def test_each_note_is_one_short_sentence_or_two(note: Note) -> None:
+    assert note.title
+    assert note.sentence.endswith(".")
+    assert len(note.sentence) <= 130
+    assert str(note).startswith(f"{note.number} {note.title}: ")
+
+
+def test_each_step_a_note_names_is_a_tensor_of_some_model() -> None:
+    known = {name for row in ROWS for name in tensor_names(row.model())}
+    for note in notes():
+        for ending in note.about:
+            assert any(name.endswith(f".{ending}") or name == ending for name in known), f"{note.number}: {ending}"
+
+
+def test_notes_are_found_by_tensor() -> None:
+    found = [note.number for note in notes_about("encoder.blocks.0.self_attention.masked")]
+    assert found == ["C-4", "C-34"]
+    assert notes_about("loss") == ()
