@@ -1,0 +1,245 @@
+"""A BERT-mini on fifty books for thirty minutes, read on five others: ours, the peer, and the baselines.
+
+    python -m experiments.books ours        # then: peer, unigram, trigram; each is resumable and writes one JSON
+    python -m experiments.books table       # docs/results.md from what has been measured
+
+All rows read the same pieces: one WordPiece vocabulary learned on the fifty books, rows of 128 pieces, 15 % of the
+pieces hidden by one fixed draw. Both models have the same size, batch, learning rate and minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from experiments import results
+from glassformer.config import DataSection, Recipe, TaskSection, TokenizerSection, read_settings
+from glassformer.data.batch import Integers
+from glassformer.data.corpus import prepare, training_texts
+from glassformer.data.corrupt import IGNORED, Corrupted, mask_words
+from glassformer.data.pack import Frame, PackedRows
+from glassformer.data.store import TokenStore
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+
+HELD_OUT = (
+    "bram-stoker_dracula.txt",
+    "charles-darwin_the-origin-of-species.txt",
+    "jane-austen_pride-and-prejudice.txt",
+    "lewis-carroll_alices-adventures-in-wonderland.txt",
+    "arthur-conan-doyle_the-adventures-of-sherlock-holmes.txt",
+)
+MINUTES, LENGTH, BATCH, VOCABULARY, LEARNING_RATE, WARMUP = 30.0, 128, 32, 8000, 1e-3, 0.05
+WORK = Path("runs/books")
+Predict = Callable[[Tensor, Tensor], Tensor]  # ids [B, S] and places [N] to logits [N, V]
+
+
+def sections() -> dict[str, DataSection]:
+    """Training books, held-out books, and Wikipedia articles from elsewhere."""
+    data = results.data_directory()
+    books = sorted(path for path in (data / "text_books").glob("*.txt") if path.name != "INDEX.tsv")
+    wiki = data / "text_wikitext2"
+
+    def section(files: list[Path]) -> DataSection:
+        return DataSection(files=tuple(str(path) for path in files), validation=0.0)
+
+    return {
+        "train": section([path for path in books if path.name not in HELD_OUT]),
+        "books": section([path for path in books if path.name in HELD_OUT]),
+        "wikitext2": section([wiki / "valid.txt", wiki / "test.txt"]),
+    }
+
+
+def tokenizer() -> Tokenizer:
+    """The one vocabulary, learned on the training books."""
+    folder = WORK / "tokenizer"
+    if not folder.exists():
+        texts = training_texts(sections()["train"], {"validation": 0.0, "test": 0.0})
+        train_tokenizer("wordpiece", texts, vocabulary=VOCABULARY, lowercase=True).save(folder)
+    return Tokenizer.load(folder)
+
+
+def store(name: str, pieces: Tokenizer) -> TokenStore:
+    """The tokenized text of one part."""
+    return prepare(sections()[name], pieces, WORK / "cache").stores["train"]
+
+
+def masked_rows(rows: PackedRows, numbers: Integers, pieces: Tokenizer, *, epoch: int, seed: int) -> Corrupted:
+    """Rows with 15 % of their pieces hidden, 80/10/10."""
+    batch = rows.rows(numbers)
+    return mask_words(
+        batch.ids,
+        batch.real & ~batch.special,
+        batch.words,
+        settings=TaskSection(),
+        vocabulary=pieces.vocabulary_size,
+        mask_id=pieces.mask_id,
+        special_ids=pieces.special_ids,
+        seed=seed,
+        rows=numbers,
+        epoch=epoch,
+    )
+
+
+def held_out(name: str, pieces: Tokenizer) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Every row of a held-out part with one fixed draw of masks: ids [B, S], places [N], answers [N]."""
+    rows = PackedRows(store(name, pieces), LENGTH, frame=Frame.encoder(pieces), walls=False, pad_id=pieces.pad_id or 0)
+    for start in range(0, len(rows) - 1, 64):  # the last row alone may have padding: it is left out
+        numbers = np.arange(start, min(start + 64, len(rows) - 1))
+        corrupted = masked_rows(rows, numbers, pieces, epoch=0, seed=2026)
+        labels = torch.from_numpy(corrupted.labels).flatten()
+        places = torch.nonzero(labels != IGNORED).flatten()
+        yield torch.from_numpy(corrupted.ids), places, labels[places]
+
+
+@torch.inference_mode()
+def measure(predict: Predict, pieces: Tokenizer) -> dict[str, dict[str, float]]:
+    """Loss, perplexity and accuracy at the hidden places of both held-out parts."""
+    scores = {}
+    for name in ("books", "wikitext2"):
+        loss, right, count = 0.0, 0, 0
+        for ids, places, answers in held_out(name, pieces):
+            log_probabilities = predict(ids, places).double().log_softmax(-1)
+            loss -= float(log_probabilities.gather(1, answers[:, None]).sum())
+            right += int((log_probabilities.argmax(-1) == answers).sum())
+            count += len(answers)
+        mean = loss / count
+        scores[name] = {
+            "loss": mean,
+            "perplexity": float(np.exp(mean)),
+            "accuracy": right / count,
+            "places": count,
+        }
+    return scores
+
+
+def ours() -> dict[str, Any]:
+    """Thirty minutes of glassformer, by its own front door."""
+    import glassformer as gf
+    from glassformer.models.inputs import Inputs
+
+    pieces = tokenizer()
+    recipe = read_settings(
+        Recipe,
+        {
+            "data": {"files": list(sections()["train"].files), "validation": 0.02, "length": LENGTH, "cache": str(WORK / "cache")},
+            "tokenizer": TokenizerSection(file=str(WORK / "tokenizer")).model_dump(exclude_none=True),
+            "model": {"family": "bert", "settings": {"size": "mini", "max_length": LENGTH}},
+            "train": {
+                "minutes": MINUTES,
+                "batch": BATCH,
+                "learning_rate": LEARNING_RATE,
+                "warmup": WARMUP,
+                "compile": "on",
+            },
+        },
+    )
+    started = time.process_time()
+    model = gf.train(recipe, out=WORK / "ours", resume=(WORK / "ours").exists())
+    used = time.process_time() - started
+    module = model.module.eval()
+    scores = measure(lambda ids, places: module(Inputs(ids=ids), places=places).logits, pieces)
+    return {"scores": scores, "processor_seconds": used, "steps": steps_of(WORK / "ours")}
+
+
+def steps_of(run: Path) -> int:
+    """How many steps a run of ours took, from its log."""
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return max(int(json.loads(line).get("step", 0)) for line in lines)
+
+
+def keep_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:
+    """The optimizer's tensors, by the parameter's number."""
+    states = enumerate(optimizer.state_dict()["state"].values())
+    save_file({f"{number}.{name}": tensor for number, state in states for name, tensor in state.items()}, path)
+
+
+def restore_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:
+    """What `keep_moments` wrote, back into a fresh optimizer."""
+    whole = optimizer.state_dict()
+    for key, tensor in load_file(path).items():
+        number, name = key.split(".")
+        whole["state"].setdefault(int(number), {})[name] = tensor
+    optimizer.load_state_dict(whole)
+
+
+def peer(precision: str) -> dict[str, Any]:
+    """The same minutes of transformers' BertForMaskedLM with AdamW, its own loss at all places, as it comes.
+
+    Its rows are handed over ready, from memory; its weights are kept every five minutes so that a killed run goes on.
+    """
+    from transformers import BertConfig, BertForMaskedLM, DataCollatorForLanguageModeling, PreTrainedTokenizerFast
+
+    pieces = tokenizer()
+    folder = WORK / f"peer-{precision}"
+    folder.mkdir(parents=True, exist_ok=True)
+    roles = {"mask_token": "[MASK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
+    collate = DataCollatorForLanguageModeling(
+        PreTrainedTokenizerFast(tokenizer_file=str(WORK / "tokenizer" / "tokenizer.json"), **roles), mlm_probability=0.15
+    )
+    rows = PackedRows(store("train", pieces), LENGTH, frame=Frame.encoder(pieces), walls=False)
+    texts = torch.from_numpy(rows.rows(np.arange(len(rows) - 1)).ids)  # [rows, S]
+
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=pieces.vocabulary_size,
+        hidden_size=256,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        intermediate_size=1024,
+        max_position_embeddings=LENGTH,
+    )
+    state = folder / "state.json"
+    model = BertForMaskedLM.from_pretrained(folder) if state.exists() else BertForMaskedLM(config)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.01)
+    step, elapsed, used = 0, 0.0, 0.0
+    if state.exists():
+        saved = json.loads(state.read_text())
+        step, elapsed, used = saved["step"], saved["elapsed"], saved["used"]
+        restore_moments(optimizer, folder / "moments.safetensors")
+    model.train()
+    order = torch.Generator().manual_seed(1)
+    permutation, kept = torch.randperm(len(texts), generator=order), time.monotonic()
+    while elapsed < MINUTES * 60:
+        began, cpu = time.monotonic(), time.process_time()
+        if (step * BATCH) % len(texts) > len(texts) - BATCH:
+            permutation = torch.randperm(len(texts), generator=order)
+        start = (step * BATCH) % (len(texts) - BATCH)
+        batch = collate([{"input_ids": row} for row in texts[permutation[start : start + BATCH]]])
+        progress = elapsed / (MINUTES * 60)
+        rate = LEARNING_RATE * min(progress / WARMUP, (1 - progress) / (1 - WARMUP))
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+            loss = model(input_ids=batch["input_ids"], labels=batch["labels"]).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        step += 1
+        elapsed += time.monotonic() - began
+        used += time.process_time() - cpu
+        if step % 50 == 0:
+            print(f"peer {precision}: step {step}, {elapsed:.0f} s, loss {loss.item():.3f}", file=sys.stderr, flush=True)
+        if time.monotonic() - kept > 300:
+            kept = time.monotonic()
+            model.save_pretrained(folder)
+            keep_moments(optimizer, folder / "moments.safetensors")
+            state.write_text(json.dumps({"step": step, "elapsed": elapsed, "used": used}))
+    model.save_pretrained(folder)
+    model.eval()
+
+    def predict(ids: Tensor, places: Tensor) -> Tensor:
+        states = model.bert(input_ids=ids).last_hidden_state.flatten(0, 1)[places]
+        return model.cls(states)
+
+    return {"scores": measure(predict, pieces), "processor_seconds": used, "steps": step, "precision": precision}

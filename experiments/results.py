@@ -1,0 +1,55 @@
+"""Where measured rows are kept, one JSON file each, with the command and the machine that made them."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+
+
+def data_directory() -> Path:
+    """The shared data sets: the variable GLASSFORMER_DATA, else ../shared/data beside the checkout."""
+    named = os.environ.get("GLASSFORMER_DATA")
+    return Path(named) if named else Path(__file__).parent.parent.parent / "shared" / "data"
+
+
+def processor() -> str:
+    """The processor's name and how many cores this process may use."""
+    name = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        name = names[0] if names else name
+    return f"{name}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores"
+
+
+def write(name: str, command: str, values: Mapping[str, Any]) -> Path:
+    """Write one row, whole or not at all."""
+    import torch
+
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    row = {
+        "name": name,
+        "command": command,
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": processor(),
+        "torch": torch.__version__,
+        **values,
+    }
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(row, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def read(name: str) -> dict[str, Any] | None:
+    """One row, None when it has not been measured yet."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
