@@ -169,7 +169,7 @@ def test_the_fused_kernel_agrees_with_the_formula(
         assert bool(x.grad.isfinite().all())
         results.append((mixed.detach(), x.grad))
     if dtype == torch.bfloat16 and value == -10000.0 and hidden in ("whole rows", "padding"):
-        return  # the kernel adds in float32, the formula in bfloat16, where -10000 swallows scores: finite is all we ask
+        return  # the kernel adds in float32, the formula in bfloat16, where -10000 swallows scores; both are finite
     for explicit, fused in zip(*results, strict=True):
         torch.testing.assert_close(fused, explicit, rtol=TOLERANCES[dtype], atol=TOLERANCES[dtype])
 
