@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from glassformer.artefact.recipe import train
     from glassformer.config import ModelConfig, Recipe
     from glassformer.errors import GlassformerError
+    from glassformer.look.run import trace
     from glassformer.look.trace import Trace
     from glassformer.look.watch import watch
     from glassformer.models.families import family_config
@@ -38,6 +39,7 @@ __all__ = [
     "family_config",
     "load",
     "tensor_names",
+    "trace",
     "train",
     "watch",
 ]
@@ -55,6 +57,7 @@ _ROOMS = {
     "family_config": "models.families",
     "load": "artefact.model",
     "tensor_names": "models.names",
+    "trace": "look.run",
     "train": "artefact.recipe",
     "watch": "look.watch",
 }

@@ -291,7 +291,8 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"weights are needed at {path}", got="no such file")
     refuse_pickles(path)
     try:
-        return load_file(str(path))
+        # Copied, so that each tensor begins where torch's own do: kernels round otherwise at other addresses.
+        return {name: tensor.clone() for name, tensor in load_file(str(path)).items()}
     except SafetensorError as error:
         raise CheckpointError(
             f"{path} must be a whole safetensors file",

@@ -11,7 +11,7 @@ from glassformer.artefact.forward import framed, tensors
 from glassformer.errors import ConfigError
 from glassformer.look.cell import Words
 from glassformer.look.trace import Trace
-from glassformer.look.trace import trace as look
+from glassformer.look.run import trace as look
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -22,7 +22,7 @@ def trace(
 ) -> Trace:
     """Run `text` and look; always in float32 or float64, whatever the model predicts in.
 
-    Raises ConfigError for an encoder–decoder, which needs two texts.
+    A hidden word can be called by its piece, or by the model's own best guess for it. Raises ConfigError for an encoder–decoder, which needs two texts.
     """
     if model.config.encoder is not None and model.config.decoder is not None:
         raise ConfigError("one text can be traced through one stack", got=f"{model.config.family}, which has two")
@@ -38,8 +38,21 @@ def trace(
     return look(
         model.module,
         inputs,
-        words=Words(inputs=[pieces], vocabulary=model.tokenizer.vocabulary(), labels=model.labels),
+        words=Words(
+            inputs=[pieces],
+            vocabulary=model.tokenizer.vocabulary(),
+            labels=model.labels,
+            answers=_guessed(model, text, [place for place, hidden in enumerate(row.hidden) if hidden]),
+        ),
         keep=keep,
         dtype=dtype,
         predicts_in=torch.bfloat16 if model.fast else None,
     )
+
+
+def _guessed(model: Model, text: str, places: list[int]) -> dict[tuple[int, int], str]:
+    """What the model says stands at the hidden places."""
+    if not places or model.config.encoder is None or model.config.head is None:
+        return {}
+    masks = model.fill(text, top=1).masks
+    return {(0, place): mask.guesses[0].word for place, mask in zip(places, masks, strict=True)}

@@ -1,0 +1,84 @@
+"""glassformer explain MODEL "She [MASK] [MASK] summer better"."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glassformer.cli.opened import open_model
+from glassformer.cli.options import Device, Json, ModelFolder, Threads
+from glassformer.cli.screen import record
+
+if TYPE_CHECKING:
+    from glassformer.look.trace import Trace
+
+
+def explain(
+    model: ModelFolder,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text of your own.", show_default=False)],
+    cell: Annotated[
+        str | None,
+        typer.Option(
+            "--cell", help="Follow one number: encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]."
+        ),
+    ] = None,
+    word: Annotated[int, typer.Option("--word", min=0, help="Whose row is worked out: its place, from 0.")] = 0,
+    notes: Annotated[bool, typer.Option("--notes", help="Add where the source documents are imprecise.")] = False,
+    json: Json = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Walk through all steps from words to guesses, with every number of one word's row; or follow one number home."""
+    opened = open_model(model, device=device, threads=threads)
+    trace = opened.trace(text)
+    if cell is not None:
+        _follow(trace, cell, json=json)
+        return
+    from glassformer.look.board import board
+    from glassformer.look.chalk import write
+    from glassformer.look.mix import Thin
+
+    thin = Thin.fitting(trace)
+    steps = board(trace, word=word, notes=_notes() if notes else None, thin=thin)
+    if json:
+        for step in steps:
+            record(_plain(step), sys.stdout)
+    else:
+        _print(write(steps, thin))
+
+
+def _follow(trace: Trace, cell: str, *, json: bool) -> None:
+    from glassformer.look.chalk import explained_lines, share_lines
+    from glassformer.look.follow import follow
+    from glassformer.look.mix import shares
+
+    for explanation in follow(trace, cell):
+        if json:
+            record(_plain(explanation), sys.stdout)
+            continue
+        _print(explained_lines(explanation))
+        if explanation.name.endswith(".mixed"):
+            attention = explanation.name.rpartition(".")[0]
+            found = shares(trace, attention, query=explanation.cell["query"], sentence=explanation.cell["sentence"])
+            _print(["  each word's share:", *(f"    {line}" for line in share_lines(found))])
+
+
+def _notes() -> Mapping[str, str]:
+    """The corrections to the source documents by their numbers."""
+    from glassformer.demo.notes import notes
+
+    return {note.number: note.sentence for note in notes()}
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line)
+
+
+def _plain(value: object) -> Any:
+    """Dataclasses as what JSON knows."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -1,0 +1,56 @@
+"""A small trained-looking model for every test of this room: random weights, a real tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from torch import nn
+
+from glassformer.artefact.model import Model
+from glassformer.config import TaskSection
+from glassformer.models.families import bert
+from glassformer.models.transformer import build
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+
+SENTENCES = (
+    "She likes the summer better than the winter.",
+    "He loves to cook healthy food for his friends.",
+    "They go hiking quite often in the mountains.",
+    "The quick brown fox jumps over the lazy dog.",
+    "A model that nobody can read is a model that nobody can trust.",
+)
+
+
+def prose(documents: int = 60) -> str:
+    """Different documents made of the sentences above, parted by blank lines."""
+    return "\n\n".join(
+        f"Story {number} begins. {SENTENCES[number % 5]} {SENTENCES[(number * 7 + 2) % 5]} It ends after {number} days."
+        for number in range(documents)
+    )
+
+
+@pytest.fixture(scope="session")
+def sentences() -> tuple[str, ...]:
+    return SENTENCES
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Tokenizer:
+    return train_tokenizer("wordpiece", SENTENCES * 3, vocabulary=160)
+
+
+@pytest.fixture
+def model(tokenizer: Tokenizer, shake: Callable[[nn.Module], None]) -> Model:
+    module = build(bert(size="tiny", layers=2, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=24))
+    shake(module)
+    return Model(module, tokenizer, task=TaskSection(), length=16)
+
+
+@pytest.fixture
+def text_file(tmp_path: Path) -> Path:
+    path = tmp_path / "prose.txt"
+    path.write_text(prose(), encoding="utf-8")
+    return path

@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from glassformer.artefact import store
+from glassformer.artefact.model import Model, load
+from glassformer.errors import CheckpointError, TokenizerError
+from glassformer.models.families import t5
+from glassformer.models.transformer import build
+from glassformer.text.special import BERT, SpecialTokens
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+
+
+def same_weights(one: Model, two: Model) -> bool:
+    left, right = dict(one.module.named_parameters()), dict(two.module.named_parameters())
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+def test_all_of_a_model_comes_back(model: Model, tmp_path: Path) -> None:
+    model.labels, model.card, model.metrics = (
+        ("no", "yes"),
+        "# A card\n",
+        {"scores": {"loss": 1.5, "worst": float("inf")}},
+    )
+    model.save(tmp_path / "saved")
+    again = load(tmp_path / "saved")
+    assert same_weights(model, again)
+    assert again.config == model.config
+    assert (again.task, again.labels, again.length, again.card) == (model.task, ("no", "yes"), 16, "# A card\n")
+    assert again.metrics == {"scores": {"loss": 1.5, "worst": None}}
+    assert again.tokenizer.encode("She likes [MASK].") == model.tokenizer.encode("She likes [MASK].")
+    assert again.fill("She [MASK] summer") == model.fill("She [MASK] summer")
+
+
+def test_the_files_are_those_of_the_design(model: Model, tmp_path: Path) -> None:
+    from glassformer.config import Recipe
+
+    model.recipe = Recipe()
+    model.save(tmp_path / "saved")
+    names = {path.name for path in (tmp_path / "saved").iterdir()}
+    assert names == {
+        "glassformer.json", "model.safetensors", "tokenizer.json", "recipe.toml", "metrics.json", "README.md",
+    }  # fmt: skip
+
+
+def test_a_shared_tensor_is_stored_once(tmp_path: Path) -> None:
+    module = build(t5(vocabulary=20, layers=1, width=8, heads=2, query_size=4, feed_forward=16))
+    Model(module).save(tmp_path / "saved")
+    stored = load_file(tmp_path / "saved" / "model.safetensors")
+    assert "encoder.embed.word.weight" in stored
+    assert "decoder.embed.word.weight" not in stored
+    again = load(tmp_path / "saved")
+    assert again.module.encoder is not None
+    assert again.module.decoder is not None
+    assert again.module.decoder.embed.word.weight is again.module.encoder.embed.word.weight
+    assert same_weights(Model(module), again)
+
+
+def test_roles_that_a_name_does_not_tell_come_back(tmp_path: Path) -> None:
+    usual = train_tokenizer("wordpiece", ["some words and ||hide||"], vocabulary=60)
+    saved = json.loads((usual.save(tmp_path)).read_text(encoding="utf-8"))
+    text = json.dumps(saved).replace("[MASK]", "||hide||")
+    roles = SpecialTokens(**{**vars(BERT), "mask": "||hide||"})
+    tokenizer = Tokenizer(text, roles)
+    module = build(t5(vocabulary=tokenizer.vocabulary_size, layers=1, width=8, heads=2, query_size=4, feed_forward=16))
+    Model(module, tokenizer).save(tmp_path / "saved")
+    assert load(tmp_path / "saved").tokenizer.special == roles
+
+
+# --------------------------------------------------------------------------- whole or absent
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def changes_of_name(monkeypatch: pytest.MonkeyPatch, *, die_at: int) -> list[str]:
+    """Let the process die before the n-th change of a name in the file system; gives the changes made."""
+    made: list[str] = []
+    real = {name: getattr(os, name) for name in ("rename", "replace", "rmdir", "unlink")}
+
+    def wrapped(name: str) -> Any:
+        def change(*arguments: Any, **options: Any) -> Any:
+            if len(made) == die_at:
+                raise Killed
+            made.append(name)
+            return real[name](*arguments, **options)
+
+        return change
+
+    for name in real:
+        monkeypatch.setattr(os, name, wrapped(name))
+    return made
+
+
+def test_killed_at_any_moment_the_old_or_the_new_model_is_there_whole(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def marked(number: float) -> None:
+        model.card, model.metrics = f"# {number}", {"number": number}
+        with torch.no_grad():
+            model.module.word_table[0, 0] = number
+
+    seen = set()
+    for moment in range(40):
+        folder = tmp_path / str(moment)
+        marked(1.0)
+        model.save(folder)
+        marked(2.0)
+        with monkeypatch.context() as patched:
+            made = changes_of_name(patched, die_at=moment)
+            # What a dead process would not do either: clear up after itself.
+            patched.setattr("shutil.rmtree", lambda *arguments, **options: None)
+            try:
+                model.save(folder)
+                finished = True
+            except Killed:
+                finished = False
+        found = load(folder)
+        number = found.module.word_table[0, 0].item()
+        assert (found.card, found.metrics) == (f"# {number}", {"number": number})
+        seen.add(number)
+        marked(3.0)
+        model.save(folder)  # and the next save mends whatever was left
+        assert load(folder).metrics == {"number": 3.0}
+        assert len([path for path in folder.iterdir() if path.name == ".saved"]) == 0
+        if finished:
+            break
+    assert finished
+    assert len(made) > 5
+    assert seen == {1.0, 2.0}
+
+
+def test_a_full_disk_leaves_the_old_model_whole(model: Model, tmp_path: Path) -> None:
+    model.card = "# old"
+    model.save(tmp_path / "saved")
+    # The system refuses to let any file grow beyond 4 kB: what a full disk does, without one.
+    code = (
+        "import resource, sys, torch\n"
+        "from glassformer.artefact.model import load\n"
+        "from glassformer.errors import CheckpointError\n"
+        "model = load(sys.argv[1]); model.card = '# new'\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try: model.save(sys.argv[1])\n"
+        "except CheckpointError as error: print(error)\n"
+        "try: model.save(sys.argv[2])\n"
+        "except CheckpointError as error: print('and')\n"
+    )
+    fresh = tmp_path / "fresh"
+    command = [sys.executable, "-c", code, str(tmp_path / "saved"), str(fresh)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "what was there before is unharmed" in done.stdout
+    assert done.stdout.count("\n") == 2
+    assert load(tmp_path / "saved").card == "# old"
+    assert not fresh.exists()
+    assert {path.name for path in (tmp_path / "saved").iterdir()} == set(store.FILES) - {"recipe.toml"}
+
+
+# --------------------------------------------------------------------------- what is refused
+
+
+@pytest.fixture
+def saved(model: Model, tmp_path: Path) -> Path:
+    return model.save(tmp_path / "saved")
+
+
+def refused(path: Path, kind: type[Exception] = CheckpointError) -> str:
+    with pytest.raises(kind) as caught:
+        load(path)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_checkpoint_cut_short(saved: Path) -> None:
+    path = saved / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    assert "cut short or damaged" in refused(saved)
+
+
+def test_another_version(saved: Path) -> None:
+    path = saved / "glassformer.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"format": 1', '"format": 7'), encoding="utf-8")
+    assert "must be of format 1" in refused(saved)
+    assert "got format 7" in refused(saved)
+
+
+def test_settings_that_are_none(saved: Path) -> None:
+    path = saved / "glassformer.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**values, "modle": 1}), encoding="utf-8")
+    assert "did you mean 'model'" in refused(saved)
+    path.write_text("[1, 2]", encoding="utf-8")
+    assert "must hold a JSON object" in refused(saved)
+    path.write_text('{"format": 1,', encoding="utf-8")
+    assert "must be a JSON file" in refused(saved)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_missing_file(saved: Path, name: str) -> None:
+    (saved / name).unlink()
+    assert "no such file" in refused(saved)
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    assert "no such folder" in refused(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    assert "without glassformer.json or config.json" in refused(tmp_path / "empty")
+    (tmp_path / "file.txt").write_text("words")
+    assert "a model is a folder" in refused(tmp_path / "file.txt")
+
+
+def test_a_run_that_has_not_ended(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text("[train]\nsteps = 3\n")
+    assert "--resume" in refused(tmp_path)
+
+
+def test_weights_of_another_model(saved: Path) -> None:
+    path = saved / "model.safetensors"
+    state = load_file(path)
+    name = "encoder.embed.word.weight"
+    save_file({**state, "extra": torch.zeros(1)}, path)
+    assert "with extra" in refused(saved)
+    save_file({key: value for key, value in state.items() if key != name}, path)
+    assert f"without {name}" in refused(saved)
+    save_file({**state, name: state[name][:-1].clone()}, path)
+    assert f"{name} must be" in refused(saved)
+
+
+def test_a_tokenizer_that_does_not_fit(saved: Path) -> None:
+    train_tokenizer("bpe", ["other words altogether " * 9], vocabulary=300).save(saved)
+    assert "must belong together" in refused(saved, TokenizerError)
+
+
+def test_a_tokenizer_of_the_same_size_that_is_another_one(saved: Path) -> None:
+    path = saved / "tokenizer.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"she"', '"her"'), encoding="utf-8")
+    assert "must be the tokenizer that was saved with the model" in refused(saved)
+
+
+class Trap:
+    """Running this would leave a mark."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.mark),)
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "weights.pt", "model.pkl", "last.ckpt"])
+def test_a_pickle_is_refused_and_never_opened(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / name).write_bytes(pickle.dumps(Trap(tmp_path / "mark")))
+    for path in (folder, folder / name):
+        message = refused(path)
+        assert "a pickle, which can run any code" in message
+        assert name in message
+    assert not (tmp_path / "mark").exists()
+
+
+def test_a_pickle_under_the_name_of_safetensors(saved: Path, tmp_path: Path) -> None:
+    (saved / "model.safetensors").write_bytes(pickle.dumps(Trap(tmp_path / "mark")))
+    assert "a pickle" in refused(saved)
+    torch.save({"weight": torch.zeros(2)}, saved / "model.safetensors")
+    assert "a pickle" in refused(saved)
+    assert not (tmp_path / "mark").exists()
+
+
+def test_a_place_that_cannot_be_written_to(model: Model, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(CheckpointError, match="must be saved"):
+        model.save(tmp_path / "file" / "model")
