@@ -14,7 +14,7 @@ from glassformer.errors import UnknownNameError, did_you_mean
 
 WORD_AXES = {"piece": "pieces", "query": "pieces", "key": "keys"}
 
-STEP = re.compile(r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"(?P<at>@\d+)?|(?P<plain>[^,\"\]]+?))\s*(?:,|$)")
+STEP = re.compile(r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"(?P<at>@\d+)?|(?P<plain>[^,\"]+?))\s*(?:,|$)")
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,17 @@ class Words:
 
 @dataclass(frozen=True)
 class Axes:
-    """A tensor's axes as its cells are asked for: names, sizes, and whose words they count."""
+    """A tensor's axes as its cells are asked for: names, sizes, and whose words they count.
+
+    `places` are the sentence and piece of each step of the axis `place`.
+    """
 
     name: str
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     pieces: str = "inputs"
     keys: str = "inputs"
+    places: tuple[tuple[int, int], ...] = ()
 
 
 def split_name(text: str) -> tuple[str, str]:
@@ -108,14 +112,18 @@ def find(axis: str, said: str | int, size: int, sentence: int, axes: Axes, words
     places = candidates(axis, word, sentence, axes, words)
     if at is not None:
         if at not in places:
-            raise UnknownNameError(f"{word!r} does not stand at {axis} {at}", do=f"it stands at {places}" if places else "")
+            raise UnknownNameError(
+                f"{word!r} does not stand at {axis} {at}", do=f"it stands at {places}" if places else ""
+            )
         return at
     if len(places) == 1:
         return places[0]
     if places:
         ways = ", ".join(f"{axis}={word}@{place}" for place in places)
         raise UnknownNameError(f"which {word!r} is meant", got=f"one at each of {places}", do=f"write one of {ways}")
-    raise UnknownNameError(f"there is no {axis} {word!r} in {axes.name}", do=known_words(axis, word, sentence, axes, words))
+    raise UnknownNameError(
+        f"there is no {axis} {word!r} in {axes.name}", do=known_words(axis, word, sentence, axes, words)
+    )
 
 
 def part_place(text: str) -> tuple[str, int | None]:
@@ -129,6 +137,9 @@ def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) ->
     """All indices that a word could mean along an axis."""
     if axis in WORD_AXES:
         return words.places(getattr(axes, WORD_AXES[axis]), sentence, word)
+    if axis == "place":
+        here = [(row, place) for row, place in axes.places if place in words.places(axes.pieces, row, word)]
+        return [axes.places.index(place) for place in here]
     listed = {"vocabulary": words.vocabulary, "label": words.labels}.get(axis, ())
     return [index for index, known in enumerate(listed) if known == word]
 
@@ -154,7 +165,7 @@ def name_cell(axes: Axes, cell: Mapping[str, int], words: Words) -> dict[str, st
             row = {"vocabulary": words.vocabulary, "label": words.labels}.get(axis, ())
         if index < len(row):
             word = row[index]
-            plain = not re.fullmatch(r"-?\d+", word) and not re.search(r"[,\]\"@]", word)
+            plain = not re.fullmatch(r"-?\d+", word) and not re.search(r"[,\"@]|\s", word)
             once = list(row).count(word) == 1
             named[axis] = (word if plain else f'"{word}"') + ("" if once else f"@{index}")
         else:

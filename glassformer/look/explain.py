@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Protocol
@@ -95,21 +95,14 @@ class Explained(Protocol):
         """What cells may be called by."""
         ...
 
-    def hold(self, names: Iterable[str]) -> Source:
-        """Tensors at hand."""
-        ...
-
     def described(self, name: str, tensor: Tensor | None = None) -> Axes:
         """Axes with sizes and words."""
         ...
 
 
-def explain(trace: Explained, name: str, cell: Cell, *, held: Source | None = None) -> Explanation:
-    """Explain one cell of a tensor, a weight or a fact."""
+def explain(trace: Explained, name: str, cell: Cell, held: Source) -> Explanation:
+    """Explain one cell of a tensor, a weight or a fact; `held` has the tensor and its operands at hand."""
     formula = trace.statement.formulas.get(name)
-    if held is None:
-        names = () if formula is None else [name, *(operand.name for operand in formula.of.values())]
-        held = trace.hold(other for other in names if other in trace.statement.formulas)
     tensor = held.tensor(name)
     axes = trace.described(name, tensor)
     where = said(axes, cell, trace.words)
@@ -158,5 +151,3 @@ def reference(trace: Explained, held: Source, factor: Factor) -> Reference:
 def said(axes: Axes, cell: Cell, words: Words) -> str:
     """`head=1,query=likes,key=She`."""
     return ",".join(f"{axis}={index}" for axis, index in name_cell(axes, cell, words).items())
-
-

@@ -148,7 +148,9 @@ class _Writer:
             terms.append(self.add(f"{path}.position", STREAM, "look_up", looked_up, scale=1.0, offset=offset))
         elif config.position.kind == "sinusoidal":
             layout = config.position.layout
-            terms.append(self.add(f"{path}.position", STREAM, "sinusoid", {"position": positions}, layout=layout, width=width))
+            terms.append(
+                self.add(f"{path}.position", STREAM, "sinusoid", {"position": positions}, layout=layout, width=width)
+            )
         if config.segments:
             table = Operand(f"parameters.{path}.segment.weight", "row channel")
             looked_up = {"index": Operand(f"{side}.segments", "sentence piece"), "table": table}
@@ -253,11 +255,11 @@ class _Writer:
             of["query_wall"] = self.fact("documents", "sentence query")
             of["key_wall"] = self.fact("documents", "sentence key")
             of["custom"] = self.fact("may_look", "sentence query key")
-        self.add(
-            f"{path}.may_look", "sentence head query key", "may_look", of, keys=keys, causal=causal, window=reach
-        )
+        self.add(f"{path}.may_look", "sentence head query key", "may_look", of, keys=keys, causal=causal, window=reach)
 
-    def project(self, path: str, word: str, x: str, axes: str, pieces: str, heads: int, bias: bool, *, keys: str | None = None) -> None:
+    def project(
+        self, path: str, word: str, x: str, axes: str, pieces: str, heads: int, bias: bool, *, keys: str | None = None
+    ) -> None:
         """One projection for all heads, whose rows are then parted among them."""
         head = axes.split()[1]
         weight = f"parameters.{path}.{word}"
@@ -266,11 +268,11 @@ class _Writer:
             axes,
             "linear",
             {
-                "left": Operand(x, f"sentence {pieces} from"),
-                "right": Operand(f"{weight}.weight", f"({head}:{heads} channel) from"),
+                "left": Operand(x, f"sentence {pieces} input"),
+                "right": Operand(f"{weight}.weight", f"({head}:{heads} channel) input"),
                 "bias": Operand(f"{weight}.bias", f"({head}:{heads} channel)") if bias else None,
             },
-            over="from",
+            over="input",
             keys=keys,
             scale=1.0,
         )
@@ -285,9 +287,9 @@ class _Writer:
     # ----------------------------------------------------------------- the rest
 
     def feed_forward(self, path: str, config: FeedForwardConfig, x: str) -> str:
+        gate = self.linear(f"{path}.gate", x, config.bias) if config.gated else None
         hidden = self.linear(f"{path}.hidden", x, config.bias)
-        if config.gated:
-            gate = self.linear(f"{path}.gate", x, config.bias)
+        if gate is not None:
             of: dict[str, Operand | None] = {"gate": Operand(gate, STREAM), "x": Operand(hidden, STREAM)}
             activated = self.add(f"{path}.activated", STREAM, "gate", of, kind=config.activation)
         else:
@@ -297,11 +299,11 @@ class _Writer:
 
     def linear(self, name: str, x: str, bias: bool) -> str:
         of = {
-            "left": Operand(x, "sentence piece from"),
-            "right": Operand(f"parameters.{name}.weight", "channel from"),
+            "left": Operand(x, "sentence piece input"),
+            "right": Operand(f"parameters.{name}.weight", "channel input"),
             "bias": Operand(f"parameters.{name}.bias", "channel") if bias else None,
         }
-        return self.add(name, STREAM, "linear", of, over="from", scale=1.0)
+        return self.add(name, STREAM, "linear", of, over="input", scale=1.0)
 
     def norm(self, name: str, config: NormConfig, x: str, axes: str) -> str:
         of = {
@@ -314,47 +316,47 @@ class _Writer:
     def vocabulary_head(self, config: VocabularyHeadConfig, states: str) -> None:
         stack = self.config.output_stack
         rows = "place" if self.at_places else "sentence piece"
-        x = Operand(states, "<place> from" if self.at_places else "sentence piece from")
+        x = Operand(states, "<place> input" if self.at_places else "sentence piece input")
         if config.transform:
             of = {
                 "left": x,
-                "right": Operand("parameters.head.dense.weight", "channel from"),
+                "right": Operand("parameters.head.dense.weight", "channel input"),
                 "bias": Operand("parameters.head.dense.bias", "channel") if config.transform_bias else None,
             }
-            name = self.add("head.hidden", f"{rows} channel", "linear", of, over="from", scale=1.0)
+            name = self.add("head.hidden", f"{rows} channel", "linear", of, over="input", scale=1.0)
             of = {"x": Operand(name, f"{rows} channel")}
             name = self.add("head.activated", f"{rows} channel", "activation", of, kind=config.activation)
             if config.norm is not None:
                 name = self.norm("head.norm", config.norm, name, f"{rows} channel")
-            x = Operand(name, f"{rows} from")
+            x = Operand(name, f"{rows} input")
         side = "decoder" if self.config.decoder is not None and not self.config.share_embeddings else "encoder"
         table = f"parameters.{side}.embed.word.weight" if config.tied else "parameters.head.weight"
         of = {
             "left": x,
-            "right": Operand(table, "vocabulary from"),
+            "right": Operand(table, "vocabulary input"),
             "bias": Operand("parameters.head.bias", "vocabulary") if config.bias else None,
         }
         scale = 1 / math.sqrt(stack.width) if config.scaled else 1.0
-        self.add("head.logits", f"{rows} vocabulary", "linear", of, over="from", scale=scale)
+        self.add("head.logits", f"{rows} vocabulary", "linear", of, over="input", scale=scale)
         self.probabilities("head", f"{rows} vocabulary", "vocabulary")
 
     def sentence_head(self, config: SentenceHeadConfig, states: str) -> None:
-        x = Operand(states, "sentence 0 from")
+        x = Operand(states, "sentence 0 input")
         if config.pooler:
             of: dict[str, Operand | None] = {
                 "left": x,
-                "right": Operand("parameters.sentence_head.pooler.weight", "channel from"),
+                "right": Operand("parameters.sentence_head.pooler.weight", "channel input"),
                 "bias": Operand("parameters.sentence_head.pooler.bias", "channel"),
             }
-            name = self.add("sentence_head.pooled", "sentence channel", "tanh_linear", of, over="from", scale=1.0)
-            x = Operand(name, "sentence from")
+            name = self.add("sentence_head.pooled", "sentence channel", "tanh_linear", of, over="input", scale=1.0)
+            x = Operand(name, "sentence input")
         if config.labels:
             of = {
                 "left": x,
-                "right": Operand("parameters.sentence_head.output.weight", "label from"),
+                "right": Operand("parameters.sentence_head.output.weight", "label input"),
                 "bias": Operand("parameters.sentence_head.output.bias", "label"),
             }
-            self.add("sentence_head.logits", "sentence label", "linear", of, over="from", scale=1.0)
+            self.add("sentence_head.logits", "sentence label", "linear", of, over="input", scale=1.0)
             self.probabilities("sentence_head", "sentence label", "label")
 
     def probabilities(self, path: str, axes: str, over: str) -> None:

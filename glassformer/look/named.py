@@ -77,7 +77,12 @@ class Step:
     count: int = 1
 
 
-STEP = re.compile(r"\((?P<outer>\w+):(?P<parts>\d+) (?P<inner>\w+)\)|<(?P<place>\w+)>|(?P<name>[a-z_]+)(/(?P<serves>\d+))?|(?P<first>0)")
+STEP = re.compile(
+    r"\((?P<outer>\w+):(?P<parts>\d+) (?P<inner>\w+)\)"
+    r"|<(?P<place>\w+)>"
+    r"|(?P<name>[a-z_]+)(/(?P<serves>\d+))?"
+    r"|(?P<first>0)"
+)
 
 
 @lru_cache(maxsize=4096)
@@ -122,7 +127,9 @@ def view(operand: Operand, tensor: Tensor, places: Tensor | None) -> Tensor:
             continue
         if step.kind == "group":
             if tensor.shape[dim] % step.count:
-                raise FormulaError(f"{operand.name} must hold {step.count} {step.names[0]}s", got=str(tensor.shape[dim]))
+                raise FormulaError(
+                    f"{operand.name} must hold {step.count} {step.names[0]}s", got=str(tensor.shape[dim])
+                )
             tensor = tensor.unflatten(dim, (step.count, -1))
         elif step.kind == "place":
             if places is None:

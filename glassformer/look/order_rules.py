@@ -129,9 +129,7 @@ class MayLook:
         """Each reason's answer, True = does not forbid."""
         reasons = {}
         sides = {"query": desk.formula.pieces, "key": desk.formula.keys}
-        places = {
-            axis: torch.arange(desk.source.tensor(f"{side}.positions").shape[1]) for axis, side in sides.items()
-        }
+        places = {axis: torch.arange(desk.source.tensor(f"{side}.positions").shape[1]) for axis, side in sides.items()}
         ahead = places["key"][None, :] - places["query"][:, None]
         if desk.setting("causal"):
             reasons["not ahead"] = (ahead <= 0)[None, None]
@@ -187,7 +185,10 @@ class Fill:
     def at(self, desk: Desk, cell: Cell) -> Working:
         """The score, the fill, or both."""
         score, looks, fill = desk.factor("x", cell), desk.factor("may_look", cell), self.value(desk)
-        kept, filled = Term("score", (score,), score.value), Term("forbidden: fill", (looks, Factor(None, (), fill)), fill)
+        kept, filled = (
+            Term("score", (score,), score.value),
+            Term("forbidden: fill", (looks, Factor(None, (), fill)), fill),
+        )
         if looks.value:
             return Working((kept,), score.value)
         terms = (kept, filled) if self.added else (filled,)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -19,6 +20,10 @@ from glassformer.models.stack import Stack
 from glassformer.models.transformer import Transformer
 
 
+class EnoughSeen(Exception):  # noqa: N818 - nothing went wrong
+    """All that was asked for has been seen: the rest of the unit need not run."""
+
+
 def shadow(model: Transformer, dtype: torch.dtype) -> Transformer:
     """The same model in eval mode and in another precision, leaving the original untouched.
 
@@ -27,7 +32,9 @@ def shadow(model: Transformer, dtype: torch.dtype) -> Transformer:
     weights: dict[int, object] = {}
     for parameter in model.parameters():
         same = parameter.dtype == dtype
-        turned = parameter if same else nn.Parameter(parameter.detach().to(dtype), requires_grad=parameter.requires_grad)
+        turned = (
+            parameter if same else nn.Parameter(parameter.detach().to(dtype), requires_grad=parameter.requires_grad)
+        )
         weights[id(parameter)] = turned
     twin: Transformer = copy.deepcopy(model, weights)
     return twin.eval()
@@ -51,8 +58,15 @@ class Replay:
         return seen, output
 
     def unit(self, unit: str, names: Iterable[str], kept: Callable[[str], Tensor]) -> Seen:
-        """Run one unit from the tensor that enters it; `kept` gives the stored tensors."""
-        with torch.no_grad(), watch(self.model, names, change=self.change) as seen:
+        """Run one unit from the tensor that enters it, as far as is needed; `kept` gives the stored tensors."""
+        asked = set(names)
+
+        def until_seen(name: str, tensor: Tensor) -> Tensor:
+            if asked <= seen.keys():
+                raise EnoughSeen
+            return tensor if self.change is None else self.change(name, tensor)
+
+        with torch.no_grad(), suppress(EnoughSeen), watch(self.model, asked, change=until_seen) as seen:
             if unit == "head":
                 self.run_head(kept(self.statement.entering["head"]))
             elif unit == "sentence_head":

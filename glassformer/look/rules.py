@@ -170,7 +170,8 @@ class LookUp:
         row = int(desk.factor("index", cell).value) + int(desk.number("offset"))
         entry = desk.factor("table", {**cell, "row": row})
         scale = 0.0 if desk.hides(cell) else desk.number("scale")
-        return total([Term(f"row {row}", (entry, *constant(scale)), entry.value * scale)])
+        value = entry.value * scale
+        return Working((Term(f"row {row}", (entry, *constant(scale)), value),), value, {"row": float(row)})
 
 
 class Add:
@@ -228,7 +229,8 @@ class Dot:
         scale = desk.number("scale")
         try:
             value = torch.einsum(equation, left, right) * scale
-            size = torch.einsum(equation, left.abs(), right.abs()) * abs(scale)
+            # The size is only a measure of rounding: single precision is enough for it and twice as fast.
+            size = torch.einsum(equation, left.abs().float(), right.abs().float()).double() * abs(scale)
         except RuntimeError as error:
             raise FormulaError(f"{desk.formula.name} must multiply operands whose axes fit", got=str(error)) from None
         if desk.has("bias"):
@@ -388,8 +390,8 @@ class Softmax:
             Term(f"{desk.over} {step}", (entry,), value)
             for step, (entry, value) in enumerate(zip(entries, raised, strict=True))
         )
-        sum_, own = math.fsum(raised), raised[cell[desk.over]]
-        return Working(tuple(terms), own / sum_, {"largest": largest, "sum": sum_, "own": own})
+        sum_, own, score = math.fsum(raised), raised[cell[desk.over]], entries[cell[desk.over]].value
+        return Working(tuple(terms), own / sum_, {"score": score, "largest": largest, "own": own, "sum": sum_})
 
 
 class LogSoftmax(Softmax):

@@ -77,7 +77,9 @@ WORDS: dict[str, Callable[[Formula], str]] = {
     "activation": lambda f: f"{number(f, 'kind')} of {operand(f, 'x')}",
     "gate": lambda f: f"{number(f, 'kind')} of {operand(f, 'gate')}, times {operand(f, 'x')}",
     "softmax": lambda f: f"exp({operand(f, 'x')}) over the sum of exp({operand(f, 'x')}) along {f.over}",
-    "log_softmax": lambda f: f"{operand(f, 'x')} less the logarithm of the sum of exp({operand(f, 'x')}) along {f.over}",
+    "log_softmax": lambda f: (
+        f"{operand(f, 'x')} less the logarithm of the sum of exp({operand(f, 'x')}) along {f.over}"
+    ),
     "layer_norm": lambda f: (
         f"({operand(f, 'x')} − mean) / √(variance + {number(f, 'epsilon')}) over {f.over}, times {operand(f, 'weight')}"
         + (f", plus {operand(f, 'bias')}" if "bias" in f.of else "")
@@ -87,7 +89,9 @@ WORDS: dict[str, Callable[[Formula], str]] = {
     ),
     "cross_entropy": lambda f: f"the mean over {f.over} of −{operand(f, 'x')} of the right piece",
     "sinusoid": lambda f: f"sine or cosine of position × rate, channels laid out as {number(f, 'layout')}",
-    "rotate": lambda f: f"{operand(f, 'x')} turned with its partner channel by position × rate (base {number(f, 'base')})",
+    "rotate": lambda f: (
+        f"{operand(f, 'x')} turned with its partner channel by position × rate (base {number(f, 'base')})"
+    ),
     "relative_bias": lambda f: f"the entry of {operand(f, 'table')} for the bucket of the distance key − query",
     "may_look": looks_words,
     "fill_set": lambda f: f"{operand(f, 'x')} where one may look, else {number(f, 'value')}",
@@ -179,13 +183,23 @@ def cases(f: Formula, otherwise: str) -> str:
     return row(mo("{"), f"<mtable>{table}</mtable>")
 
 
+def where(name: str, body: str) -> str:
+    """, name = body"""
+    return row(mo(","), mi(name), mo("="), body)
+
+
+DISTANCE = row(mi("key"), mo("−"), mi("query"))
+
+
 def listed(f: Formula, sign: str) -> str:
     """All operands joined by a sign."""
     return row(mo(sign).join(read(f, role) for role in f.of if role != "hidden"))
 
 
 MATH: dict[str, Callable[[Formula], str]] = {
-    "look_up": lambda f: row(mn(number(f, "scale")), mo("·"), read(f, "table"), mo(","), mi("row"), mo("="), read(f, "index")),
+    "look_up": lambda f: row(
+        mn(number(f, "scale")), mo("·"), read(f, "table"), mo(","), mi("row"), mo("="), read(f, "index")
+    ),
     "add": lambda f: listed(f, "+"),
     "scale": lambda f: row(mn(number(f, "by")), mo("·"), read(f, "x")),
     "linear": dot_math,
@@ -202,7 +216,9 @@ MATH: dict[str, Callable[[Formula], str]] = {
     "cross_entropy": lambda f: row(mo("−"), fraction(mn("1"), mi("N")), summed(f.over, read(f, "x"))),
     "sinusoid": lambda f: function("sin or cos", row(read(f, "position"), mo("·"), mi("rate"))),
     "rotate": lambda f: row(read(f, "x"), mo("·"), mi("cos"), mo("±"), mi("partner"), mo("·"), mi("sin")),
-    "relative_bias": lambda f: row(read(f, "table"), mo(","), mi("bucket"), mo("="), function("bucket", row(mi("key"), mo("−"), mi("query")))),
+    "relative_bias": lambda f: row(
+        read(f, "table"), mo(","), mi("bucket"), mo("="), function("bucket", row(mi("key"), mo("−"), mi("query")))
+    ),
     "may_look": lambda f: listed(f, "∧"),
     "fill_set": lambda f: cases(f, mn(number(f, "value"))),
     "fill_add": lambda f: cases(f, row(read(f, "x"), mo("+"), mn(number(f, "value")))),

@@ -20,7 +20,8 @@ from glassformer.look.cell import Words
 from glassformer.look.formulas import state
 from glassformer.look.honesty import Honesty
 from glassformer.look.replay import Replay, shadow
-from glassformer.look.trace import Setting, Trace
+from glassformer.look.run import Run
+from glassformer.look.trace import Trace
 from glassformer.look.watch import eager
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
@@ -51,9 +52,9 @@ def save(trace: Trace, path: Path, *, weights: bool) -> None:
         "format": "glassformer trace",
         "version": VERSION,
         "config": trace.config.model_dump(mode="json"),
-        "fingerprint": None if trace.setting is None else fingerprint(trace.setting.original),
+        "fingerprint": None if trace.run is None else fingerprint(trace.run.original),
         "words": words_as_json(trace.words),
-        "honesty": None if trace.setting is None and trace.saved_honesty is None else asdict(trace.honesty),
+        "honesty": None if trace.run is None and trace.saved_honesty is None else asdict(trace.honesty),
         "interventions": trace.python if trace.interventions else None,
     }
     temporary = path.with_name(f"{path.name}.part")
@@ -76,15 +77,16 @@ def load(path: Path, model: nn.Module | None) -> Trace:
     statement = state(config, facts, at_places=places is not None)
     original = find_model(told, group(tensors, "weight."), config, model, path)
     words = words_from_json(told["words"])
-    setting, replay = None, None
+    run, replay = None, None
     # Interventions are saved as text for people; a changed run is not computed again from it.
     if original is not None and told["interventions"] is None:
         dtype = next(iter(stored.values())).dtype
-        sides = [side_inputs("inputs", facts), side_inputs("target", facts) if "target.positions" in facts else None]
-        assert sides[0] is not None
+        inputs = side_inputs("inputs", facts)
+        target = side_inputs("target", facts) if "target.positions" in facts else None
         own = next(original.parameters()).dtype
-        setting = Setting(original, shadow(original, dtype), sides[0], sides[1], places, facts.get("labels"), words, None, None, own)
-        replay = Replay(setting.model, statement, sides[0], sides[1], places)
+        labels = facts.get("labels")
+        run = Run(original, shadow(original, dtype), inputs, target, places, labels, words, None, None, own)
+        replay = Replay(run.model, statement, inputs, target, places)
     return Trace(
         statement=statement,
         stored=stored,
@@ -93,7 +95,7 @@ def load(path: Path, model: nn.Module | None) -> Trace:
         words=words,
         config=config,
         replay=replay,
-        setting=setting,
+        run=run,
         versions=() if replay is None else tuple(weight._version for weight in replay.model.parameters()),
         gradients=group(tensors, "gradient."),
         saved_honesty=None if told["honesty"] is None else Honesty(**told["honesty"]),
@@ -138,7 +140,16 @@ def group(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 def side_inputs(side: str, facts: dict[str, Tensor]) -> Inputs:
     """The inputs of one text again."""
     found = group(facts, f"{side}.")
-    return Inputs(**found)
+    return Inputs(
+        ids=found.get("ids"),
+        vectors=found.get("vectors"),
+        real=found.get("real"),
+        positions=found["positions"],
+        segments=found.get("segments"),
+        hidden=found.get("hidden"),
+        documents=found.get("documents"),
+        may_look=found.get("may_look"),
+    )
 
 
 def words_as_json(words: Words) -> dict[str, Any]:

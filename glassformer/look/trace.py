@@ -1,11 +1,11 @@
 """A run of a model with every tensor within reach: stored, or computed again when it is asked for.
 
-B sentences · S pieces · N places where the vocabulary is scored
+N places where the vocabulary is scored
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,219 +13,23 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from glassformer.errors import ConfigError, ShapeError, UnknownNameError, did_you_mean
+from glassformer.config import ModelConfig
+from glassformer.errors import ConfigError, UnknownNameError, did_you_mean
 from glassformer.look import honesty
 from glassformer.look.cell import Axes, Words, find_cell, read_cell, split_name
 from glassformer.look.explain import Explanation, explain
-from glassformer.look.facts import FACT_AXES, facts
-from glassformer.look.formulas import Statement, state
-from glassformer.look.interventions import Intervention, as_change, as_python, changed_inputs
+from glassformer.look.facts import FACT_AXES
+from glassformer.look.formulas import Statement
+from glassformer.look.interventions import Intervention, as_python
 from glassformer.look.named import axis_names
-from glassformer.look.replay import Replay, shadow
+from glassformer.look.replay import Replay
 from glassformer.look.verify import LIMITS, Check, Verification, check_all
-from glassformer.look.watch import chosen, eager, refuse_sharded
-from glassformer.models.inputs import Inputs
+from glassformer.look.watch import chosen
 from glassformer.models.names import parameter_names
-from glassformer.models.transformer import Transformer
 
 if TYPE_CHECKING:
-    from glassformer.config import ModelConfig
-
-KEPT = ("*.query", "*.key")
-SMALL = 1 << 20  # numbers; a run with fewer is stored whole, which costs less than computing anything twice
-
-
-def trace(
-    model: nn.Module,
-    inputs: Inputs,
-    target: Inputs | None = None,
-    *,
-    places: Tensor | None = None,
-    labels: Tensor | None = None,
-    words: Words | None = None,
-    keep: Iterable[str] | str | None = None,
-    dtype: torch.dtype | None = None,
-    predicts_in: torch.dtype | None = None,
-    interventions: Sequence[Intervention] = (),
-    gradients: str | None = None,
-) -> Trace:
-    """Run `model` on one batch in eval mode and put every tensor within reach.
-
-    `places` [N] are flat indices into B·S at which the vocabulary is scored; without them: where there are labels,
-    else the hidden pieces, else the last piece of a decoder, else everywhere. `labels` [N] or [B, S] (−100 = none)
-    are the right pieces and give `loss`. `keep` names what is stored beside the tensors that enter each block
-    (patterns allowed; `()` for no more); by default queries, keys and what is small, and everything of a small run.
-    `dtype` is float32 or float64 (default: the model's own, float32 for lower ones); `predicts_in` is what the
-    honesty gate compares with (default: the model's). `gradients` is `loss` or one cell, `head.logits[place=0,
-    vocabulary=7]`: then the gradients with respect to all that is stored are kept too.
-    Raises UnknownNameError, ShapeError, ConfigError, and DeviceError for weights spread over processes.
-    """
-    original = eager(model)
-    if not isinstance(original, Transformer):
-        raise ConfigError("a trace needs a glassformer Transformer", got=type(original).__name__, do="import its weights")
-    refuse_sharded(original)
-    own = next(original.parameters()).dtype
-    dtype = dtype or (own if own in LIMITS else torch.float32)
-    if dtype not in LIMITS:
-        raise ConfigError("a trace runs in float32 or float64", got=str(dtype))
-    if inputs.vectors is not None:
-        inputs = replace(inputs, vectors=inputs.vectors.to(dtype))
-    places, labels = choose_places(original, inputs, target, places, labels)
-    setting = Setting(original, shadow(original, dtype), inputs, target, places, labels, words or Words(), keep, gradients, predicts_in or own)
-    return setting.run(tuple(interventions))
-
-
-def choose_places(
-    model: Transformer, inputs: Inputs, target: Inputs | None, places: Tensor | None, labels: Tensor | None
-) -> tuple[Tensor | None, Tensor | None]:
-    """Where the vocabulary is scored, [N], and the right pieces there, [N] or None."""
-    side = target if target is not None and model.decoder is not None else inputs
-    if labels is not None and labels.dim() == 2:
-        flat = labels.flatten()
-        places = (flat != -100).nonzero()[:, 0] if places is None else places
-        labels = flat[places]
-    if labels is not None and (places is None or labels.shape != places.shape):
-        raise ShapeError("labels must be [B, S], or [N] beside places [N]", got=str(list(labels.shape)))
-    if model.head is None or places is not None:
-        return places, labels
-    if side.hidden is not None and bool(side.hidden.any()):
-        return side.hidden.flatten().nonzero()[:, 0], None
-    batch, pieces = side.shape
-    if model.decoder is not None:
-        order = torch.arange(pieces, device=side.device).expand(batch, -1)
-        last = order if side.real is None else order.masked_fill(~side.real, -1)
-        return last.amax(dim=1) + torch.arange(batch, device=side.device) * pieces, None
-    return torch.arange(batch * pieces, device=side.device), None
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a trace was made from, so that it can be made again with other interventions."""
-
-    original: Transformer
-    model: Transformer
-    inputs: Inputs
-    target: Inputs | None
-    places: Tensor | None
-    labels: Tensor | None
-    words: Words
-    keep: Iterable[str] | str | None
-    gradients: str | None
-    predicts_in: torch.dtype
-
-    def replay(self, interventions: Sequence[Intervention]) -> tuple[Replay, dict[str, Tensor]]:
-        """The run with these interventions, and the facts of its inputs."""
-        inputs = changed_inputs("inputs", self.inputs, interventions)
-        target = self.target and changed_inputs("target", self.target, interventions)
-        known = facts(self.model.config, inputs, target)
-        if self.labels is not None:
-            known["labels"] = self.labels
-        statement = state(self.model.config, known, at_places=self.places is not None)
-        room = {"inputs": inputs.shape, "target": inputs.shape if target is None else target.shape}
-
-        def full(name: str, tensor: Tensor) -> Sequence[int]:
-            """A mask is shared by heads, and by sentences and queries that it does not tell apart."""
-            if not name.endswith(".may_look"):
-                return tensor.shape
-            formula = statement.formulas[name]
-            batch, queries = room[formula.pieces]
-            return batch, heads_of(self.model.config, name), queries, room[formula.keys][1]
-
-        change = as_change(interventions, tuple(statement.formulas), full)
-        return Replay(self.model, statement, inputs, target, self.places, change), known
-
-    def run(self, interventions: tuple[Intervention, ...]) -> Trace:
-        """One forward, and what is to be kept of it."""
-        replay, known = self.replay(interventions)
-        statement = replay.statement
-        names = [name for name in statement.formulas if name != "loss"]
-        kept = dict.fromkeys([*statement.entering.values(), *([statement.memory] if statement.memory else [])])
-        if self.keep is None:
-            small = size_of_all(replay) <= SMALL
-            kept |= dict.fromkeys(names if small else self.worth_keeping(replay))
-        else:
-            kept |= dict.fromkeys(chosen(self.keep, names) if self.keep else [])
-        if self.labels is not None:
-            kept["head.log_probabilities"] = None
-        by_hand = [name for name in names if any(step.touches(name) for step in interventions)]
-        seen = self.forward(replay, [*kept, *by_hand])
-        stored = {name: seen[name] for name in statement.formulas if name in kept and name in seen}
-        if self.labels is not None:
-            stored["loss"] = F.nll_loss(seen["head.log_probabilities"], self.labels)
-        found = Trace(
-            statement=statement,
-            stored={name: tensor.detach() for name, tensor in stored.items()},
-            facts=known,
-            places=self.places,
-            words=self.words,
-            config=self.model.config,
-            replay=replay,
-            setting=self,
-            interventions=interventions,
-            versions=tuple(parameter._version for parameter in self.model.parameters()),
-        )
-        return replace(found, gradients=self.differentiate(found, stored)) if self.gradients else found
-
-    def forward(self, replay: Replay, names: Sequence[str]) -> Mapping[str, Tensor]:
-        """One forward, with a graph only where gradients are asked for."""
-        if self.gradients is None:
-            with torch.no_grad():
-                return replay.whole(names)[0]
-
-        def with_graph(name: str, tensor: Tensor) -> Tensor:
-            tensor = tensor if replay.change is None else replay.change(name, tensor)
-            leaf = tensor.is_floating_point() and not tensor.requires_grad
-            return tensor.detach().requires_grad_() if leaf else tensor
-
-        with torch.enable_grad():
-            return replace(replay, change=with_graph).whole(names)[0]
-
-    def differentiate(self, found: Trace, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The gradient of the loss, or of one cell, with respect to each stored tensor."""
-        assert self.gradients is not None
-        name, said = split_name(self.gradients)
-        if name not in stored:
-            raise UnknownNameError(f"gradients of {name} need it stored", do=did_you_mean(name, stored))
-        goal = stored[name][tuple(found.cell(name, said).values())]
-        floats = {name: tensor for name, tensor in stored.items() if tensor.requires_grad}
-        slopes = torch.autograd.grad(goal, list(floats.values()), allow_unused=True)
-        return {
-            name: torch.zeros_like(tensor) if slope is None else slope
-            for (name, tensor), slope in zip(floats.items(), slopes, strict=True)
-        }
-
-    def worth_keeping(self, replay: Replay) -> list[str]:
-        """Queries and keys, and the heads when they speak at few places."""
-        names = [name for name in replay.statement.formulas if name != "loss"]
-        kept = chosen(KEPT, names)
-        rows = replay.inputs.shape[0] * replay.inputs.shape[1] if self.places is None else len(self.places)
-        if rows * self.model.config.output_stack.embed.vocabulary <= SMALL:
-            kept += [name for name in names if name.startswith("head.")]
-        return kept + [name for name in names if name.startswith("sentence_head.")]
-
-
-def heads_of(config: ModelConfig, name: str) -> int:
-    """The heads of the attention that a tensor belongs to."""
-    side, _, index, attention, _ = name.split(".")
-    return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)
-
-
-def size_of_all(replay: Replay) -> int:
-    """About how many numbers all tensors of this run hold."""
-    total = 0
-    for side, inputs in (("encoder", replay.inputs), ("decoder", replay.target or replay.inputs)):
-        stack: ModelConfig | object = getattr(replay.model.config, side)
-        if stack is not None:
-            batch, pieces = inputs.shape
-            for block in replay.model.config.output_stack.blocks:
-                inner = block.feed_forward.body.width if block.feed_forward is not None else 0
-                width = replay.model.config.output_stack.width
-                total += batch * pieces * (12 * width + 3 * inner)
-                total += batch * block.self_attention.body.heads * pieces * pieces * 6
-    rows = replay.inputs.shape[0] * replay.inputs.shape[1] if replay.places is None else len(replay.places)
-    return total + 3 * rows * replay.model.config.output_stack.embed.vocabulary
+    from glassformer.look.run import Run
 
 
 @dataclass(frozen=True)
@@ -239,7 +43,7 @@ class Trace(Mapping[str, Tensor]):
     words: Words
     config: ModelConfig
     replay: Replay | None = None
-    setting: Setting | None = None
+    run: Run | None = None
     interventions: tuple[Intervention, ...] = ()
     versions: tuple[int, ...] = ()
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
@@ -298,7 +102,9 @@ class Trace(Mapping[str, Tensor]):
                 do="load it with the model, or save it with weights=True",
             )
         if self.versions != tuple(parameter._version for parameter in self.replay.model.parameters()):
-            raise ConfigError("the model's weights have changed since this trace", do="trace again, or keep all: keep='*'")
+            raise ConfigError(
+                "the model's weights have changed since this trace", do="trace again, or keep all: keep='*'"
+            )
         seen = self.replay.unit(unit, names, lambda name: self.stored[name])
         return {name: seen[name] for name in names}
 
@@ -335,9 +141,17 @@ class Trace(Mapping[str, Tensor]):
         sizes = tuple((self.tensor(name) if tensor is None else tensor).shape)
         if name in self.statement.formulas:
             formula = self.statement.formulas[name]
-            return Axes(name, self.axes(name), sizes, formula.pieces, formula.keys)
+            return Axes(name, self.axes(name), sizes, formula.pieces, formula.keys, self.chosen_pieces)
         side = name.partition(".")[0]
-        return Axes(name, self.axes(name), sizes, side, side)
+        return Axes(name, self.axes(name), sizes, side, side, self.chosen_pieces)
+
+    @cached_property
+    def chosen_pieces(self) -> tuple[tuple[int, int], ...]:
+        """The sentence and piece of each place where the vocabulary was scored."""
+        if self.places is None or "head.logits" not in self.statement.formulas:
+            return ()
+        pieces = self.facts[f"{self.statement.formulas['head.logits'].pieces}.positions"].shape[1]
+        return tuple(divmod(place, pieces) for place in self.places.tolist())
 
     def cell(self, name: str, said: str | Mapping[str, str | int]) -> dict[str, int]:
         """A cell said in words, as the index along each axis; raises UnknownNameError."""
@@ -352,7 +166,11 @@ class Trace(Mapping[str, Tensor]):
         """
         if "[" in name:
             name, cell = split_name(name)
-        return explain(self, name, self.cell(name, cell))
+        formula = self.statement.formulas.get(name)
+        spoken = [name] if formula is None else [name, *(operand.name for operand in formula.of.values())]
+        held = self.hold(other for other in spoken if other in self.statement.formulas)
+        said = read_cell(cell) if isinstance(cell, str) else cell
+        return explain(self, name, find_cell(self.described(name, held.tensor(name)), said, self.words), held)
 
     def verify(self, names: Iterable[str] | str | None = None) -> Verification:
         """Hold each tensor against its formula, unit by unit, so that little is in memory at once."""
@@ -386,9 +204,9 @@ class Trace(Mapping[str, Tensor]):
         """The honesty gate, measured once, before interventions."""
         if self.saved_honesty is not None:
             return self.saved_honesty
-        if self.setting is None:
+        if self.run is None:
             raise ConfigError("the honesty gate was not measured before this trace was saved", do="trace again")
-        return honesty.measure(self.setting.replay(())[0], self.setting.original, self.setting.predicts_in)
+        return honesty.measure(self.run.replay(())[0], self.run.original, self.run.predicts_in)
 
     # ----------------------------------------------------------------- what if
 
@@ -402,10 +220,10 @@ class Trace(Mapping[str, Tensor]):
 
     def with_interventions(self, steps: tuple[Intervention, ...]) -> Trace:
         """The same run with exactly these interventions. The gate is measured first: they are no part of it."""
-        if self.setting is None:
+        if self.run is None:
             raise ConfigError("interventions need the model", do="load the trace with its model")
         measured = self.honesty
-        return replace(self.setting.run(steps), saved_honesty=measured)
+        return replace(self.run.trace(steps), saved_honesty=measured)
 
     @property
     def python(self) -> str:
@@ -445,5 +263,3 @@ class Held:
         if name not in self.held:
             self.held[name] = self.trace.tensor(name).detach()
         return self.held[name]
-
-

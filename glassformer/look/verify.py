@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from glassformer.errors import UnknownNameError
 from glassformer.look.named import Formula, FormulaError, Source, axis_names
 from glassformer.look.rulebook import RULES
 from glassformer.look.rules import Desk
@@ -63,7 +64,7 @@ def check(formula: Formula, source: Source) -> Check:
             raise FormulaError(f"there is no rule {formula.rule!r}")
         value, size = RULES[formula.rule].whole(Desk(formula, source))
         return compare(formula.name, stored.double(), value, size)
-    except FormulaError as error:
+    except (FormulaError, UnknownNameError) as error:
         return Check(formula.name, float("inf"), (), str(error))
 
 

@@ -68,7 +68,9 @@ class _Watcher:
 
 
 @contextmanager
-def watch(model: nn.Module, names: Iterable[str] | str | None = None, *, change: Change | None = None) -> Iterator[Seen]:
+def watch(
+    model: nn.Module, names: Iterable[str] | str | None = None, *, change: Change | None = None
+) -> Iterator[Seen]:
     """See the tensors of `model` while it runs inside the block.
 
     `names` are tensor names or patterns (`encoder.blocks.*.weights`); None sees all. Only a layer with an inside

@@ -1,0 +1,294 @@
+"""A run told like a teacher at the board: every step in the order of the slides, with this run's own numbers.
+
+The steps are data; `chalk.py` writes them as lines. What is too large to write out is thinned, and it is said
+how much was left out and what it sums to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from torch import Tensor
+
+from glassformer.look.explain import Explanation, explain
+from glassformer.look.mix import Mixing, Thin, mixing
+from glassformer.look.named import Source, axis_names
+from glassformer.look.said import in_words
+from glassformer.look.trace import Trace
+
+
+@dataclass(frozen=True)
+class Table:
+    """Labelled rows of numbers; `marks` stand behind a row, `more` says what was left out."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[float, ...]], ...]
+    marks: tuple[str, ...] = ()
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step at the board. `extra`: the slides do not have it. `notes`: corrections by their numbers."""
+
+    title: str
+    name: str = ""
+    formula: str = ""
+    extra: bool = False
+    tables: tuple[Table, ...] = ()
+    cells: tuple[Explanation, ...] = ()
+    mixings: tuple[Mixing, ...] = ()
+    remarks: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a tensor is spoken of: its title, whether the slides have it, the corrections that belong here."""
+
+    title: str
+    extra: bool = False
+    notes: tuple[str, ...] = ()
+    remark: str = ""
+
+
+TOLD: Mapping[str, Told] = {
+    "word": Told("Each word becomes a vector", notes=("C-9",)),
+    "position": Told("Where each word stands", notes=("C-1", "C-10", "C-11")),
+    "segment": Told("Which segment each word belongs to", extra=True, notes=("C-21",)),
+    "sum": Told("Word and position are added", notes=("C-2",)),
+    "relative_bias": Told("A number for each distance", extra=True),
+    "query": Told("Queries: what each word looks for", notes=("C-14",)),
+    "key": Told("Keys: what each word offers"),
+    "value": Told("Values: what each word gives"),
+    "query_rotated": Told("Queries turned by their position", extra=True),
+    "key_rotated": Told("Keys turned by their position", extra=True),
+    "scores": Told("Scores: query times key, one after the other", notes=("C-30",)),
+    "scaled": Told("Scores divided by the root of the query size", extra=True, notes=("C-13", "C-15")),
+    "biased": Told("The bias of the distance is added", extra=True),
+    "may_look": Told("Who may look at whom", notes=("C-3", "C-27", "C-35")),
+    "masked": Told("Forbidden scores are filled", notes=("C-4", "C-34")),
+    "weights": Told("Softmax: scores become weights", notes=("C-38",)),
+    "mixed": Told(
+        "Weights times values, word after word",
+        notes=("C-33",),
+        remark="The slides show the first three of these steps and leave out the rest; here are all.",
+    ),
+    "merged": Told("The heads side by side"),
+    "output": Told("Back to the width of the model"),
+    "residual": Told("What came in is added back", notes=("C-12", "C-13")),
+    "norm": Told("Mean 0, variance 1", extra=True, notes=("C-12",)),
+    "gate": Told("The gate of the feed-forward network", extra=True),
+    "hidden": Told("The feed-forward network widens", notes=("C-6", "C-7")),
+    "activated": Told("A curve between the two layers"),
+    "pooled": Told("The first piece speaks for the sentence", extra=True, notes=("C-17",)),
+    "logits": Told("A score for each piece of the vocabulary", notes=("C-16",)),
+    "log_probabilities": Told("Logarithms of the probabilities", extra=True),
+    "probabilities": Told("Softmax: scores become probabilities", notes=("C-39",)),
+    "loss": Told("How surprised the model is", extra=True, notes=("C-39",)),
+}
+
+UNTABLED = ("hidden", "activated", "gate", "mixed")
+
+PARTS = {
+    "self_attention": "Self-attention",
+    "cross_attention": "Attention to the other text",
+    "feed_forward": "Feed-forward",
+}
+
+
+def board(
+    trace: Trace, *, sentence: int = 0, word: int = 0, notes: Mapping[str, str] | None = None, thin: Thin | None = None
+) -> Iterator[Step]:
+    """The steps for one word of one sentence, each cell of its row worked out.
+
+    `notes` are corrections by number (`C-2`): each is told at the step it belongs to. Big models are thinned to
+    `thin`. Yields one step after the other, so that a large model can be told as it is computed.
+    """
+    return _Teacher(trace, sentence, word, notes or {}, thin or Thin.fitting(trace)).steps()
+
+
+@dataclass
+class _Teacher:
+    """Goes through the formulas in their order and works out the row of one word."""
+
+    trace: Trace
+    sentence: int
+    word: int
+    notes: Mapping[str, str]
+    thin: Thin
+    told: set[str] = field(default_factory=set)
+
+    def steps(self) -> Iterator[Step]:
+        yield self.words_and_masks()
+        statement = self.trace.statement
+        units = list(dict.fromkeys(statement.unit(name) for name in statement.formulas))
+        for unit in units:
+            blocks = [other for other in units if other.startswith(f"{unit.partition('.')[0]}.blocks")]
+            if unit in blocks[self.thin.blocks :]:
+                if unit == blocks[self.thin.blocks]:
+                    left = len(blocks) - self.thin.blocks
+                    yield Step(f"{left} more block{'s' * (left > 1)} of the same kind, {unit} to {blocks[-1]}")
+                continue
+            names = [name for name in statement.formulas if statement.unit(name) == unit]
+            held = self.trace.hold(names)
+            for name in names:
+                yield self.step(name, held)
+        if "head.probabilities" in statement.formulas:
+            yield self.answers()
+
+    # ----------------------------------------------------------------- what a step shows
+
+    def step(self, name: str, held: Source) -> Step:
+        formula = self.trace.statement.formulas[name]
+        last = name.rpartition(".")[2]
+        told = TOLD.get(last, Told(last))
+        axes = axis_names(formula.axes)
+        tensor = held.tensor(name)
+        cells, left = self.row(name, axes, tensor, held)
+        remarks = [told.remark] if told.remark else []
+        if left:
+            remarks.append(f"{left} more cells of this row.")
+        mixed = formula.rule == "weighted_sum"
+        return Step(
+            title=self.title(name, told),
+            name=name,
+            formula=self.formula(name),
+            extra=told.extra or self.beyond_the_slides(name),
+            tables=tuple(self.tables(name, axes, tensor)),
+            cells=() if mixed else cells,
+            mixings=tuple(self.mixings(name, held)) if mixed else (),
+            remarks=tuple(remarks),
+            notes=self.new_notes(told.notes),
+        )
+
+    def title(self, name: str, told: Told) -> str:
+        parts = [PARTS[step] for step in name.split(".") if step in PARTS]
+        return f"{parts[0]}. {told.title}" if parts else told.title
+
+    def formula(self, name: str) -> str:
+        return in_words(self.trace.statement.formulas[name])
+
+    def beyond_the_slides(self, name: str) -> bool:
+        """The slides draw one encoder block, one residual, and a plain linear layer as the head."""
+        gone = "cross_attention" in name or name.endswith("feed_forward.residual") or name.startswith("decoder")
+        return gone or (name.startswith(("head.", "sentence_head.")) and name.endswith(("hidden", "activated")))
+
+    def new_notes(self, numbers: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """Corrections not told yet."""
+        fresh = tuple(
+            (number, self.notes[number]) for number in numbers if number in self.notes and number not in self.told
+        )
+        self.told.update(number for number, _ in fresh)
+        return fresh
+
+    # ----------------------------------------------------------------- cells
+
+    def row(
+        self, name: str, axes: tuple[str, ...], tensor: Tensor, held: Source
+    ) -> tuple[tuple[Explanation, ...], int]:
+        """The cells of the word's row, worked out; and how many were left out."""
+        fixed = {"sentence": self.sentence, "piece": self.word, "query": self.word, "place": 0}
+        if "query" not in axes:
+            fixed["key"] = self.word
+        limits = {"head": self.thin.heads, "key_value_head": self.thin.heads, "key": self.thin.words}
+        ways: list[range] = []
+        whole = 1
+        for axis, size in zip(axes, tensor.shape, strict=True):
+            if axis in fixed:
+                here = min(fixed[axis], size - 1)
+                ways.append(range(here, here + 1))
+            else:
+                ways.append(range(min(size, limits.get(axis, self.thin.cells))))
+                whole *= size
+        if tensor.numel() == 0:
+            return (), 0
+        cells = [dict(zip(axes, cell, strict=True)) for cell in product(*ways)]
+        return tuple(explain(self.trace, name, cell, held) for cell in cells), whole - len(cells)
+
+    def tables(self, name: str, axes: tuple[str, ...], tensor: Tensor) -> Iterator[Table]:
+        """The vectors of all words, where the tensor has one for each."""
+        counted = [axis for axis in axes if axis in ("piece", "query", "key")]
+        if len(counted) != 1 or axes[-1] != "channel" or name.rpartition(".")[2] in UNTABLED:
+            return
+        sides = self.trace.described(name, tensor)
+        words = self.words(sides.keys if counted == ["key"] else sides.pieces, tensor.shape[axes.index(counted[0])])
+        sentence = tensor[min(self.sentence, tensor.shape[0] - 1)]
+        heads = sentence if sentence.dim() == 3 else sentence[None]
+        shown = words[: self.thin.words]
+        for head, matrix in enumerate(heads[: self.thin.heads].tolist()):
+            caption = f"head {head}" if sentence.dim() == 3 else "all words"
+            rows = tuple((word, tuple(line[: self.thin.cells])) for word, line in zip(shown, matrix, strict=False))
+            header = tuple(str(channel) for channel in range(min(len(matrix[0]), self.thin.cells)))
+            yield Table(caption, header, rows, more=self.left_out(len(words), len(matrix[0]), heads.shape[0], head))
+
+    def left_out(self, words: int, channels: int, heads: int, head: int) -> str:
+        parts = [(words - self.thin.words, "words"), (channels - self.thin.cells, "channels")]
+        if head == self.thin.heads - 1:
+            parts.append((heads - self.thin.heads, "heads"))
+        return ", ".join(f"{count} more {what}" for count, what in parts if count > 0)
+
+    def words(self, side: str, count: int) -> list[str]:
+        """The words of the sentence; their places where they have no names."""
+        known = list(self.trace.words.sentence(side, self.sentence))
+        return [known[place] if place < len(known) else f"piece {place}" for place in range(count)]
+
+    def words_and_masks(self) -> Step:
+        tables = []
+        for side in ("inputs", "target"):
+            positions = self.trace.facts.get(f"{side}.positions")
+            if positions is None:
+                continue
+            count = positions.shape[1]
+            hidden, real = self.trace.facts.get(f"{side}.hidden"), self.trace.facts.get(f"{side}.real")
+            ids = self.trace.facts.get(f"{side}.ids")
+            rows, marks = [], []
+            for place, word in enumerate(self.words(side, count)[: self.thin.words]):
+                at = (self.sentence, place)
+                rows.append((word, (float(place), *((float(ids[at]),) if ids is not None else ()))))
+                is_hidden = hidden is not None and bool(hidden[at])
+                marks.append("hidden" if is_hidden else "padding" if real is not None and not real[at] else "")
+            header = ("place", "id") if ids is not None else ("place",)
+            more = f"{count - self.thin.words} more words" if count > self.thin.words else ""
+            tables.append(Table(side, header, tuple(rows), tuple(marks), more))
+        return Step("The words, and which of them are hidden", tables=tuple(tables), notes=self.new_notes(("C-20",)))
+
+    # ----------------------------------------------------------------- mixing
+
+    def mixings(self, name: str, held: Source) -> Iterator[Mixing]:
+        """All weighted values of the word, head by head."""
+        attention = name.rpartition(".")[0]
+        mixed = held.tensor(name)[self.sentence]  # [H, Q, E]
+        for head in range(min(mixed.shape[0], self.thin.heads)):
+            yield mixing(self.trace, attention, held, self.sentence, self.word, head, self.thin)
+
+    # ----------------------------------------------------------------- answers
+
+    def answers(self) -> Step:
+        held = self.trace.hold(["head.probabilities", "head.logits"])
+        probabilities = held.tensor("head.probabilities")
+        if probabilities.dim() == 3:
+            probabilities = probabilities[self.sentence]
+        tables = []
+        for place in range(min(probabilities.shape[0], self.thin.words)):
+            values, ids = probabilities[place].topk(min(self.thin.answers, probabilities.shape[1]))
+            names = self.trace.words.vocabulary
+            rows = tuple(
+                (names[index] if index < len(names) else f"piece {index}", (value,))
+                for index, value in zip(ids.tolist(), values.tolist(), strict=True)
+            )
+            tables.append(Table(self.place_name(place), ("probability",), rows))
+        more = probabilities.shape[0] - len(tables)
+        remarks = (f"{more} more places.",) if more else ()
+        return Step("The model's guesses", "head.probabilities", tables=tuple(tables), remarks=remarks)
+
+    def place_name(self, place: int) -> str:
+        if self.trace.places is None:
+            return f"place {place}"
+        side = self.trace.statement.formulas["head.logits"].pieces
+        sentence, piece = self.trace.chosen_pieces[place]
+        known = self.trace.words.sentence(side, sentence)
+        return f"{known[piece] if piece < len(known) else 'piece'} at place {piece} of sentence {sentence}"

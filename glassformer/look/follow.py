@@ -1,0 +1,41 @@
+"""One number followed down to a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from glassformer.look.explain import Explanation, Reference
+from glassformer.look.trace import Trace
+
+
+def follow(trace: Trace, name: str, cell: str | Mapping[str, str | int] = "") -> Iterator[Explanation]:
+    """One number followed down to a word: each step explains the operand that counted most in the step before.
+
+    A term counts by its absolute value, and of its factors the one that the model computed is followed. A softmax
+    is followed through its own score, and a sum of word and position through the word, unless that is hidden.
+    """
+    explanation = trace.explain(name, cell)
+    seen = set()
+    while True:
+        yield explanation
+        seen.add((explanation.name, explanation.where))
+        following = heaviest(trace, explanation)
+        if following is None or (following.name, following.where) in seen:
+            return
+        assert following.name is not None
+        explanation = trace.explain(following.name, following.cell)
+
+
+def heaviest(trace: Trace, explanation: Explanation) -> Reference | None:
+    """The computed operand of the term that leads on; None at the end of the way."""
+    if explanation.rule in ("softmax", "log_softmax"):
+        return next((part for part in explanation.operands if part.cell == explanation.cell), None)
+    words = [part for part in explanation.operands if str(part.name).endswith("embed.word") and part.value != 0]
+    if words:
+        return words[0]
+    for term in sorted(explanation.terms, key=lambda term: -abs(term.value)):
+        named = [factor for factor in term.factors if factor.name is not None]
+        computed = [factor for factor in named if factor.name in trace.statement.formulas]
+        if computed:
+            return max(computed, key=lambda factor: abs(factor.value))
+    return None

@@ -1,0 +1,230 @@
+"""Run a model once and keep what a trace needs.
+
+B sentences · S pieces · N places where the vocabulary is scored
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from glassformer.config import ModelConfig
+from glassformer.errors import ConfigError, ShapeError, UnknownNameError, did_you_mean
+from glassformer.look.cell import Words, split_name
+from glassformer.look.facts import facts
+from glassformer.look.formulas import state
+from glassformer.look.interventions import Intervention, as_change, changed_inputs
+from glassformer.look.replay import Replay, shadow
+from glassformer.look.trace import Trace
+from glassformer.look.verify import LIMITS
+from glassformer.look.watch import chosen, eager, refuse_sharded
+from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import Transformer
+
+KEPT = ("*.query", "*.key")
+SMALL = 1 << 20  # numbers; a run with fewer is stored whole, which costs less than computing anything twice
+
+
+def trace(
+    model: nn.Module,
+    inputs: Inputs,
+    target: Inputs | None = None,
+    *,
+    places: Tensor | None = None,
+    labels: Tensor | None = None,
+    words: Words | None = None,
+    keep: Iterable[str] | str | None = None,
+    dtype: torch.dtype | None = None,
+    predicts_in: torch.dtype | None = None,
+    interventions: Sequence[Intervention] = (),
+    gradients: str | None = None,
+) -> Trace:
+    """Run `model` on one batch in eval mode and put every tensor within reach.
+
+    `places` [N] are flat indices into B·S at which the vocabulary is scored; without them: where there are labels,
+    else the hidden pieces, else the last piece of a decoder, else everywhere. `labels` [N] or [B, S] (−100 = none)
+    are the right pieces and give `loss`. `keep` names what is stored beside the tensors that enter each block
+    (patterns allowed; `()` for no more); by default queries, keys and what is small, and everything of a small run.
+    `dtype` is float32 or float64 (default: the model's own, float32 for lower ones); `predicts_in` is what the
+    honesty gate compares with (default: the model's). `gradients` is `loss` or one cell, `head.logits[place=0,
+    vocabulary=7]`: then the gradients with respect to all that is stored are kept too.
+    Raises UnknownNameError, ShapeError, ConfigError, and DeviceError for weights spread over processes.
+    """
+    original = eager(model)
+    if not isinstance(original, Transformer):
+        raise ConfigError("a trace needs a glassformer Transformer", got=type(original).__name__)
+    refuse_sharded(original)
+    own = next(original.parameters()).dtype
+    dtype = dtype or (own if own in LIMITS else torch.float32)
+    if dtype not in LIMITS:
+        raise ConfigError("a trace runs in float32 or float64", got=str(dtype))
+    if inputs.vectors is not None:
+        inputs = replace(inputs, vectors=inputs.vectors.to(dtype))
+    places, labels = choose_places(original, inputs, target, places, labels)
+    run = Run(
+        original=original,
+        model=shadow(original, dtype),
+        inputs=inputs,
+        target=target,
+        places=places,
+        labels=labels,
+        words=words or Words(),
+        keep=keep,
+        gradients=gradients,
+        predicts_in=predicts_in or own,
+    )
+    return run.trace(tuple(interventions))
+
+
+def choose_places(
+    model: Transformer, inputs: Inputs, target: Inputs | None, places: Tensor | None, labels: Tensor | None
+) -> tuple[Tensor | None, Tensor | None]:
+    """Where the vocabulary is scored, [N], and the right pieces there, [N] or None."""
+    side = target if target is not None and model.decoder is not None else inputs
+    if labels is not None and labels.dim() == 2:
+        flat = labels.flatten()
+        places = (flat != -100).nonzero()[:, 0] if places is None else places
+        labels = flat[places]
+    if labels is not None and (places is None or labels.shape != places.shape):
+        raise ShapeError("labels must be [B, S], or [N] beside places [N]", got=str(list(labels.shape)))
+    if model.head is None or places is not None:
+        return places, labels
+    if side.hidden is not None and bool(side.hidden.any()):
+        return side.hidden.flatten().nonzero()[:, 0], None
+    batch, pieces = side.shape
+    if model.decoder is not None:
+        order = torch.arange(pieces, device=side.device).expand(batch, -1)
+        last = order if side.real is None else order.masked_fill(~side.real, -1)
+        return last.amax(dim=1) + torch.arange(batch, device=side.device) * pieces, None
+    return torch.arange(batch * pieces, device=side.device), None
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a trace was made from, so that it can be made again with other interventions."""
+
+    original: Transformer
+    model: Transformer
+    inputs: Inputs
+    target: Inputs | None
+    places: Tensor | None
+    labels: Tensor | None
+    words: Words
+    keep: Iterable[str] | str | None
+    gradients: str | None
+    predicts_in: torch.dtype
+
+    def replay(self, interventions: Sequence[Intervention]) -> tuple[Replay, dict[str, Tensor]]:
+        """The run with these interventions, and the facts of its inputs."""
+        inputs = changed_inputs("inputs", self.inputs, interventions)
+        target = self.target and changed_inputs("target", self.target, interventions)
+        known = facts(self.model.config, inputs, target)
+        if self.labels is not None:
+            known["labels"] = self.labels
+        statement = state(self.model.config, known, at_places=self.places is not None)
+        room = {"inputs": inputs.shape, "target": inputs.shape if target is None else target.shape}
+
+        def full(name: str, tensor: Tensor) -> Sequence[int]:
+            """A mask is shared by heads, and by sentences and queries that it does not tell apart."""
+            if not name.endswith(".may_look"):
+                return tensor.shape
+            formula = statement.formulas[name]
+            batch, queries = room[formula.pieces]
+            return batch, heads_of(self.model.config, name), queries, room[formula.keys][1]
+
+        change = as_change(interventions, tuple(statement.formulas), full)
+        return Replay(self.model, statement, inputs, target, self.places, change), known
+
+    def trace(self, interventions: tuple[Intervention, ...]) -> Trace:
+        """One forward, and what is to be kept of it."""
+        replay, known = self.replay(interventions)
+        statement = replay.statement
+        names = [name for name in statement.formulas if name != "loss"]
+        kept = dict.fromkeys([*statement.entering.values(), *([statement.memory] if statement.memory else [])])
+        if self.keep is None:
+            small = size_of_all(replay) <= SMALL
+            kept |= dict.fromkeys(names if small else self.worth_keeping(replay))
+        else:
+            kept |= dict.fromkeys(chosen(self.keep, names) if self.keep else [])
+        if self.labels is not None:
+            kept["head.log_probabilities"] = None
+        by_hand = [name for name in names if any(step.touches(name) for step in interventions)]
+        seen = self.forward(replay, [*kept, *by_hand])
+        stored = {name: seen[name] for name in statement.formulas if name in kept and name in seen}
+        if self.labels is not None:
+            stored["loss"] = F.nll_loss(seen["head.log_probabilities"], self.labels)
+        found = Trace(
+            statement=statement,
+            stored={name: tensor.detach() for name, tensor in stored.items()},
+            facts=known,
+            places=self.places,
+            words=self.words,
+            config=self.model.config,
+            replay=replay,
+            run=self,
+            interventions=interventions,
+            versions=tuple(parameter._version for parameter in self.model.parameters()),
+        )
+        return replace(found, gradients=self.differentiate(found, stored)) if self.gradients else found
+
+    def forward(self, replay: Replay, names: Sequence[str]) -> Mapping[str, Tensor]:
+        """One forward, with a graph only where gradients are asked for."""
+        if self.gradients is None:
+            with torch.no_grad():
+                return replay.whole(names)[0]
+
+        def with_graph(name: str, tensor: Tensor) -> Tensor:
+            tensor = tensor if replay.change is None else replay.change(name, tensor)
+            leaf = tensor.is_floating_point() and not tensor.requires_grad
+            return tensor.detach().requires_grad_() if leaf else tensor
+
+        with torch.enable_grad():
+            return replace(replay, change=with_graph).whole(names)[0]
+
+    def differentiate(self, found: Trace, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The gradient of the loss, or of one cell, with respect to each stored tensor."""
+        assert self.gradients is not None
+        name, said = split_name(self.gradients)
+        if name not in stored:
+            raise UnknownNameError(f"gradients of {name} need it stored", do=did_you_mean(name, stored))
+        goal = stored[name][tuple(found.cell(name, said).values())]
+        floats = {name: tensor for name, tensor in stored.items() if tensor.requires_grad}
+        slopes = torch.autograd.grad(goal, list(floats.values()), allow_unused=True)
+        return {
+            name: torch.zeros_like(tensor) if slope is None else slope
+            for (name, tensor), slope in zip(floats.items(), slopes, strict=True)
+        }
+
+    def worth_keeping(self, replay: Replay) -> list[str]:
+        """Queries and keys, and the heads when they speak at few places."""
+        names = [name for name in replay.statement.formulas if name != "loss"]
+        kept = chosen(KEPT, names)
+        rows = replay.inputs.shape[0] * replay.inputs.shape[1] if self.places is None else len(self.places)
+        if rows * self.model.config.output_stack.embed.vocabulary <= SMALL:
+            kept += [name for name in names if name.startswith("head.")]
+        return kept + [name for name in names if name.startswith("sentence_head.")]
+
+
+def heads_of(config: ModelConfig, name: str) -> int:
+    """The heads of the attention that a tensor belongs to."""
+    side, _, index, attention, _ = name.split(".")
+    return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)
+
+
+def size_of_all(replay: Replay) -> int:
+    """About how many numbers all tensors of this run hold."""
+    config = replay.model.config
+    rows = replay.inputs.shape[0] * replay.inputs.shape[1] if replay.places is None else len(replay.places)
+    total = 3 * rows * config.output_stack.embed.vocabulary
+    for stack, inputs in ((config.encoder, replay.inputs), (config.decoder, replay.target or replay.inputs)):
+        if stack is not None:
+            batch, pieces = inputs.shape
+            for block in stack.blocks:
+                inner = 0 if block.feed_forward is None else block.feed_forward.body.width
+                total += batch * pieces * (12 * stack.width + 3 * inner)
+                total += batch * block.self_attention.body.heads * pieces * pieces * 6
+    return total
