@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.convert.family import ACTIVATIONS, SHARED, Family, Presence
+from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values, at
 from glassformer.convert.table import Ignore, Same
 from glassformer.errors import CheckpointError
@@ -29,7 +29,6 @@ def _write_segments(config: ModelConfig) -> dict[str, Any]:
 # What RoBERTa has in common with BERT.
 BODY_SETTINGS = (
     *SHARED,
-    Setting("vocab_size", "vocabulary", "encoder.embed.vocabulary", 30522),
     Setting("hidden_size", "width", "encoder.width", 768),
     Count("num_hidden_layers", "layers", "encoder.blocks", 12),
     Setting("num_attention_heads", "heads", "encoder.blocks.0.self_attention.body.heads", 12),
@@ -43,6 +42,7 @@ BODY_SETTINGS = (
     ),
     Only("position_embedding_type", ("absolute", None), "relative positions inside BERT's scores are not built here"),
     Only("is_decoder", (False,), "an encoder looks both ways"),
+    ONE_STACK,
     Only("add_cross_attention", (False,), "an encoder has no memory to look at"),
     Only("tie_word_embeddings", (True,), "the vocabulary is scored against the word vectors themselves"),
     Unused(("classifier_dropout", "pooler_type", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
@@ -83,6 +83,7 @@ BERT = Family(
     renamed=(("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")),
     settings=(
         *BODY_SETTINGS,
+        Setting("vocab_size", "vocabulary", "encoder.embed.vocabulary", 30522),
         Setting("max_position_embeddings", "max_length", "encoder.embed.position.max_length", 512),
     ),
     tensors=(

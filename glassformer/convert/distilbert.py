@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassformer.convert.family import ACTIVATIONS, SHARED, Family, Presence
+from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence
 from glassformer.convert.settings import Count, Only, Setting, Unused
 from glassformer.convert.table import Ignore, Same
 
@@ -31,6 +31,7 @@ DISTILBERT = Family(
         Unused(("tie_weights_",), "an old word for what tie_word_embeddings says"),
         Unused(("qa_dropout", "seq_classif_dropout"), "about heads that are not read"),
         Only("is_decoder", (False,), "an encoder looks both ways"),
+        ONE_STACK,
     ),
     tensors=(
         Same("head.weight", "vocab_projector.weight"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from glassformer.config import ModelConfig
-from glassformer.convert.settings import SettingRow, Unused
+from glassformer.convert.settings import Only, SettingRow, Unused
 from glassformer.convert.table import TensorRow
 from glassformer.errors import ConfigError
 
@@ -98,12 +98,17 @@ BOOKKEEPING = Unused(
         "output_attentions",
         "output_hidden_states",
         "output_past",
+        "output_scores",
         "return_dict",
+        "return_dict_in_generate",
         "id2label",
         "label2id",
         "problem_type",
         "finetuning_task",
         "task_specific_params",
+        "tokenizer_class",
+        "transformers.js_config",
+        "author",
         "summary_type",
         "summary_use_proj",
         "summary_activation",
@@ -151,6 +156,7 @@ GENERATION = Unused(
         "num_beams",
         "num_return_sequences",
         "prefix",
+        "remove_invalid_values",
         "repetition_penalty",
         "suppress_tokens",
         "begin_suppress_tokens",
@@ -162,4 +168,7 @@ GENERATION = Unused(
     "says how to search for a text, not how to score one",
 )
 
-SHARED = (BOOKKEEPING, DRAWING, TOKENS, GENERATION)
+WHOLE = Only("pruned_heads", ({}, None), "all layers have all their heads here")
+ONE_STACK = Only("is_encoder_decoder", (False,), "it has one stack")
+
+SHARED = (WHOLE, BOOKKEEPING, DRAWING, TOKENS, GENERATION)

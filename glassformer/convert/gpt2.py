@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.convert.family import ACTIVATIONS, SHARED, Family
+from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
 from glassformer.convert.table import Ignore, Same, Split, Transpose
 
@@ -52,6 +52,7 @@ GPT2 = Family(
         Only("scale_attn_weights", (True,), "its scores are divided by the root of the query size"),
         Only("scale_attn_by_inverse_layer_idx", (False,), "scores are not divided by the layer's number here"),
         Only("add_cross_attention", (False,), "a decoder alone has no memory to look at"),
+        ONE_STACK,
         Unused(("n_ctx",), "an old word for n_positions"),
         Unused(("reorder_and_upcast_attn",), "says in which precision it is computed, not what"),
     ),

@@ -100,7 +100,7 @@ def write_huggingface(
             do=f"it has {', '.join(FAMILY_TABLES)}",
         )  # fmt: skip
     family = FAMILY_TABLES[config.family]
-    values = write_values(family.settings, config)
+    named, values = family.class_of(config), write_values(family.settings, config)
     shapes = parameter_shapes(config)
     tensors = write_tensors(family.tensors, state, shapes)
     _check_nothing_lost(family, config, values, tensors)
@@ -109,7 +109,7 @@ def write_huggingface(
     roles = {**_role_ids(tokenizer), **(tokens or {})}
     _check_roles(family, values, roles)
     settings = {
-        "architectures": [family.class_of(config)],
+        "architectures": [named],
         "model_type": family.name,
         "dtype": str(tensors[next(iter(tensors))].dtype).removeprefix("torch."),
         # Their defaults may lie outside this vocabulary, so what nobody knows is said to be unknown.
@@ -161,7 +161,7 @@ def read_config(
             keywords[row.ours] = row.absent
     try:
         return family_config(family.name, keywords), aside
-    except ConfigError as error:
+    except (ConfigError, TypeError) as error:  # a TypeError is a word where a number should stand
         raise CheckpointError(f"{where} must describe a model that can be built", got=str(error)) from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.convert.family import ACTIVATIONS, SHARED, Family
+from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family
 from glassformer.convert.rotary import plain_base
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
 from glassformer.convert.table import Ignore, Same
@@ -50,7 +50,10 @@ LLAMA = Family(
         Setting("tie_word_embeddings", "tied", "head?.tied", False),
         Joint(("rope_parameters", "rope_theta", "rope_scaling"), _read_rotary, _write_rotary),
         Only("partial_rotary_factor", (1.0, None), "all of a query is turned here"),
+        ONE_STACK,
         Unused(("max_position_embeddings", "max_sequence_length"), "rotary positions have no table that could end"),
+        Only("rope_interleaved", (False,), "pairs to turn stand half a query apart"),
+        Unused(("is_llama_config",), "bookkeeping"),
         Unused(("pretraining_tp",), "says how it is computed, not what"),
     ),
     tensors=(

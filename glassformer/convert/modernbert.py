@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.convert.family import ACTIVATIONS, SHARED, Family, Presence
+from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence
 from glassformer.convert.rotary import plain_base
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
 from glassformer.convert.table import Same, Split
@@ -111,6 +111,7 @@ MODERNBERT = Family(
         Joint(("local_attention",), _read_reach, _write_reach),
         Joint(("rope_parameters", "global_rope_theta", "local_rope_theta"), _read_rotary, _write_rotary),
         Only("rope_scaling", (None,), "stretched rotary positions are not built here"),
+        ONE_STACK,
         Only("attention_bias", (False,), "its attention has no biases here"),
         Only("mlp_bias", (False,), "its feed-forward network has no biases here"),
         Only("norm_bias", (False,), "its norms have no bias here"),

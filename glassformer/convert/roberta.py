@@ -8,7 +8,7 @@ from typing import Any
 from glassformer.config import ModelConfig
 from glassformer.convert.bert import BODY_SETTINGS, BODY_TENSORS
 from glassformer.convert.family import Family, Presence
-from glassformer.convert.settings import Joint, Unused, Values
+from glassformer.convert.settings import Joint, Setting, Unused, Values
 from glassformer.convert.table import Same, TensorRow
 
 
@@ -44,6 +44,7 @@ ROBERTA = Family(
             else row
             for row in BODY_SETTINGS
         ),
+        Setting("vocab_size", "vocabulary", "encoder.embed.vocabulary", 50265),
         Joint(("max_position_embeddings", "pad_token_id"), _read_positions, _write_positions),
     ),
     tensors=(

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from glassformer.config import ModelConfig
-from glassformer.errors import CheckpointError
+from glassformer.errors import CheckpointError, ConfigError
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -92,7 +92,8 @@ class Split(Same):
     def read(self, tensor: Tensor, shapes: Shapes) -> dict[str, Tensor]:
         """[3·Out, In] to three times [Out, In]."""
         tensor = tensor.T if self.transposed and tensor.dim() > 1 else tensor
-        pieces = tensor.split([shapes[part][0] for part in self.parts])
+        # cloned, so that no two of our tensors live in one piece of memory
+        pieces = [piece.clone() for piece in tensor.split([shapes[part][0] for part in self.parts])]
         return dict(zip(self.parts, pieces, strict=True))
 
     def write(self, state: Mapping[str, Tensor]) -> Tensor:
@@ -127,7 +128,7 @@ DERIVED_TOLERANCE = 1e-5
 def expand(rows: Sequence[TensorRow], shapes: Shapes) -> list[Same]:
     """The rows that meet a parameter of this model, one for each, with the layer numbers filled in.
 
-    An AssertionError is a mistake in a table: a parameter met by no row or by several.
+    Raises ConfigError for a parameter that no row names: theirs has no such tensor.
     """
     found: list[Same] = []
     for row in rows:
@@ -135,7 +136,10 @@ def expand(rows: Sequence[TensorRow], shapes: Shapes) -> list[Same]:
             filled = (_fill(row, blanks) for name in shapes if (blanks := _match(row.ours, name)) is not None)
             found += [row for row in filled if row.holds(shapes)]
     met = [part for row in found for part in row.parts]
-    assert sorted(met) == sorted(shapes), f"table and model differ in {sorted(set(met) ^ set(shapes))}"
+    assert len(met) == len(set(met)), "two rows of a table fill the same parameter"
+    homeless = sorted(shapes.keys() - set(met))
+    if homeless:
+        raise ConfigError("Hugging Face must have a tensor for each parameter", got=f"none for {homeless[0]}")
     return found
 
 

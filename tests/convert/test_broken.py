@@ -1,0 +1,208 @@
+"""Folders that cannot be read, or places that cannot be written: one sentence, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+import torch
+from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+from glassformer.convert import fetch, huggingface, read_huggingface, write_huggingface
+from glassformer.errors import CheckpointError, ConfigError, GlassformerError, MissingExtraError
+from glassformer.text.train import train_tokenizer
+from tests.contracts.families import Row
+from tests.convert.sources import change_settings, change_tensors, save, tensors_of
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+WORD = "bert.embeddings.word_embeddings.weight"
+
+
+def cut_short(folder: Path) -> None:
+    path = folder / WEIGHTS
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def only_a_pickle(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    torch.save({}, folder / "pytorch_model.bin")
+
+
+def another_shape(folder: Path) -> None:
+    change_tensors(folder, lambda tensors: tensors.update({WORD: torch.zeros(24, 12)}))
+
+
+def one_missing(folder: Path) -> None:
+    change_tensors(folder, lambda tensors: tensors.__delitem__("bert.encoder.layer.1.output.dense.bias"))
+
+
+def one_too_many(folder: Path) -> None:
+    change_tensors(folder, lambda tensors: tensors.update({"classifier.weight": torch.zeros(2, 12)}))
+
+
+def another_tied_matrix(folder: Path) -> None:
+    change_tensors(folder, lambda tensors: tensors.update({"cls.predictions.decoder.weight": tensors[WORD] + 1}))
+
+
+def a_shard_gone(folder: Path) -> None:
+    (folder / WEIGHTS).rename(folder / "model-00001-of-00002.safetensors")
+    places = dict.fromkeys(tensors_of_shard(folder), "model-00001-of-00002.safetensors")
+    places["more"] = "model-00002-of-00002.safetensors"
+    (folder / INDEX).write_text(json.dumps({"weight_map": places}))
+
+
+def an_index_that_lies(folder: Path) -> None:
+    a_shard_gone(folder)
+    (folder / INDEX).write_text(json.dumps({"weight_map": {"more": "model-00001-of-00002.safetensors"}}))
+
+
+def an_index_that_climbs(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    (folder / INDEX).write_text(json.dumps({"weight_map": {"more": "../elsewhere.safetensors"}}))
+
+
+def an_index_of_nothing(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    (folder / INDEX).write_text("{}")
+
+
+def tensors_of_shard(folder: Path) -> list[str]:
+    from safetensors.torch import load_file
+
+    return list(load_file(folder / "model-00001-of-00002.safetensors"))
+
+
+BROKEN: tuple[tuple[Callable[[Path], object], str], ...] = (
+    (cut_short, "cut short or damaged"),
+    (only_a_pickle, "pytorch_model.bin, a pickle, which can run any code"),
+    (another_shape, f"{WORD} must be [23, 12] by the settings; got [24, 12]"),
+    (one_missing, "must hold a tensor bert.encoder.layer.1.output.dense.bias"),
+    (one_too_many, "got classifier.weight [2, 12], which has none"),
+    (another_tied_matrix, "must repeat bert.embeddings.word_embeddings.weight"),
+    (a_shard_gone, "no file model-00002-of-00002.safetensors"),
+    (an_index_that_lies, "must list what its shards hold"),
+    (an_index_that_climbs, "must name files beside it"),
+    (an_index_of_nothing, "must hold a weight_map"),
+    (lambda folder: (folder / WEIGHTS).unlink(), "weights are needed"),
+    (lambda folder: (folder / "config.json").unlink(), "no such file"),
+    (lambda folder: (folder / "config.json").write_text("{"), "must be JSON"),
+    (lambda folder: (folder / "config.json").write_text("[]"), "must hold a JSON object"),
+    (lambda folder: change_settings(folder, model_type="brt"), "did you mean 'bert'"),
+    (lambda folder: change_settings(folder, model_type=...), "got None"),
+    (lambda folder: (folder / "tokenizer.json").write_text("{"), "tokenizer.json"),
+)
+
+
+@pytest.mark.parametrize(("damage", "words"), BROKEN, ids=[row[1] for row in BROKEN])
+def test_a_broken_folder_is_told_in_a_sentence(damage: Callable[[Path], object], words: str, tmp_path: Path) -> None:
+    save("BertForMaskedLM", tmp_path)
+    damage(tmp_path)
+    with pytest.raises(GlassformerError) as caught:
+        read_huggingface(tmp_path)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value).split("(")[0]
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no such folder"):
+        read_huggingface(tmp_path / "nowhere")
+
+
+def test_other_sines_are_no_sines(tmp_path: Path) -> None:
+    save("MarianMTModel", tmp_path)
+    wrong = {"model.decoder.embed_positions.weight": torch.zeros(16, 12)}
+    change_tensors(tmp_path, lambda tensors: tensors.update(wrong))
+    with pytest.raises(CheckpointError, match="sines and cosines are computed"):
+        read_huggingface(tmp_path)
+
+
+# --------------------------------------------------------------------------- writing
+
+
+def test_tensors_that_do_not_fit_are_not_written(tmp_path: Path) -> None:
+    model = Row("bert", "bert").model()
+    state = dict(model.state_dict())
+    name = "encoder.embed.word.weight"
+    with pytest.raises(CheckpointError, match=r"must be \[23, 12\]"):
+        write_huggingface(tmp_path / "out", model.config, {**state, name: state[name][:5]})
+    del state[name]
+    with pytest.raises(CheckpointError, match="none of that name"):
+        write_huggingface(tmp_path / "out", model.config, state)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Row("bert", "bert").model()
+    write_huggingface(tmp_path / "out", model.config, model.state_dict())
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+
+    def full(tensors: object, path: Path, metadata: object) -> None:
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(huggingface, "save_file", full)
+    other = Row("bert", "bert").model(seed=1)
+    for place in ("out", "new"):
+        with pytest.raises(CheckpointError, match="No space left"):
+            write_huggingface(tmp_path / place, other.config, other.state_dict())
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_older_export_is_replaced(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        model = Row("bert", "bert").model(seed=seed)
+        write_huggingface(tmp_path, model.config, model.state_dict())
+    assert torch.equal(tensors_of(tmp_path)[WORD], model.state_dict()["encoder.embed.word.weight"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", WEIGHTS]
+
+
+def test_robertas_padding_cannot_be_chosen_twice(tmp_path: Path) -> None:
+    tokenizer = train_tokenizer("bpe", ["she likes summer better than winter"] * 3, vocabulary=300)
+    assert tokenizer.pad_id is not None
+    fits = {"position_offset": tokenizer.pad_id + 1, "vocabulary": tokenizer.vocabulary_size}
+    model = Row("roberta", "roberta", fits).model()
+    write_huggingface(tmp_path / "fits", model.config, model.state_dict(), tokenizer)
+    model = Row("roberta", "roberta", {**fits, "position_offset": tokenizer.pad_id + 3}).model()
+    with pytest.raises(ConfigError, match="pad_token_id must be"):
+        write_huggingface(tmp_path / "not", model.config, model.state_dict(), tokenizer)
+
+
+# --------------------------------------------------------------------------- the hub
+
+
+@pytest.mark.parametrize(
+    "error", [LocalEntryNotFoundError("offline"), HFValidationError("odd id"), OSError("no route")]
+)
+def test_an_unreachable_hub_is_one_sentence(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*_: object, **__: object) -> str:
+        raise error
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
+    with pytest.raises(CheckpointError, match="the hub must be reached to fetch google-bert/bert-base-uncased"):
+        fetch("google-bert/bert-base-uncased")
+
+
+def test_what_is_fetched_is_neither_pickle_nor_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: dict[str, object] = {}
+
+    def download(hub_id: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        asked.update(hub_id=hub_id, revision=revision, allow_patterns=allow_patterns)
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert fetch("owner/name", revision="main") == tmp_path
+    patterns = asked["allow_patterns"]
+    assert isinstance(patterns, list)
+    assert not any(pattern.endswith((".bin", ".pt", ".py", ".pkl", "*")) for pattern in patterns)
+
+
+def test_without_the_hubs_package_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingExtraError, match=r"glassformer\[hub\]"):
+        fetch("owner/name")
