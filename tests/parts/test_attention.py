@@ -149,7 +149,7 @@ def test_the_fused_kernel_agrees_with_the_formula(
     shake: Callable[[nn.Module], None],
 ) -> None:
     """Forward and backward, also where a row has nothing to look at."""
-    part = attention(rule=rule, value=value)
+    part = attention(rule=rule, value=value, key_value_heads=2)
     shake(part)
     part.to(dtype)
     padded = torch.tensor([[True] * 4 + [False] * 2, [False] * 6])[:, None, None]  # [B, 1, 1, S]
