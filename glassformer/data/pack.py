@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glassformer.data.batch import Batch, Integers
+from glassformer.data.batch import Batch, Flags, Integers
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
 from glassformer.text.tokenizer import Tokenizer
@@ -73,7 +73,8 @@ class PackedRows:
         filled = places < self._total  # [B, body]
         places = np.minimum(places, self._total - 1) + self._skip
 
-        document = np.searchsorted(self._starts, places, side="right") - 1
+        # For each place of the stream: its document, its place within the framed document, its piece of the text.
+        document = np.searchsorted(self._starts, places, side="right") - 1  # [B, body]
         local = places - self._starts[document]
         size = store.offsets[document + 1] - store.offsets[document]
         piece = local - len(frame.before)
@@ -110,14 +111,8 @@ class PackedRows:
         document_begins[:, 0] = False
         return self._batch(ids, real, special, word_begins, document_begins)
 
-    def _batch(
-        self,
-        ids: Integers,
-        real: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-        special: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-        word_begins: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-        document_begins: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-    ) -> Batch:
+    def _batch(self, ids: Integers, real: Flags, special: Flags, word_begins: Flags, document_begins: Flags) -> Batch:
+        """Number words and documents by where they begin: arrays [B, S]."""
         positions = np.broadcast_to(np.arange(self.length), ids.shape)  # [B, S]
         documents = np.zeros_like(ids)
         if self.walls:
