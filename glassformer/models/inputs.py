@@ -57,6 +57,12 @@ class Inputs:
             tensor: Tensor | None = getattr(self, name)
             if tensor is not None and tensor.shape not in (shape, (1, shape[1])):
                 raise ShapeError(f"inputs.{name} must be {list(shape)} like the ids", got=str(list(tensor.shape)))
+        mask = self.may_look
+        if mask is not None and (mask.dim() != 3 or mask.shape[0] not in (1, shape[0]) or mask.shape[1] != shape[1]):
+            raise ShapeError(
+                f"inputs.may_look must be [{shape[0]} or 1, {shape[1]}, keys]: who looks, at whom",
+                got=str(list(mask.shape)),
+            )
 
     def to(self, device: torch.device | str) -> Inputs:
         """The same on another device."""

@@ -80,6 +80,7 @@ class Stack(nn.Module):
         memory_real: Tensor | None = None,
     ) -> Tensor:
         """Pieces to states [B, S, W]."""
+        inputs.check()
         noise = self.noise(inputs)
         context, positions = self.context(inputs, cache, memory, memory_real, noise)
         x = self.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.hidden, noise)  # [B, S, W]

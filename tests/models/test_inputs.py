@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from glassformer.errors import ShapeError
+from glassformer.models.families import slides
 from glassformer.models.inputs import Inputs, Output
-from glassformer.models.transformer import Transformer
+from glassformer.models.transformer import Transformer, build
 from glassformer.parts.cache import Cache
 from tests.contracts.families import FAMILIES, ROWS, Row
 
@@ -157,3 +158,11 @@ def test_inputs_move_together() -> None:
     assert moved.ids is not None
     assert moved.hidden is not None
     assert {moved.ids.device.type, moved.hidden.device.type, moved.device.type} == {"meta"}
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 4, 4), (3, 5, 4)])
+def test_a_mask_of_another_shape_is_refused_by_the_model(shape: tuple[int, ...]) -> None:
+    model = build(slides())
+    inputs = Inputs(ids=torch.zeros(3, 4, dtype=torch.long), may_look=torch.ones(shape, dtype=torch.bool))
+    with pytest.raises(ShapeError, match=r"may_look must be \[3 or 1, 4, keys\]"):
+        model(inputs)
