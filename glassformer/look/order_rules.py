@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from glassformer.look.named import Cell, FormulaError
+from glassformer.look.named import Cell, FormulaError, align
 from glassformer.look.rules import Desk, Factor, Term, Working, total
 
 
@@ -112,7 +112,8 @@ class RelativeBias:
         """[1, heads, queries, keys]."""
         queries, keys = self.sizes(desk)
         rows = torch.tensor([[self.bucket(desk, key - query) for key in range(keys)] for query in range(queries)])
-        value = desk.raw("table").double()[rows].permute(2, 0, 1)[None]
+        value = desk.aligned("table", ("bucket", "head"))[rows]  # [queries, keys, heads]
+        value = align(value, ("query", "key", "head"), desk.axes, desk.formula.name)
         return value, value.abs()
 
     def at(self, desk: Desk, cell: Cell) -> Working:
@@ -137,13 +138,13 @@ class MayLook:
         if reach is not None:
             reasons[f"within {reach}"] = (ahead.abs() <= desk.number("window"))[None, None]
         if desk.has("real"):
-            reasons["not padding"] = desk.aligned("real")
+            reasons["not padding"] = desk.aligned("real") != 0
         if desk.has("hidden"):
-            reasons["not hidden"] = ~desk.aligned("hidden")
+            reasons["not hidden"] = desk.aligned("hidden") == 0
         if desk.has("query_wall"):
             reasons["same document"] = desk.aligned("query_wall") == desk.aligned("key_wall")
         if desk.has("custom"):
-            reasons["custom mask"] = desk.aligned("custom")
+            reasons["custom mask"] = desk.aligned("custom") != 0
         return reasons
 
     def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:

@@ -160,7 +160,7 @@ class LookUp:
 
     def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
         """[index axes, channel]."""
-        picked = desk.raw("table").double()[self.rows(desk)] * desk.number("scale")
+        picked = desk.aligned("table", ("row", "channel"))[self.rows(desk)] * desk.number("scale")
         value = align(picked, (*desk.names("index"), "channel"), desk.axes, desk.formula.name)
         value = desk.shown(value)
         return value, value.abs()

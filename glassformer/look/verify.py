@@ -66,6 +66,9 @@ def check(formula: Formula, source: Source) -> Check:
         return compare(formula.name, stored.double(), value, size)
     except (FormulaError, UnknownNameError) as error:
         return Check(formula.name, float("inf"), (), str(error))
+    except (RuntimeError, IndexError) as error:
+        # torch's own words for operands whose sizes do not go together.
+        return Check(formula.name, float("inf"), (), f"the operands of {formula.name} do not fit: {error}")
 
 
 def check_sizes(formula: Formula, stored: Tensor, source: Source) -> None:

@@ -1,0 +1,159 @@
+"""The second statement of the Transformer agrees with the first, tensor by tensor and cell by cell."""
+
+from __future__ import annotations
+
+import ast
+import random
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+import glassformer
+from glassformer.config import PositionConfig
+from glassformer.look.run import trace
+from glassformer.look.said import MATH, WORDS, in_mathml
+from glassformer.look.rulebook import RULES
+from glassformer.look.trace import Trace
+from glassformer.models.inputs import Inputs
+from glassformer.models.names import tensor_names
+from tests.contracts.families import Padding, Row, random_weights
+from tests.look.rows import ALL, FILLS, row_named, with_stack
+
+LOOK = Path(glassformer.__file__).parent / "look"
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize("row", ALL, ids=str)
+def test_every_tensor_agrees_with_its_formula(row: Row, dtype: torch.dtype) -> None:
+    inputs, target = row.batch(padding="uneven")
+    found = trace(row.model(dtype=dtype), inputs, target, keep=())
+    checked = found.verify()
+    assert {check.name for check in checked.checks} == set(tensor_names(row.model())) == set(found)
+    assert checked.limit == {torch.float64: 1e-12, torch.float32: 1e-5}[dtype]
+    assert checked.holds, str(checked)
+
+
+@pytest.mark.parametrize("row", ALL, ids=str)
+def test_cells_told_one_by_one_agree_with_the_whole_tensor(row: Row) -> None:
+    chance = random.Random(row.name)
+    inputs, target = row.batch(padding="right")
+    found = trace(row.model(), inputs, target, labels=None)
+    for name, tensor in found.items():
+        for _ in range(3):
+            cell = {axis: chance.randrange(size) for axis, size in zip(found.axes(name), tensor.shape, strict=True)}
+            told = found.explain(name, cell)
+            assert told.value == float(tensor[tuple(cell.values())])
+            assert told.error <= 1e-12, told
+            for operand in told.operands:
+                assert operand.name is not None
+                again = found.explain(operand.name, operand.cell)
+                assert again.value == operand.value
+                assert again.error <= 1e-12
+
+
+def everything_may_be_given(found: Trace) -> None:
+    checked = found.verify()
+    assert checked.holds, str(checked)
+    assert checked.worst.error > 0
+
+
+def test_vectors_walls_masks_and_positions_that_were_given() -> None:
+    row = row_named("bert")
+    inputs, _ = row.batch(padding="left")
+    assert inputs.ids is not None
+    batch, pieces = inputs.ids.shape
+    generator = torch.Generator().manual_seed(5)
+    given = Inputs(
+        vectors=torch.randn(batch, pieces, 12, dtype=torch.float64, generator=generator),
+        real=inputs.real,
+        positions=torch.randint(0, 16, (batch, pieces), generator=generator),
+        segments=torch.randint(0, 2, (batch, pieces), generator=generator),
+        documents=torch.randint(0, 2, (batch, pieces), generator=generator),
+        may_look=torch.rand(batch, pieces, pieces, generator=generator) < 0.7,
+    )
+    everything_may_be_given(trace(row.model(), given))
+
+
+@pytest.mark.parametrize("row", FILLS, ids=str)
+def test_rows_with_nothing_to_look_at(row: Row) -> None:
+    inputs, _ = row.batch(padding="none")
+    nobody = torch.ones(1, 7, 7, dtype=torch.bool)
+    nobody[0, 2] = False
+    found = trace(row.model(), replace(inputs, may_look=nobody))
+    everything_may_be_given(found)
+    weights = found["encoder.blocks.0.self_attention.weights"][:, :, 2]
+    if row.name.endswith("-inf"):
+        assert torch.equal(weights, torch.zeros_like(weights))
+    elif "set" in row.name:
+        torch.testing.assert_close(weights, torch.full_like(weights, 1 / 7))
+    else:
+        told = found["encoder.blocks.0.self_attention.masked"][:, :, 2]
+        torch.testing.assert_close(weights, told.softmax(dim=-1))
+
+
+@pytest.mark.parametrize("layout", ["paper", "tensor2tensor", "halves"])
+def test_sinusoids_of_far_positions_in_single_precision(layout: str) -> None:
+    def sinusoidal(config: object) -> object:
+        position = PositionConfig(kind="sinusoidal", layout=layout)  # type: ignore[arg-type]
+        assert row.config().encoder is not None
+        embed = row.config().encoder.embed.model_copy(update={"position": position})  # type: ignore[union-attr]
+        return with_stack(row.config(), embed=embed)
+
+    row = row_named("bert")
+    far = Row("far", "bert", change=lambda config: sinusoidal(config))  # type: ignore[arg-type, return-value]
+    inputs = Inputs(ids=torch.full((1, 3), 4), positions=torch.tensor([[0, 499, 4001]]))
+    checked = trace(far.model(dtype=torch.float32), inputs).verify("encoder.embed.*")
+    assert checked.holds, str(checked)
+
+
+@pytest.mark.parametrize("padding", ["none", "right", "left"])
+def test_the_loss_has_a_formula_too(padding: Padding) -> None:
+    row = row_named("t5")
+    inputs, target = row.batch(padding=padding)
+    labels = torch.full((3, 5), -100)
+    labels[0, 1], labels[2, 3] = 4, 7
+    found = trace(row.model(), inputs, target, labels=labels)
+    assert found["head.logits"].shape == (2, 23)
+    assert found.verify("loss").worst.error <= 1e-15
+    told = found.explain("loss")
+    expected = torch.nn.functional.cross_entropy(found["head.logits"], torch.tensor([4, 7]))
+    torch.testing.assert_close(torch.tensor(told.recomputed, dtype=torch.float64), expected)
+    assert [operand.name for operand in told.operands] == ["head.log_probabilities"] * 2
+
+
+def test_far_distances_stand_in_the_buckets_the_model_uses() -> None:
+    row = row_named("t5")
+    for buckets, reach in ((8, 6), (32, 128), (10, 20)):
+        settings = {**row.settings, "buckets": buckets, "max_distance": reach}
+        model = Row("far", "t5", settings).model()
+        long = Inputs(ids=torch.full((1, 300), 5))
+        found = trace(random_weights(model, seed=1), long, Inputs(ids=torch.full((1, 290), 6)), keep=())
+        for side in ("encoder", "decoder"):
+            assert found.verify(f"{side}.relative_bias").worst.error == 0.0
+
+
+def test_the_second_statement_imports_nothing_of_the_first() -> None:
+    for file in ("formulas.py", "named.py", "rules.py", "order_rules.py", "rulebook.py", "verify.py", "said.py"):
+        tree = ast.parse((LOOK / file).read_text(encoding="utf-8"))
+        imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        ours = {name for name in imported if name and name.startswith("glassformer")}
+        assert all(name.startswith(("glassformer.look.", "glassformer.config", "glassformer.errors")) for name in ours)
+
+
+@pytest.mark.parametrize("row", ALL, ids=str)
+def test_every_formula_can_be_said_in_words_and_in_mathml(row: Row) -> None:
+    inputs, target = row.batch()
+    for name, formula in trace(row.model(), inputs, target).statement.formulas.items():
+        element = ElementTree.fromstring(in_mathml(formula))
+        assert element.tag == "math"
+        text = "".join(element.itertext())
+        assert name.rpartition(".")[2] in text
+        assert "?" not in text + WORDS[formula.rule](formula)
+
+
+def test_every_rule_is_said() -> None:
+    assert set(RULES) == set(WORDS) == set(MATH)

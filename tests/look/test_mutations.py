@@ -1,0 +1,208 @@
+"""Break each formula in turn: verify must notice. Every field of every formula is broken, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+
+from glassformer.look.named import Formula, Operand, Setting
+from glassformer.look.rulebook import RULES
+from glassformer.look.run import trace
+from glassformer.look.trace import Trace
+from glassformer.look.verify import check
+from glassformer.models.inputs import Inputs
+from tests.contracts.families import Row
+from tests.look.rows import row_named, with_fill
+
+WRONG_RULE = {
+    "look_up": "add",
+    "add": "gate",
+    "scale": "activation",
+    "linear": "tanh_linear",
+    "dot_product": "tanh_linear",
+    "weighted_sum": "tanh_linear",
+    "tanh_linear": "linear",
+    "concatenate": "add",
+    "activation": "scale",
+    "gate": "add",
+    "softmax": "log_softmax",
+    "log_softmax": "softmax",
+    "layer_norm": "rms_norm",
+    "rms_norm": "layer_norm",
+    "cross_entropy": "softmax",
+    "sinusoid": "rotate",
+    "rotate": "activation",
+    "relative_bias": "look_up",
+    "may_look": "add",
+    "fill_set": "fill_add",
+    "fill_add": "fill_set",
+}
+"""For each rule another that is not the same by another name (the three sums of products are one)."""
+
+OTHER_WORDS: dict[str, str] = {
+    "relu": "gelu",
+    "gelu": "gelu_tanh",
+    "gelu_tanh": "gelu",
+    "silu": "gelu",
+    "tanh": "silu",
+    "paper": "halves",
+    "halves": "paper",
+    "tensor2tensor": "halves",
+    "-inf": "lowest",
+}
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A formula with one thing wrong, and what is wrong."""
+
+    what: str
+    formula: Formula
+
+
+def mutations(formula: Formula, names: Mapping[str, torch.Tensor]) -> Iterator[Broken]:
+    """Every field of the formula, broken in turn."""
+    yield Broken("rule", replace(formula, rule=WRONG_RULE[formula.rule]))
+    if formula.over is not None:
+        yield Broken("over: another axis", replace(formula, over=next(a for a in AXES if a != formula.over)))
+        yield Broken("over: none", replace(formula, over=None))
+    axes = formula.axes.split()
+    if len(axes) > 1:
+        yield Broken("axes: swapped", replace(formula, axes=" ".join([*axes[:-2], axes[-1], axes[-2]])))
+        yield Broken("axes: one too few", replace(formula, axes=" ".join(axes[1:])))
+    for role, operand in formula.of.items():
+        yield from broken_operand(formula, role, operand, names)
+    for setting, value in formula.settings.items():
+        yield Broken(f"setting {setting}", replace(formula, settings={**formula.settings, setting: other(value)}))
+        left = {name: kept for name, kept in formula.settings.items() if name != setting}
+        yield Broken(f"setting {setting} missing", replace(formula, settings=left))
+    if {"piece", "query"} & set(axes):
+        yield Broken("pieces", replace(formula, pieces=OTHER_SIDE[formula.pieces]))
+    if "key" in axes:
+        yield Broken("keys", replace(formula, keys=OTHER_SIDE[formula.keys]))
+
+
+AXES = ("channel", "piece")
+OTHER_SIDE = {"inputs": "target", "target": "inputs"}
+
+
+def broken_operand(
+    formula: Formula, role: str, operand: Operand, names: Mapping[str, torch.Tensor]
+) -> Iterator[Broken]:
+    def with_role(changed: Operand | None) -> Formula:
+        of = {name: kept for name, kept in formula.of.items() if name != role}
+        return replace(formula, of=of if changed is None else {**of, role: changed})
+
+    yield Broken(f"{role} missing", with_role(None))
+    shape = names[operand.name].shape
+    alike = [name for name, tensor in names.items() if tensor.shape == shape and name != operand.name]
+    alike = [name for name in alike if not torch.equal(names[name], names[operand.name]) and name != formula.name]
+    if alike:
+        yield Broken(f"{role} another tensor", with_role(replace(operand, name=alike[0])))
+    yield Broken(f"{role} unknown", with_role(replace(operand, name="encoder.nothing")))
+    steps = operand.axes.replace("(", "").replace(")", "").split()
+    if len(steps) > 1 and "(" not in operand.axes:
+        swapped = " ".join([*steps[:-2], steps[-1], steps[-2]])
+        yield Broken(f"{role} axes swapped", with_role(replace(operand, axes=swapped)))
+    if "(" in operand.axes:
+        inner = operand.axes.replace("channel)", "other)")
+        yield Broken(f"{role} axes renamed", with_role(replace(operand, axes=inner)))
+    yield Broken(f"{role} axes one too many", with_role(replace(operand, axes=f"0 {operand.axes}")))
+
+
+def other(value: Setting) -> Setting:
+    """A value that means something else."""
+    if isinstance(value, bool):
+        return not value
+    if value is None:
+        return 1
+    if isinstance(value, str):
+        return OTHER_WORDS[value]
+    return value * 1.5 + 1 if value >= 0 else value * 1.5
+
+
+MODELS = (
+    row_named("slides"),
+    row_named("slides, zeroed after the position"),
+    row_named("bert, next sentence"),
+    Row("bert, -inf", "bert", change=with_fill("set", "-inf")),
+    row_named("modernbert"),
+    row_named("gpt2"),
+    row_named("llama"),
+    row_named("tensor2tensor"),
+    row_named("marian"),
+    row_named("bart"),
+    row_named("t5, gated and untied"),
+)
+
+
+def traced(row: Row) -> Trace:
+    """A run in which every fact that can forbid does forbid, and which has a loss."""
+    inputs, target = row.batch(padding="right")
+    assert inputs.ids is not None
+    walls = torch.zeros_like(inputs.ids)
+    walls[:, -2:] = 1
+    mask = torch.ones(1, *inputs.ids.shape[1:] * 2, dtype=torch.bool)
+    mask[0, 3, 1] = False
+    inputs = replace(inputs, documents=walls, may_look=mask)
+    answering = inputs if target is None else target
+    assert answering.ids is not None
+    labels = torch.full(answering.ids.shape, -100)
+    labels[0, 1], labels[1, 2] = 4, 7
+    return trace(row.model(), inputs, target, labels=labels)
+
+
+@pytest.mark.parametrize("row", MODELS, ids=str)
+def test_every_broken_formula_is_noticed(row: Row) -> None:
+    found = traced(row)
+    source = found.hold(found)
+    names = {**found.fetch(found), **found.parameters, **found.facts}
+    missed, tried = [], 0
+    for name, formula in found.statement.formulas.items():
+        assert check(formula, source).error <= 1e-12
+        for broken in mutations(formula, names):
+            tried += 1
+            if check(broken.formula, source).error <= 1e-12 and broken.what not in harmless(found, formula):
+                missed.append((name, broken.what))
+    assert missed == []
+    assert tried > 10 * len(found)
+
+
+def harmless(found: Trace, formula: Formula) -> set[str]:
+    """What is another formula for the same numbers, with its reason."""
+    free = set()
+    if formula.rule == "fill_set" and formula.settings["value"] == "-inf":
+        free.add("rule")  # −∞ in a score's place and −∞ added to it are the same
+    if formula.rule == "softmax" and formula.name.endswith("probabilities"):
+        free.add("x another tensor")  # log-probabilities are the scores less one number, which a softmax ignores
+    if found[formula.name].dim() == 4 and found[formula.name].shape[2] == 1:
+        free.add("pieces")  # one row shared by all queries counts none of them
+    return free
+
+
+def test_each_rule_is_broken_somewhere() -> None:
+    met = {formula.rule for row in MODELS for formula in traced(row).statement.formulas.values()}
+    assert met == set(RULES)
+
+
+def test_a_wrong_number_in_the_model_is_noticed_where_it_is() -> None:
+    row = row_named("bert")
+    inputs, _ = row.batch()
+    found = trace(row.model(), inputs)
+    name = "encoder.blocks.1.self_attention.weights"
+    wrong = found[name].clone()
+    wrong[1, 2, 3, 0] += 1e-9
+    checked = replace(found, stored={**found.stored, name: wrong}).verify(name)
+    assert not checked.holds
+    assert checked.worst.worst == (1, 2, 3, 0)
+    assert "DO NOT all agree" in str(checked)
+    nan = wrong.masked_fill(wrong == wrong[1, 2, 3, 0], float("nan"))
+    assert replace(found, stored={**found.stored, name: nan}).verify(name).worst.error == float("inf")
+
+
+def test_inputs_without_anything_to_forbid_have_formulas_without_it() -> None:
+    found = trace(row_named("bert").model(), Inputs(ids=torch.tensor([[4, 5, 6]])))
+    assert found.statement.formulas["encoder.blocks.0.self_attention.may_look"].of == {}
