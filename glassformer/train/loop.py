@@ -17,7 +17,7 @@ from glassformer.data.chance import draw
 from glassformer.errors import TrainingError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Batch, Task
-from glassformer.train.machine import Say
+from glassformer.train.machine import Say, repeatable
 from glassformer.train.memory import keep_freed_memory
 from glassformer.train.notices import plateau
 from glassformer.train.optimize import trained
@@ -51,8 +51,12 @@ def fit(
     run = Run.begin(model, task, settings, out=out, held_out=held_out, resume=resume, say=say)
     state, progress, device = run.state, run.progress, run.machine.device
     parameters = list(trained(model).values())
-    with closing(Record(out, step=progress.step, tensorboard=settings.tensorboard)) as record, stop_signals() as wish:
-        keep_freed_memory()
+    keep_freed_memory()
+    with (
+        closing(Record(out, step=progress.step, tensorboard=settings.tensorboard)) as record,
+        repeatable(run.machine),
+        stop_signals() as wish,
+    ):
         _compile(run)
         mark = time.monotonic()
         while not run.over:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +42,25 @@ def settle(settings: TrainSection) -> Machine:
     autocast = settings.precision == "bfloat16" or (settings.precision == "auto" and has_fast_bfloat16(device))
     weights = torch.float64 if settings.precision == "float64" else torch.float32
     return Machine(device, weights, autocast, torch.get_num_threads())
+
+
+@contextmanager
+def repeatable(machine: Machine) -> Iterator[None]:
+    """Inside, the same numbers come out each time, whatever the threads' race. Only on a CPU: a GPU has no such way for
+    all that we compute.
+
+    Without it a compiled step adds up the word vectors' gradients in whatever order the threads come.
+    """
+    before = torch.are_deterministic_algorithms_enabled()
+    filling = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    if machine.device.type == "cpu":
+        torch.use_deterministic_algorithms(True)
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+        torch.utils.deterministic.fill_uninitialized_memory = filling  # type: ignore[attr-defined]
 
 
 def choose_device(name: str) -> torch.device:

@@ -168,7 +168,7 @@ def test_resuming_nothing_begins(tmp_path: Path) -> None:
 
 def test_a_folder_holds_one_run(tmp_path: Path) -> None:
     train(tmp_path, steps=1)
-    with pytest.raises(CheckpointError, match="a new run needs a folder of its own.*another run's checkpoints"):
+    with pytest.raises(CheckpointError, match=r"a new run needs a folder of its own.*another run's checkpoints"):
         train(tmp_path, steps=1)
 
 
@@ -178,7 +178,7 @@ def test_another_model_cannot_go_on(tmp_path: Path) -> None:
 
     train(tmp_path, steps=1)
     other = build(bert(vocabulary=23, layers=3, width=16, heads=2, feed_forward=24, max_length=12))
-    with pytest.raises(CheckpointError, match="must fit the model of this run: encoder.blocks.2"):
+    with pytest.raises(CheckpointError, match=r"must fit the model of this run: encoder.blocks.2"):
         train(tmp_path, other, steps=2, resume=True)
 
 
@@ -262,7 +262,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_move(tmp_path: Path)
     next(steps)
     next(steps)
     before = {name: tensor.clone() for name, tensor in weights(model).items()}
-    with pytest.raises(TrainingError, match="the loss of step 3 is not; got the batch that is saved in .*step-3"):
+    with pytest.raises(TrainingError, match=r"the loss of step 3 is not; got the batch that is saved in .*step-3"):
         next(steps)
     assert equal(before, weights(model))
     saved = load_file(tmp_path / "not-finite-step-3.safetensors")
@@ -281,7 +281,7 @@ def test_a_gradient_that_is_not_finite_stops_too(tmp_path: Path) -> None:
 def test_impossible_settings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="accumulate cuts a batch into parts; got 8 rows for 9"):
         train(tmp_path, accumulate=9)
-    with pytest.raises(ConfigError, match="set train.checkpoint_every"):
+    with pytest.raises(ConfigError, match=r"set train.checkpoint_every"):
         train(tmp_path, average=2)
     with pytest.raises(ConfigError, match="patience needs held-out text"):
         train(tmp_path, patience=2)

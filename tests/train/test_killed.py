@@ -1,0 +1,95 @@
+"""Killed anywhere and started again, a run ends with the same weights to the bit; Ctrl-C saves first."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from glassformer.train.checkpoint import Shelf
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+# Many small steps, each followed by a checkpoint: about half of the time is spent in saving.
+SETTINGS = {"checkpoint_every": 1, "evaluate_every": 7, "ema": 0.9, "accumulate": 2, "keep": 2}
+
+
+class Child:
+    """A training in a process of its own; what it prints goes to a file, so that nothing is lost in a pipe."""
+
+    def __init__(self, out: Path, settings: dict[str, object]) -> None:
+        out.mkdir(exist_ok=True)
+        self._printed = out / "printed"
+        with self._printed.open("w") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.train.child", str(out), json.dumps(settings)],
+                cwd=REPOSITORY,
+                stdout=file,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps it has told of."""
+        return [int(line) for line in self._printed.read_text().splitlines()]
+
+    def wait_for_steps(self, count: int) -> None:
+        while len(self.steps) < count:
+            assert self.process.poll() is None, self.process.communicate()[1]
+            time.sleep(0.01)
+
+    def end(self) -> tuple[int, str]:
+        """Its exit code and what it wrote on standard error."""
+        noise = self.process.communicate(timeout=600)[1]
+        return self.process.returncode, noise
+
+
+@pytest.mark.parametrize(
+    ("kills", "threads"), [(4, 1), pytest.param(40, 2, marks=pytest.mark.long, id="forty times, two threads")]
+)
+def test_killed_at_random_moments(tmp_path: Path, kills: int, threads: int) -> None:
+    settings = SETTINGS | {"threads": threads, "steps": 20 * kills}
+    code, noise = Child(tmp_path / "unbroken", settings).end()
+    assert code == 0, noise
+    chance = random.Random(0)
+    killed_at = []
+    for _ in range(kills):
+        child = Child(tmp_path / "killed", settings)
+        child.wait_for_steps(1)
+        # Moments are measured in time, not in steps, so that some of them fall into saving.
+        time.sleep(chance.uniform(0.0, 0.3))
+        child.process.kill()
+        child.end()
+        killed_at.append(child.steps[-1])
+    code, noise = Child(tmp_path / "killed", settings).end()
+    assert code == 0, noise
+    assert "may differ" not in noise
+    assert killed_at == sorted(killed_at)  # no kill threw the run back
+    assert killed_at[0] < 20 * kills
+    whole, broken = (load_file(tmp_path / name / "final.safetensors") for name in ("unbroken", "killed"))
+    assert whole.keys() == broken.keys()
+    assert all(torch.equal(whole[name], broken[name]) for name in whole)
+    assert not list((tmp_path / "killed" / "checkpoints").glob(".*"))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_asked_to_stop_it_saves_and_says_how_to_go_on(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    child = Child(tmp_path / "run", {"steps": 100_000, "evaluate_every": 100_000})
+    child.wait_for_steps(3)
+    child.process.send_signal(number)
+    ended, noise = child.end()
+    assert ended == code, noise
+    assert f"stopped after step {child.steps[-1]}; everything is saved" in noise
+    assert "go on with --resume" in noise
+    assert "Traceback" not in noise
+    newest = Shelf(tmp_path / "run" / "checkpoints", keep=2).newest()
+    assert newest is not None
+    assert newest.step == child.steps[-1]
