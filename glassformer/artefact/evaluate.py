@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glassformer.artefact.forward import precision
-from glassformer.artefact.prepare import masked_task
+from glassformer.artefact.prepare import held_out_task
 from glassformer.artefact.witness import Silent, Witness
-from glassformer.config import DataSection, Recipe, TaskSection, TrainSection
+from glassformer.config import DataSection, TaskSection
 from glassformer.data.corpus import prepare
 from glassformer.data.given import read_given
 from glassformer.data.read import files_of
@@ -52,13 +52,12 @@ def evaluate(
         store = corpus.stores["train" if files else side]  # type: ignore[index]
         if not store.documents:
             raise DataError(f"held-out text is needed to measure on (side {side})", got="no document", do="name files")
-        recipe = Recipe(task=settings, data=data, train=TrainSection())
         if unigram is None:
             witness.note(
                 "the unigram baseline is counted on the measured text itself: that of the training text is not known"
             )
             unigram = Unigram.count(store.ids, model.tokenizer.vocabulary_size)
-        task = masked_task(recipe, store, model.tokenizer, unigram)
+        task = held_out_task(data, settings, store, model.tokenizer, unigram)
         with precision(model.device, fast=model.fast):
             return task.evaluate(model.module)
 

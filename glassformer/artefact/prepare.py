@@ -9,7 +9,7 @@ from pathlib import Path
 
 from glassformer.artefact.vectors import use_vectors
 from glassformer.artefact.witness import Counting, Witness
-from glassformer.config import DataSection, ModelConfig, ModelSection, Recipe, TokenizerSection
+from glassformer.config import DataSection, ModelConfig, ModelSection, Recipe, TaskSection, TokenizerSection
 from glassformer.data.buckets import BucketedRows, BucketOrder
 from glassformer.data.corpus import prepare, settle_shares, training_texts
 from glassformer.data.given import GivenMasks, read_given
@@ -19,7 +19,7 @@ from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
 from glassformer.models.families import FAMILIES, family_config
 from glassformer.models.transformer import Transformer, build
-from glassformer.tasks.hidden import DrawnMasks, Rows, StandingMasks
+from glassformer.tasks.hidden import DrawnMasks, StandingMasks
 from glassformer.tasks.masked_lm import MaskedLM
 from glassformer.tasks.metrics import Unigram
 from glassformer.text.fit import check_fit
@@ -86,28 +86,41 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         tokenizer,
         _module(recipe, config, tokenizer, witness) if start is None else start[0],
         masked_task(recipe, trained, tokenizer),
-        masked_task(recipe, kept_aside, tokenizer, unigram) if kept_aside.documents else None,
+        held_out_task(data, recipe.task, kept_aside, tokenizer, unigram) if kept_aside.documents else None,
         unigram,
     )
 
 
-def masked_task(recipe: Recipe, store: TokenStore, tokenizer: Tokenizer, unigram: Unigram | None = None) -> MaskedLM:
-    """Hidden words in the rows of a store, as the recipe cuts and hides them; `unigram` is measured beside them."""
-    data, settings = recipe.data, recipe.train
-    frame, pad_id = Frame.encoder(tokenizer), tokenizer.pad_id or 0
-    rows: Rows
-    if data.pack:
-        # An encoder looks both ways: without walls it would answer from the neighbouring document.
-        walls = True if data.walls is None else data.walls
-        rows = PackedRows(store, data.length, frame=frame, walls=walls, pad_id=pad_id)
-        hidden = DrawnMasks(rows, tokenizer, recipe.task, seed=settings.seed)
-        order = None
-    else:
-        rows = BucketedRows(store, data.length, frame=frame, pad_id=pad_id)
-        hidden = DrawnMasks(rows, tokenizer, recipe.task, seed=settings.seed)
+def masked_task(recipe: Recipe, store: TokenStore, tokenizer: Tokenizer) -> MaskedLM:
+    """Hidden words in the rows of a store, as the recipe cuts and hides them."""
+    settings = recipe.train
+    rows = _rows(recipe.data, store, tokenizer)
+    hidden = DrawnMasks(rows, tokenizer, recipe.task, seed=settings.seed)
+    order = None
+    if isinstance(rows, BucketedRows):
         order = BucketOrder(rows, settings.batch, fingerprint=hidden.fingerprint, seed=settings.seed)
-    baselines = [] if unigram is None else [unigram]
-    return MaskedLM(hidden, batch=settings.batch, seed=settings.seed, order=order, baselines=baselines)
+    return MaskedLM(hidden, batch=settings.batch, seed=settings.seed, order=order)
+
+
+def held_out_task(
+    data: DataSection, task: TaskSection, store: TokenStore, tokenizer: Tokenizer, unigram: Unigram, *, batch: int = 32
+) -> MaskedLM:
+    """Hidden words to measure a model on, beside the unigram baseline.
+
+    Which words are hidden depends on the data's seed alone, so that models of different training seeds, and the same
+    model on another day, are asked the same.
+    """
+    hidden = DrawnMasks(_rows(data, store, tokenizer), tokenizer, task, seed=data.seed)
+    return MaskedLM(hidden, batch=batch, seed=data.seed, baselines=[unigram])
+
+
+def _rows(data: DataSection, store: TokenStore, tokenizer: Tokenizer) -> PackedRows | BucketedRows:
+    frame, pad_id = Frame.encoder(tokenizer), tokenizer.pad_id or 0
+    if not data.pack:
+        return BucketedRows(store, data.length, frame=frame, pad_id=pad_id)
+    # An encoder looks both ways: without walls it would answer from the neighbouring document.
+    walls = True if data.walls is None else data.walls
+    return PackedRows(store, data.length, frame=frame, walls=walls, pad_id=pad_id)
 
 
 # --------------------------------------------------------------------------- masks that stand in the data

@@ -45,13 +45,13 @@ def train(
     out = Path(out)
     witness = Screen() if witness is None else witness
     settled = resolve(recipe, set)
-    going_on, made = _begin(out, settled, resume=resume), not out.exists()
+    going_on, made = _begin(out, settled, resume=resume), _first_new(out)
     choose_device(settled.train.device)
     try:
         prepared = prepare_run(settled, out, witness, tokenizer=Tokenizer.load(out) if going_on else None)
     except GlassformerError:
-        if made:
-            shutil.rmtree(out, ignore_errors=True)
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)
         raise
     if not going_on:
         # A run that is stopped and resumed must find the same pieces and the same settings.
@@ -94,6 +94,12 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> bool:
                 do="leave the setting as it was, or choose another --out",
             )
     return True
+
+
+def _first_new(out: Path) -> Path | None:
+    """The highest folder that would be made for `out`, None when all are there."""
+    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+    return missing[-1] if missing else None
 
 
 def _settled_by_the_run(section: str) -> tuple[str, ...]:

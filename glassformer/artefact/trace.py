@@ -10,8 +10,8 @@ import torch
 from glassformer.artefact.forward import framed, tensors
 from glassformer.errors import ConfigError
 from glassformer.look.cell import Words
-from glassformer.look.trace import Trace
 from glassformer.look.run import trace as look
+from glassformer.look.trace import Trace
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -22,7 +22,8 @@ def trace(
 ) -> Trace:
     """Run `text` and look; always in float32 or float64, whatever the model predicts in.
 
-    A hidden word can be called by its piece, or by the model's own best guess for it. Raises ConfigError for an encoder–decoder, which needs two texts.
+    A hidden word can be called by its piece, or by the model's own best guess for it. Raises ConfigError for an
+    encoder–decoder, which needs two texts.
     """
     if model.config.encoder is not None and model.config.decoder is not None:
         raise ConfigError("one text can be traced through one stack", got=f"{model.config.family}, which has two")

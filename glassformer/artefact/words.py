@@ -93,7 +93,7 @@ class MaskedWords:
             head = (head.rstrip() if guesses[0].joins else head) + guesses[0].word
             filled = head + filled[end + shift :]
             shift = len(head) - end
-        return Filled(asked.text, filled, tuple(masks), len(asked.windows))
+        return Filled(asked.text, filled, tuple(masks), asked.cut)
 
     def _word(self, id_: int) -> str:
         word = self.tokenizer.decode([id_], skip_special=False).strip()
@@ -110,12 +110,16 @@ class MaskedWords:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A text with hidden words at `places` (pieces), and the windows that answer for one or more of them."""
+    """A text with hidden words at `places` (pieces), and the windows that answer for one or more of them.
+
+    `cut` counts all windows of the text, 1 where it is short enough.
+    """
 
     text: str
     encoding: Encoding
     places: list[int]
     windows: list[Window]
+    cut: int
 
     @classmethod
     def of(cls, text: str, tokenizer: Tokenizer, room: int | None) -> _Asked:
@@ -128,7 +132,8 @@ class _Asked:
                 do=f"write {MASK} where a word is hidden: She {MASK} summer better",
             )
         spans = windows(len(encoding), room)
-        return cls(text, encoding, places, [span for span in spans if any(span.first <= p < span.last for p in places)])
+        asked = [span for span in spans if any(span.first <= place < span.last for place in places)]
+        return cls(text, encoding, places, asked, len(spans))
 
     def rows(self, tokenizer: Tokenizer) -> Iterator[Row]:
         for span in self.windows:

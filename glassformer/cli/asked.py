@@ -21,6 +21,7 @@ Steps = Annotated[int | None, typer.Option("--steps", help="End after so many st
 Minutes = Annotated[float | None, typer.Option("--minutes", help="End after so many minutes.")]
 Family = Annotated[str | None, typer.Option("--family", help="bert, distilbert, roberta, modernbert or slides.")]
 Size = Annotated[str | None, typer.Option("--size", help="tiny, mini, small, medium, base, large, or 6x256 ...")]
+Start = Annotated[str | None, typer.Option("--start", help="A saved model to begin from, with its tokenizer.")]
 Vocabulary = Annotated[int | None, typer.Option("--vocabulary", help="Pieces that the tokenizer learns.")]
 Length = Annotated[int | None, typer.Option("--length", help="Pieces in a row of text.")]
 Batch = Annotated[int | None, typer.Option("--batch", help="Rows in a step.")]
@@ -42,6 +43,7 @@ def asked_recipe(
     minutes: float | None,
     family: str | None,
     size: str | None,
+    start: str | None,
     vocabulary: int | None,
     length: int | None,
     batch: int | None,
@@ -62,6 +64,7 @@ def asked_recipe(
         "train.minutes": minutes,
         "model.family": family,
         "model.size": size,
+        "model.start": start,
         "tokenizer.vocabulary": vocabulary,
         "data.length": length,
         "train.batch": batch,
@@ -74,9 +77,9 @@ def asked_recipe(
     changes = {name: value for name, value in given.items() if value is not None}
     if (steps is None) != (minutes is None):  # the recipe's own end must not come before the one asked for
         changes |= dict.fromkeys({"train.steps", "train.epochs", "train.minutes"} - changes.keys())
-    if family is not None and family != "bert":
-        changes.setdefault("model.size", None)
     changes |= parse_changes(assignments)
+    if "model.start" in changes or changes.get("model.family", "bert") != "bert":
+        changes.setdefault("model.size", None)  # the size in the recipe was meant for its own family
     if files:
         changes["data.files"] = list(files)
     if what in _SHORT:

@@ -9,7 +9,7 @@ import typer
 from glassformer.artefact.answers import Filled, Hidden
 from glassformer.cli.opened import open_model
 from glassformer.cli.options import Column, Device, Fast, Json, ModelFolder, Out, TextFiles, Texts, Threads
-from glassformer.cli.screen import bar, console, escaped, note, plain_table, record, results
+from glassformer.cli.screen import bar, console, escaped, note_windows, plain_table, record, results
 from glassformer.cli.texts import answered, texts
 from glassformer.text.tokenizer import MASK
 
@@ -33,10 +33,7 @@ def fill(
     opened = open_model(model, device=device, fast=fast, threads=threads)
     with results(out) as handle:
         for _, filled in answered(texts(text, file, column), lambda batch: opened.fill(batch, top=top)):
-            if filled.windows > 1:
-                note(
-                    f"longer than the {opened.room} pieces the model reads at once: {filled.windows} windows were read"
-                )
+            note_windows(filled.windows, opened.room)
             if json:
                 record(filled.to_dict(), handle)
             else:

@@ -7,7 +7,7 @@ from typing import TextIO
 from glassformer.artefact.answers import Scored
 from glassformer.cli.opened import open_model
 from glassformer.cli.options import Column, Device, Fast, Json, ModelFolder, Out, TextFiles, Texts, Threads
-from glassformer.cli.screen import bar, console, escaped, note, plain_table, record, results
+from glassformer.cli.screen import bar, console, escaped, note_windows, plain_table, record, results
 from glassformer.cli.texts import answered, texts
 
 
@@ -26,10 +26,7 @@ def score(
     opened = open_model(model, device=device, fast=fast, threads=threads)
     with results(out) as handle:
         for _, scored in answered(texts(text, file, column), opened.score):
-            if scored.windows > 1:
-                note(
-                    f"longer than the {opened.room} pieces the model reads at once: {scored.windows} windows were read"
-                )
+            note_windows(scored.windows, opened.room)
             if json:
                 record(scored.to_dict(), handle)
             else:

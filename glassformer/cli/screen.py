@@ -20,6 +20,12 @@ def note(message: str) -> None:
     print(message, file=sys.stderr)
 
 
+def note_windows(windows: int, room: int | None) -> None:
+    """Say that a text was longer than the model reads at once."""
+    if windows > 1:
+        note(f"longer than the {room} pieces the model reads at once: it was cut into {windows} windows")
+
+
 @contextmanager
 def results(out: Path | None) -> Iterator[TextIO]:
     """The file that was asked for, or standard output. A file that is there is replaced only when all is done."""
@@ -27,9 +33,12 @@ def results(out: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     waiting = out.with_name(f".{out.name}.part")
-    with waiting.open("w", encoding="utf-8") as handle:
-        yield handle
-    waiting.replace(out)
+    try:
+        with waiting.open("w", encoding="utf-8") as handle:
+            yield handle
+        waiting.replace(out)
+    finally:
+        waiting.unlink(missing_ok=True)
 
 
 def console(handle: TextIO | None = None) -> Console:

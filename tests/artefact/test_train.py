@@ -1,0 +1,271 @@
+"""Recipes to models, whole: text in, saved model out, and what is done with it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import glassformer
+from glassformer.artefact.evaluate import evaluate
+from glassformer.artefact.model import Model, load
+from glassformer.artefact.recipe import train
+from glassformer.artefact.witness import Screen, Silent
+from glassformer.errors import CheckpointError, ConfigError, DataError, DeviceError
+from glassformer.train.record import Step
+from glassformer.train.stopping import Interrupted
+
+
+class Listener(Silent):
+    """Remembers the notes and can stop a run as Ctrl-C does."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.notes: list[str] = []
+        self.steps: list[int] = []
+        self.stop_after = stop_after
+
+    def note(self, message: str) -> None:
+        self.notes.append(message)
+
+    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+        for step in steps:
+            self.steps.append(step.step)
+            if step.step == self.stop_after:
+                signal.raise_signal(signal.SIGINT)
+            yield step
+
+
+def recipe(text: Path, **train_settings: Any) -> dict[str, Any]:
+    return {
+        "data": {"files": [str(text)], "length": 24, "validation": 0.2, "licence": "CC0 1.0"},
+        "tokenizer": {"vocabulary": 160},
+        "model": {"size": "tiny", "settings": {"layers": 1, "width": 16, "heads": 2}},
+        "train": {"steps": 6, "batch": 4, "precision": "float32", "compile": "off", **train_settings},
+    }
+
+
+def weights(model: Model) -> dict[str, torch.Tensor]:
+    return {name: parameter.detach() for name, parameter in model.module.named_parameters()}
+
+
+@pytest.fixture
+def run(text_file: Path, tmp_path: Path) -> Model:
+    return train(recipe(text_file), out=tmp_path / "run", witness=Listener())
+
+
+def test_text_in_answers_out(run: Model, tmp_path: Path) -> None:
+    again = glassformer.load(tmp_path / "run")
+    assert all(torch.equal(tensor, weights(again)[name]) for name, tensor in weights(run).items())
+    filled = again.fill("She [MASK] the summer", top=3)
+    assert filled == run.fill("She [MASK] the summer", top=3)
+    assert len(filled.masks[0].guesses) == 3
+    assert (again.length, again.room) == (24, 22)
+    assert again.recipe is not None
+    assert again.recipe.train.steps == 6
+
+
+def test_the_scores_can_be_measured_again(run: Model, text_file: Path, tmp_path: Path) -> None:
+    again = load(tmp_path / "run")
+    assert again.evaluate() == run.metrics["scores"]
+    assert run.metrics["measured_on"] == "held-out text"
+    # All of the text, training side included: more words than were held out.
+    everything = again.evaluate(text_file)
+    assert everything["targets"] > run.metrics["scores"]["targets"]
+    assert {"loss", "perplexity", "accuracy", "unigram_loss"} <= everything.keys()
+
+
+def test_the_unigram_is_that_of_the_training_text(run: Model, tmp_path: Path) -> None:
+    path = tmp_path / "run" / "metrics.json"
+    counts = json.loads(path.read_text(encoding="utf-8"))["unigram_counts"]
+    assert len(counts) == run.tokenizer.vocabulary_size
+    assert sum(counts) > 500
+    other = tmp_path / "other.txt"
+    other.write_text("\n\n".join(["They go to the winter mountains."] * 9), encoding="utf-8")
+    known = run.evaluate(other)
+    run.metrics = {}
+    listener = Listener()
+    counted_there = evaluate(run, [other], witness=listener)
+    assert any("counted on the measured text itself" in note for note in listener.notes)
+    assert counted_there["loss"] == known["loss"]
+    assert counted_there["unigram_loss"] < known["unigram_loss"]
+
+
+def test_the_card_says_what_is_known(run: Model) -> None:
+    card = run.card
+    assert "* Files: prose.txt" in card
+    assert "* Licence: CC0 1.0" in card
+    assert "of the documents, chosen by a hash of their text" in card
+    assert f"| all | {sum(tensor.numel() for tensor in weights(run).values()):,} |" in card
+    assert f"| this model | {run.metrics['scores']['loss']:.3f} |" in card
+    assert f"{run.metrics['scores']['unigram_loss']:.3f}" in card
+    assert "rows of 24 pieces" in card
+    assert 'gf.load("run")' in card
+
+
+def test_a_card_without_a_licence_says_so_and_a_useless_model_is_called_one(text_file: Path, tmp_path: Path) -> None:
+    values = recipe(text_file, learning_rate=1e-9)
+    del values["data"]["licence"]
+    model = train(values, out=tmp_path / "useless", witness=Listener())
+    assert "* Licence: not stated" in model.card
+    assert "**Not better than the baseline**" in model.card
+
+
+def test_stopped_and_resumed_is_the_run_that_was_not(text_file: Path, tmp_path: Path) -> None:
+    whole = train(recipe(text_file), out=tmp_path / "whole", witness=Listener())
+    with pytest.raises(Interrupted, match="--resume"):
+        train(recipe(text_file), out=tmp_path / "parts", witness=Listener(stop_after=2))
+    with pytest.raises(CheckpointError, match="--resume"):
+        load(tmp_path / "parts")
+    listener = Listener()
+    rest = train(recipe(text_file), out=tmp_path / "parts", resume=True, witness=listener)
+    assert listener.steps[0] == 3
+    assert all(torch.equal(tensor, weights(rest)[name]) for name, tensor in weights(whole).items())
+    # And the recipe that the run wrote down is enough to go on with.
+    assert train(tmp_path / "parts" / "recipe.toml", out=tmp_path / "parts", resume=True, witness=Silent())
+
+
+def test_another_run_is_not_written_over(run: Model, text_file: Path, tmp_path: Path) -> None:
+    before = weights(load(tmp_path / "run"))
+    with pytest.raises(ConfigError, match="which holds a run; add --resume"):
+        train(recipe(text_file), out=tmp_path / "run", witness=Silent())
+    changed = recipe(text_file)
+    changed["model"]["settings"]["layers"] = 2
+    with pytest.raises(ConfigError, match=r"goes on as it began, with model\.settings"):
+        train(changed, out=tmp_path / "run", resume=True, witness=Silent())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in weights(load(tmp_path / "run")).items())
+
+
+def test_begin_from_an_earlier_model(run: Model, text_file: Path, tmp_path: Path) -> None:
+    values = recipe(text_file, learning_rate=1e-9, steps=1)
+    values["model"] = {"start": str(tmp_path / "run")}
+    values.pop("tokenizer")
+    tuned = train(values, out=tmp_path / "tuned", witness=Silent())
+    assert tuned.tokenizer.vocabulary() == run.tokenizer.vocabulary()
+    # One step with a rate of nearly nothing: the weights are still those it began from.
+    for name, tensor in weights(run).items():
+        assert torch.allclose(tensor, weights(tuned)[name], atol=1e-6)
+    values["model"] = {"start": str(tmp_path / "run"), "size": "mini"}
+    with pytest.raises(ConfigError, match="brings its own sizes"):
+        train(values, out=tmp_path / "refused", witness=Silent())
+
+
+def test_vectors_are_used_and_stay_frozen(text_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "glove.txt").write_text("summer " + " ".join(["0.5"] * 16) + "\n")
+    values = recipe(text_file)
+    values["model"] |= {"vectors": str(tmp_path / "glove.txt"), "freeze_vectors": True}
+    listener = Listener()
+    model = train(values, out=tmp_path / "run", witness=listener)
+    assert any(note.startswith("1 of ") and note.endswith("frozen") for note in listener.notes)
+    assert model.module.word_table[model.tokenizer.id("summer")].tolist() == [0.5] * 16
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_packed_or_a_row_for_each_document(text_file: Path, tmp_path: Path, packed: bool) -> None:
+    values = recipe(text_file)
+    values["data"]["pack"] = packed
+    assert train(values, out=tmp_path / "run", witness=Silent()).metrics["scores"]["targets"] > 10
+
+
+def test_the_slides_know_their_four_words(tmp_path: Path) -> None:
+    model = train("slides", out=tmp_path / "slides", set={"train.steps": 120}, witness=Silent())
+    shown = ["She [MASK] [MASK] summer better", "He loves to [MASK] healthy", "They go hiking quite [MASK]"]
+    said = [mask.guesses[0].word for filled in model.fill(shown, top=1) for mask in filled.masks]
+    assert said == ["likes", "the", "cook", "often"]
+    assert model.metrics["measured_on"] == "the training text"
+    assert model.metrics["scores"]["accuracy"] == 1.0
+    told = {row["name"]: row for row in model.info()["not_in_this_document"]}
+    assert not any(told[name]["on"] for name in ("scaled", "norm", "biases", "layers", "dropout"))
+    switched = train(
+        "slides",
+        out=tmp_path / "switched",
+        set={f"model.settings.{name}": True for name in ("scaled", "norm", "biases", "feed_forward_residual")}
+        | {"model.settings.layers": 2, "model.settings.dropout": 0.1, "train.steps": 1},
+        witness=Silent(),
+    )
+    assert all(row["on"] for row in switched.info()["not_in_this_document"])
+
+
+# --------------------------------------------------------------------------- looking
+
+
+def test_a_trace_is_called_by_the_texts_own_words(run: Model) -> None:
+    trace = run.trace("She likes the [MASK]")
+    name = "encoder.blocks.0.self_attention.weights"
+    weight = trace.explain(name, "head=0,query=she,key=likes")
+    assert weight.value == pytest.approx(trace[name][0, 0, 1, 2].item())
+    guess = run.fill("She likes the [MASK]", top=1).masks[0].guesses[0].word
+    assert trace.explain(name, f'head=0,query="{guess}",key=she').cell["query"] == 4
+    assert trace.verify().holds
+    assert trace.honesty.holds
+
+
+def test_independence_holds_and_would_notice(run: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    from glassformer.artefact.independence import independence
+    from glassformer.models import stack
+    from glassformer.parts.mask import walls
+
+    assert independence(run, "She likes the summer").holds
+    # Without the padding mask the padded text must answer otherwise.
+    monkeypatch.setattr(stack, "padding", walls)
+    module = type(run.module)(run.config)
+    module.load_state_dict(run.module.state_dict())
+    broken = Model(module, run.tokenizer)
+    assert not independence(broken, "She likes the summer").holds
+
+
+# --------------------------------------------------------------------------- what is refused
+
+
+def test_nothing_is_left_behind_by_what_cannot_be_done(text_file: Path, tmp_path: Path) -> None:
+    missing = recipe(tmp_path / "nowhere.txt")
+    with pytest.raises(DataError, match="got no such file"):
+        train(missing, out=tmp_path / "run", witness=Silent())
+    wide = recipe(text_file)
+    wide["model"]["settings"]["heads"] = 3
+    with pytest.raises(ConfigError, match="multiple of heads"):
+        train(wide, out=tmp_path / "run", witness=Silent())
+    with pytest.raises(ConfigError, match="needs text"):
+        train({}, out=tmp_path / "run", witness=Silent())
+    with pytest.raises(DeviceError, match="'nonsense'"):
+        train(recipe(text_file, device="nonsense"), out=tmp_path / "run", witness=Silent())
+    assert not (tmp_path / "run").exists()
+
+
+def test_nothing_was_held_out(text_file: Path, tmp_path: Path) -> None:
+    values = recipe(text_file)
+    values["data"]["validation"] = 0.0
+    model = train(values, out=tmp_path / "run", witness=Silent())
+    assert "* Held out: nothing" in model.card
+    assert "No text was held out" in model.card
+    with pytest.raises(ConfigError, match="held-out text is needed"):
+        model.evaluate()
+    with pytest.raises(ConfigError, match="files to measure on are needed"):
+        Model(model.module, model.tokenizer).evaluate()
+
+
+# --------------------------------------------------------------------------- what a person sees
+
+
+def test_the_screen_tells_of_a_run(text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train(recipe(text_file), out=tmp_path / "run", witness=Screen())
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    for told in ("learning a vocabulary of 160 pieces", "held out", "step 6: loss", "pieces/s", "held-out loss"):
+        assert told in shown.err
+
+
+def test_bars_on_a_terminal(text_file: Path, tmp_path: Path) -> None:
+    import io
+
+    from rich.console import Console
+
+    paper = io.StringIO()
+    screen = Screen(Console(file=paper, force_terminal=True, width=100))
+    train(recipe(text_file), out=tmp_path / "run", witness=screen)
+    assert "6/6" in paper.getvalue()
+    assert "loss" in paper.getvalue()

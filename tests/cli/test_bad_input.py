@@ -1,0 +1,203 @@
+"""What cannot be done is told in one sentence, with exit code 2, and nothing is lost (issue K)."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+Run = Callable[..., Any]
+
+
+def refused(done: Any, *told: str) -> None:
+    assert done.code == 2, done.err
+    assert done.out == ""
+    sentence = done.err.splitlines()[-1]
+    assert sentence.startswith("glassformer: ")
+    assert "Traceback" not in done.err
+    for part in told:
+        assert part in sentence
+
+
+CONTENTS: dict[str, tuple[bytes | None, str]] = {
+    "missing.txt": (None, "got no such file"),
+    "empty.txt": (b"", "got an empty file"),
+    "binary.txt": (b"some\0thing" * 9, "got a binary file (a zero at byte 4)"),
+    "broken.txt": (b"good line\nbad \xff\xfe line\n", "got the byte 0xff at byte 14 of the file"),
+    "blank.txt": (b" \n\n \t\n", "got only blanks"),
+    "rows.jsonl": (b'{"text": "one"}\n{"txet": "two"}\n', "line 2 must have a column 'text'"),
+    "damaged.jsonl": (b'{"text": "one"}\n{"text": \n', "line 2 must be JSON"),
+    "rows.csv": (b"id,words\n1,one\n", "must have a column 'text'; got columns id, words"),
+    "short.txt.gz": (b"\x1f\x8b\x08\x00damaged", "must be a whole gzip file"),
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+@pytest.mark.parametrize("verb", ["train", "plan"])
+def test_text_that_cannot_be_learned_from(run: Run, tmp_path: Path, name: str, verb: str) -> None:
+    content, told = CONTENTS[name]
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    out = ["--out", tmp_path / "run"] if verb == "train" else []
+    refused(run(verb, "masked-lm", path, "--steps", "2", "--size", "tiny", *out), str(path), told)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_text_that_cannot_be_asked_about(run: Run, trained: Path, tmp_path: Path, name: str) -> None:
+    content, told = CONTENTS[name]
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content.replace(b"one", b"[MASK]").replace(b"good", b"[MASK]"))
+    done = run("fill", trained, "--file", path, "--json")
+    assert done.code == 2
+    assert told.replace("byte 14", "byte 16") in done.err
+    refused(run("evaluate", trained, path), told.split(";")[0].replace("byte 14", "byte 16"))
+
+
+def test_standard_input_that_is_not_utf8(run: Run, trained: Path) -> None:
+    refused(run("fill", trained, "-", stdin=b"a [MASK]\nb \xff [MASK]\n"), "standard input, line 2 must be UTF-8")
+
+
+def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
+    refused(run("fill", trained, "nothing is hidden"), "needs at least one [MASK]", "'nothing is hidden'")
+    path = tmp_path / "lines.txt"
+    path.write_text("a [MASK]\nb\n")
+    refused(run("fill", trained, "--file", path), f"{path}, line 2", "needs at least one [MASK]")
+    refused(run("fill", trained), "a text is needed")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--set", "train.stepz=3"], "no setting 'train.stepz'; did you mean 'steps'"),
+        (["--set", "trian.steps=3"], "no setting 'trian'; did you mean 'train'"),
+        (["--set", "steps"], "section.key=value"),
+        (["--set", "model.settings.heads=3"], "width must be a multiple of heads"),
+        (["--set", "model.settings.max_length=64"], "must fit the model; got one that numbers 64"),
+        (["--set", "model.settings.width=-64"], "greater than or equal to 1"),
+        (["--length", "2"], "longer than its 2 special pieces"),
+        (["--length", "1"], "greater than or equal to 2"),
+        (["--size", "gigantic"], "there is no size 'gigantic'"),
+        (["--family", "brt"], "did you mean 'bert'"),
+        (["--vocabulary", "3"], "a vocabulary of at least"),
+        (["--precision", "float61"], "train.precision"),
+        (["--batch", "0"], "train.batch"),
+        (["--set", "task.rate=1.5"], "task.rate"),
+        (["--set", "tokenizer.file=nowhere"], "a tokenizer is needed at"),
+        (["--start", "nowhere"], "brings its own sizes"),
+        (["--set", "model.vectors=nowhere.txt"], "a file is needed at"),
+        (["--device", "nonsense"], "the device 'nonsense'"),
+    ],
+)
+def test_settings_that_cannot_be(
+    run: Run, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = ["--steps", "2", "--vocabulary", "200", "--length", "128", "--size", "tiny"]
+    refused(run("train", "masked-lm", text_file, *before, *words), told)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here, so that asking for it is no mistake")
+def test_a_gpu_that_is_not_there(run: Run, trained: Path, text_file: Path, tmp_path: Path) -> None:
+    refused(run("fill", trained, "a [MASK]", "--device", "cuda"), "'cuda'", "use --device cpu")
+    refused(run("train", "masked-lm", text_file, "--device", "cuda", "--out", tmp_path / "run"), "'cuda'")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_start_that_is_not_there(run: Run, text_file: Path, tmp_path: Path) -> None:
+    refused(run("train", "masked-lm", text_file, "--start", tmp_path / "nowhere"), "a saved model is needed at")
+
+
+def test_what_to_train_must_be_said(run: Run, text_file: Path, tmp_path: Path) -> None:
+    refused(run("train", "maskd-lm", text_file), "did you mean 'masked-lm'")
+    refused(run("train", text_file), f"glassformer train masked-lm {text_file}")
+    refused(run("train", "masked-lm"), "got no files")
+    refused(run("train", tmp_path / "nowhere.toml"), "got no such file")
+
+
+# --------------------------------------------------------------------------- saved models
+
+
+@pytest.fixture
+def copy(trained: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "copy"))
+
+
+def test_a_checkpoint_cut_short(run: Run, copy: Path) -> None:
+    path = copy / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    refused(run("fill", copy, "a [MASK]"), "cut short or damaged")
+
+
+def test_a_checkpoint_of_another_version(run: Run, copy: Path) -> None:
+    path = copy / "glassformer.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"format": 1', '"format": 99'), encoding="utf-8")
+    refused(run("info", copy), "must be of format 1", "got format 99")
+
+
+@pytest.mark.parametrize("verb", ["fill", "score", "verify", "explain"])
+def test_a_pickle_offered_as_weights(run: Run, tmp_path: Path, verb: str) -> None:
+    (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": 1}))
+    refused(run(verb, tmp_path, "a [MASK]"), "pytorch_model.bin, a pickle")
+    refused(run("import", tmp_path / "pytorch_model.bin", tmp_path / "out"))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    refused(run("import", tmp_path, tmp_path / "out"), "a pickle")
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_model_there(run: Run, tmp_path: Path) -> None:
+    refused(run("fill", tmp_path / "nowhere", "a [MASK]"), "got no such folder")
+    refused(run("fill", tmp_path, "a [MASK]"), "without glassformer.json or config.json")
+
+
+def test_a_run_is_not_written_over(run: Run, copy: Path, text_file: Path) -> None:
+    before = (copy / "model.safetensors").read_bytes()
+    refused(run("train", "masked-lm", text_file, "--out", copy), "which holds a run", "--resume")
+    assert (copy / "model.safetensors").read_bytes() == before
+
+
+def test_a_place_that_cannot_be_written_to(run: Run, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    done = run("fill", trained, "a [MASK]", "--out", tmp_path / "file" / "answers")
+    assert done.code == 1
+    assert done.err.startswith("glassformer: ")
+    assert "Traceback" not in done.err
+
+
+# --------------------------------------------------------------------------- Ctrl-C
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "glassformer", "train", "masked-lm", str(text_file), "--steps", "1000"]
+    command += ["--size", "tiny", "--vocabulary", "160", "--length", "24", "--batch", "2", "--threads", "1"]
+    command += ["--set", "train.compile=off"]
+    started = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+    )
+    assert started.stderr is not None
+    for line in started.stderr:
+        if line.startswith("step 1:"):
+            started.send_signal(signal.SIGINT)
+            break
+    out, err = started.communicate(timeout=60)
+    assert (started.returncode, out) == (130, "")
+    assert "everything is saved in runs/masked-lm" in err
+    assert "Traceback" not in err
+    again = err.splitlines()[-1].removeprefix("go on with: ")
+    assert again.startswith("glassformer train masked-lm")
+    assert again.endswith("--out runs/masked-lm --resume")
+    folder = tmp_path / "runs" / "masked-lm"
+    assert list((folder / "checkpoints").glob("step-*"))
+    assert not (folder / "glassformer.json").exists()

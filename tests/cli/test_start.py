@@ -1,0 +1,93 @@
+"""The first second: help that answers at once, and words that are not verbs."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import glassformer
+from glassformer.cli.__main__ import VERBS
+
+from_this = [verb for group in VERBS.values() for verb in group]
+HEAVY = ("torch", "numpy", "pydantic", "rich", "typer", "safetensors", "tokenizers", "transformers")
+
+
+def python(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+
+
+def modules_after(code: str) -> set[str]:
+    done = python("-c", f"{code}\nimport sys; print('|', *sys.modules)")
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.rpartition("|")[2].split())
+
+
+def test_help_imports_nothing_heavy() -> None:
+    seen = modules_after("from glassformer.cli.__main__ import main; main(['--help'])")
+    assert seen & set(HEAVY) == set()
+
+
+@pytest.mark.parametrize("verb", from_this)
+def test_help_of_a_verb_does_not_wait_for_torch(verb: str) -> None:
+    seen = modules_after(f"from glassformer.cli.__main__ import main; assert main([{verb!r}, '--help']) == 0")
+    assert "torch" not in seen
+
+
+def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
+    from glassformer import cli
+
+    folder = Path(next(iter(cli.__path__)))
+    shared = {"__init__", "__main__", "asked", "opened", "options", "screen", "texts"}
+    assert {path.stem.strip("_") for path in folder.glob("*.py") if path.stem not in shared} == set(from_this)
+
+
+def test_python_dash_m_and_the_version() -> None:
+    done = python("-m", "glassformer", "--version")
+    assert (done.returncode, done.stdout) == (0, f"glassformer {glassformer.__version__}\n")
+    assert python("-m", "glassformer").stdout.startswith("Transformers you can see through.")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["fil"], "glassformer: there is no verb 'fil'; did you mean 'fill'?\n"),
+        (["fill", "model", "--tpo", "3"], "glassformer: fill has no option '--tpo'; did you mean '--top'?\n"),
+        (["train", "masked-lm", "--step", "3"], "glassformer: train has no option '--step'; did you mean '--steps'?\n"),
+        (["fill"], "glassformer: fill: Missing argument 'MODEL'; see glassformer fill --help\n"),
+    ],
+)
+def test_words_that_are_not_known(words: list[str], told: str) -> None:
+    done = python("-m", "glassformer", *words)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+
+
+# --------------------------------------------------------------------------- import glassformer
+
+
+def test_every_public_name_is_there() -> None:
+    for name in glassformer.__all__:
+        assert getattr(glassformer, name) is not None
+    assert set(glassformer.__all__) <= set(dir(glassformer))
+    with pytest.raises(AttributeError, match="no attribute 'laod'"):
+        glassformer.laod  # noqa: B018
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    import ast
+
+    tree = ast.parse(Path(glassformer.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {name.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for name in node.names}
+    assert seen == {name: f"glassformer.{room}" for name, room in glassformer._ROOMS.items()}
+    assert sorted(seen) == sorted(glassformer.__all__)
+
+
+def test_train_stays_the_word_when_the_room_is_imported() -> None:
+    importlib.import_module("glassformer.train.loop")
+    assert callable(glassformer.train)
+    seen = modules_after("import glassformer.train.loop\nimport glassformer as gf\nassert callable(gf.train)")
+    assert "glassformer.train.loop" in seen

@@ -1,0 +1,279 @@
+"""Each verb on a model that the command line itself has trained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from glassformer.artefact.model import load
+
+Run = Callable[..., Any]
+TEXT = "She [MASK] the summer [MASK]."
+
+
+def test_train_leaves_a_model_and_says_where(
+    run: Run, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--steps", "2", "--size", "tiny", "--vocabulary", "100", "--length", "16", "--batch", "2"]
+    first = run("train", "masked-lm", text_file, *words)
+    assert (first.code, first.out) == (0, "runs/masked-lm\n")
+    assert "step 2: loss" in first.err
+    assert load("runs/masked-lm").recipe is not None
+    second = run("train", "masked-lm", text_file, *words, "--json", "--set", "train.seed=5")
+    (record,) = second.records
+    assert record["model"] == "runs/masked-lm-2"
+    assert record["steps"] == 2
+    assert record["scores"]["targets"] > 0
+
+
+def test_train_with_a_recipe_file(run: Run, text_file: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(
+        f'[data]\nfiles = ["{text_file}"]\nlength = 16\n[tokenizer]\nkind = "words"\nvocabulary = 40\n'
+        '[model]\nsize = "tiny"\n[train]\nsteps = 9\nbatch = 2\n'
+    )
+    done = run("train", recipe, "--set", "train.steps=1", "--out", tmp_path / "out")
+    assert done.code == 0
+    model = load(tmp_path / "out")
+    assert model.metrics["steps"] == 1
+    assert model.tokenizer.vocabulary_size <= 40
+
+
+def test_steps_asked_for_are_not_cut_short_by_the_recipes_minutes(trained: Path) -> None:
+    recipe = load(trained).recipe
+    assert recipe is not None
+    assert (recipe.train.steps, recipe.train.minutes, recipe.train.seed) == (4, None, 3)
+
+
+def test_plan_tells_and_leaves_nothing(
+    run: Run, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["plan", "masked-lm", text_file, "--steps", "7", "--size", "tiny", "--vocabulary", "100"]
+    words += ["--length", "16", "--batch", "2"]
+    (record,) = run(*words, "--json").records
+    assert record["steps"] == 7
+    assert record["seconds"] > 0
+    shown = run(*words)
+    assert f"{record['parameters']:,}" in shown.out
+    assert "7 steps" in shown.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_train_goes_on_from_a_saved_model(run: Run, trained: Path, text_file: Path, tmp_path: Path) -> None:
+    words = ["--steps", "1", "--length", "16", "--batch", "2", "--out", tmp_path / "tuned"]
+    assert run("train", "masked-lm", text_file, "--start", trained, *words).code == 0
+    before, after = load(trained), load(tmp_path / "tuned")
+    assert after.config == before.config
+    assert after.tokenizer.vocabulary() == before.tokenizer.vocabulary()
+
+
+# --------------------------------------------------------------------------- fill and score
+
+
+def test_fill_draws_a_table(run: Run, trained: Path) -> None:
+    done = run("fill", trained, TEXT, "--top", "2")
+    assert (done.code, done.err) == (0, "")
+    model = load(trained)
+    filled = model.fill(TEXT, top=2)
+    assert "[MASK] 1" in done.out
+    assert "[MASK] 2" in done.out
+    assert f"→ {filled.filled}" in done.out
+    for mask in filled.masks:
+        for guess in mask.guesses:
+            assert guess.word in done.out
+            assert f"{guess.probability:.1%}" in done.out
+
+
+def test_fill_as_json_has_offsets_into_the_text_given(run: Run, trained: Path) -> None:
+    (record,) = run("fill", trained, TEXT, "--json", "-k", "3").records
+    assert record["text"] == TEXT
+    assert [TEXT[mask["start"] : mask["end"]] for mask in record["masks"]] == ["[MASK]", "[MASK]"]
+    assert [len(mask["guesses"]) for mask in record["masks"]] == [3, 3]
+    assert record["masks"][0]["guesses"][0].keys() == {"word", "piece", "probability", "joins"}
+
+
+def test_many_texts_in_order_from_everywhere(run: Run, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("first [MASK]\n\nsecond [MASK]\n")
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"said": "third [MASK]"}) + "\n")
+    typed = b"".join(f"line {number} [MASK]\n".encode() for number in range(70))  # more than one batch
+    files = ["--file", tmp_path / "lines.txt"]
+    done = run("fill", trained, "zero [MASK]", "-", *files, "--json", stdin=typed)
+    texts = [record["text"] for record in done.records]
+    assert texts == ["zero [MASK]", *(f"line {number} [MASK]" for number in range(70)), "first [MASK]", "second [MASK]"]
+    table = run("fill", trained, "--file", tmp_path / "rows.jsonl", "--column", "said", "--json")
+    assert [record["text"] for record in table.records] == ["third [MASK]"]
+
+
+def test_results_to_a_file(run: Run, trained: Path, tmp_path: Path) -> None:
+    out = tmp_path / "answers.jsonl"
+    done = run("fill", trained, TEXT, "--json", "--out", out)
+    assert (done.code, done.out) == (0, "")
+    before = out.read_text(encoding="utf-8")
+    assert json.loads(before)["text"] == TEXT
+    assert run("fill", trained, "no mask here", "--json", "--out", out).code == 2
+    assert out.read_text(encoding="utf-8") == before  # what was there is kept
+    assert [path.name for path in tmp_path.iterdir()] == ["answers.jsonl"]
+
+
+def test_a_long_text_is_read_in_windows_and_that_is_said(run: Run, trained: Path) -> None:
+    text = "She likes the summer better than the winter . " * 9 + "[MASK]"
+    for verb in ("fill", "score"):
+        done = run(verb, trained, text, "--json")
+        assert done.code == 0
+        assert "longer than the 22 pieces the model reads at once" in done.err
+        assert f"cut into {done.records[0]['windows']} windows" in done.err
+
+
+def test_score(run: Run, trained: Path) -> None:
+    text = "She likes the summer."
+    (record,) = run("score", trained, text, "--json").records
+    assert record["total"] == pytest.approx(sum(piece["log_probability"] for piece in record["pieces"]))
+    shown = run("score", trained, text)
+    assert f"pseudo-log-likelihood {record['total']:.3f} over {len(record['pieces'])} pieces" in shown.out
+    assert f"perplexity {record['perplexity']:.2f}" in shown.out
+
+
+def test_brackets_in_a_text_are_no_markup(run: Run, trained: Path) -> None:
+    text = "[bold]She[/bold] [MASK] [/red]"
+    assert text in run("fill", trained, text).out
+    assert text in run("score", trained, text).out
+
+
+# --------------------------------------------------------------------------- evaluate, info
+
+
+def test_evaluate_finds_the_held_out_text_again(run: Run, trained: Path, text_file: Path) -> None:
+    scores = load(trained).metrics["scores"]
+    (record,) = run("evaluate", trained, "--json").records
+    # The same words were hidden; they were asked in other batches, which may round otherwise.
+    assert record == pytest.approx(scores, rel=1e-5)
+    shown = run("evaluate", trained)
+    assert f"{scores['loss']:.4f}" in shown.out
+    assert f"{scores['unigram_loss']:.4f}" in shown.out
+    (all_of_it,) = run("evaluate", trained, text_file, "--json").records
+    assert all_of_it["targets"] > record["targets"]
+
+
+def test_info(run: Run, trained: Path, text_file: Path) -> None:
+    (record,) = run("info", trained, "--json").records
+    model = load(trained)
+    count = sum(parameter.numel() for parameter in model.module.parameters())
+    assert record["parameters"]["all"] == count == sum(record["parameters"].values()) / 2
+    assert record["tokenizer"]["pieces"] == model.tokenizer.vocabulary_size
+    assert record["reads_at_once"] == 22
+    shown = run("info", trained).out
+    for told in (f"{count:,}", "encoder.blocks", "float32", "22 pieces", str(text_file), "[MASK]", "masked-lm"):
+        assert told in shown
+    assert "not in this document" not in shown
+
+
+def test_info_of_the_slides_says_what_they_do_not_draw(run: Run, drawn: Path) -> None:
+    from glassformer.models.families import SLIDES_DO_NOT_DRAW
+
+    shown = run("info", drawn).out
+    assert "not in this document" in shown
+    for name in SLIDES_DO_NOT_DRAW:
+        assert name in shown
+    assert "train --set model.settings.norm=true" in shown
+
+
+# --------------------------------------------------------------------------- explain, verify
+
+WEIGHT = "encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]"
+SENTENCE = "She [MASK] [MASK] summer better"
+
+
+def test_explain_at_the_board(run: Run, drawn: Path) -> None:
+    done = run("explain", drawn, SENTENCE)
+    assert done.code == 0
+    titles = [line for line in done.out.splitlines() if line[:1].isdigit()]
+    assert len(titles) > 15
+    assert "[MASK]@1" in done.out
+    assert "Note C-2" not in done.out
+    assert "Note C-2:" in run("explain", drawn, SENTENCE, "--notes").out
+    assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)
+
+
+def test_explain_follows_one_number_home(run: Run, drawn: Path) -> None:
+    done = run("explain", drawn, SENTENCE, "--cell", WEIGHT)
+    assert done.out.startswith("encoder.blocks.0.self_attention.weights[head=1,query=[MASK]@1,key=She] = ")
+    assert "encoder.embed.word[" in done.out
+    records = run("explain", drawn, SENTENCE, "--cell", WEIGHT, "--json").records
+    assert records[0]["value"] == pytest.approx(
+        load(drawn).trace(SENTENCE)["encoder.blocks.0.self_attention.weights"][0, 1, 1, 0].item()
+    )
+
+
+def test_explain_of_a_mixed_vector_lists_each_words_share(run: Run, drawn: Path) -> None:
+    cell = "encoder.blocks.0.self_attention.mixed[head=0,query=She,channel=0]"
+    done = run("explain", drawn, SENTENCE, "--cell", cell)
+    assert "each word's share" in done.out
+    assert done.out.count("absent: hidden") >= 2
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("encoder.blocks.0.self_attention.wieghts[head=0,query=She,key=She]", "did you mean"),
+        ("encoder.blocks.0.self_attention.weights[head=0,query=nobody,key=She]", "there is no query 'nobody'"),
+        ("encoder.blocks.0.self_attention.weights[head=7,query=She,key=She]", "head"),
+    ],
+)
+def test_explain_of_a_cell_that_is_not_there(run: Run, drawn: Path, cell: str, told: str) -> None:
+    done = run("explain", drawn, SENTENCE, "--cell", cell)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+
+
+def test_verify(run: Run, trained: Path) -> None:
+    done = run("verify", trained, TEXT)
+    assert done.code == 0
+    assert done.out.count("✓") == 3
+    (record,) = run("verify", trained, TEXT, "--dtype", "float64", "--json").records
+    assert record["holds"]
+    assert record["limit"] == 1e-12
+    assert max(record["formulas"].values()) <= 1e-12
+    assert record["independence"]["padding"] <= 1e-12
+
+
+def test_verify_fails_with_1_when_a_formula_does_not_hold(
+    run: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from glassformer.look.verify import Verification
+
+    monkeypatch.setattr(Verification, "holds", property(lambda self: False))
+    done = run("verify", trained, TEXT)
+    assert done.code == 1
+    assert "✗" in done.out
+
+
+# --------------------------------------------------------------------------- import, export
+
+
+def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_path: Path) -> None:
+    there, back = tmp_path / "theirs", tmp_path / "ours"
+    assert run("export", trained, there).out == f"{there}\n"
+    assert run("import", there, back).out == f"{back}\n"
+    before, after = load(trained), load(back)
+    state = dict(after.module.named_parameters())
+    assert all(torch.equal(parameter, state[name]) for name, parameter in before.module.named_parameters())
+    assert after.config == before.config
+    assert load(there).config == before.config  # read as it is, too
+    one, two = run("fill", trained, TEXT, "--json"), run("fill", there, TEXT, "--json")
+    assert [mask["guesses"] for mask in one.records[0]["masks"]] == [
+        mask["guesses"] for mask in two.records[0]["masks"]
+    ]
+
+
+def test_a_family_that_hugging_face_does_not_have(run: Run, drawn: Path, tmp_path: Path) -> None:
+    done = run("export", drawn, tmp_path / "theirs")
+    assert done.code == 2
+    assert "'slides'" in done.err
+    assert not (tmp_path / "theirs").exists()
