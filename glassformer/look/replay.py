@@ -42,7 +42,10 @@ def shadow(model: Transformer, dtype: torch.dtype) -> Transformer:
 
 @dataclass(frozen=True)
 class Replay:
-    """All that is needed to compute any tensor again: the model in eval mode, its inputs, the changes made by hand."""
+    """All that is needed to compute any tensor again: the model in eval mode, its inputs, the changes made by hand.
+
+    `by_hand` names what `change` changes: it is always looked at, or a fused kernel would pass it by.
+    """
 
     model: Transformer
     statement: Statement
@@ -50,16 +53,17 @@ class Replay:
     target: Inputs | None
     places: Tensor | None
     change: Change | None = None
+    by_hand: tuple[str, ...] = ()
 
     def whole(self, names: Iterable[str]) -> tuple[Seen, Output]:
         """One forward of the whole model."""
-        with watch(self.model, names, change=self.change) as seen:
+        with watch(self.model, [*names, *self.by_hand], change=self.change) as seen:
             output = self.model(self.inputs, self.target, places=self.places)
         return seen, output
 
     def unit(self, unit: str, names: Iterable[str], kept: Callable[[str], Tensor]) -> Seen:
         """Run one unit from the tensor that enters it, as far as is needed; `kept` gives the stored tensors."""
-        asked = set(names)
+        asked = {*names, *(name for name in self.by_hand if self.statement.unit(name) == unit)}
 
         def until_seen(name: str, tensor: Tensor) -> Tensor:
             if asked <= seen.keys():

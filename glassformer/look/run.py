@@ -137,7 +137,8 @@ class Run:
             return batch, heads_of(self.model.config, name), queries, room[formula.keys][1]
 
         change = as_change(interventions, tuple(statement.formulas), full)
-        return Replay(self.model, statement, inputs, target, self.places, change), known
+        by_hand = tuple(name for name in statement.formulas if any(step.touches(name) for step in interventions))
+        return Replay(self.model, statement, inputs, target, self.places, change, by_hand), known
 
     def trace(self, interventions: tuple[Intervention, ...]) -> Trace:
         """One forward, and what is to be kept of it."""
@@ -152,8 +153,7 @@ class Run:
             kept |= dict.fromkeys(chosen(self.keep, names) if self.keep else [])
         if self.labels is not None:
             kept["head.log_probabilities"] = None
-        by_hand = [name for name in names if any(step.touches(name) for step in interventions)]
-        seen = self.forward(replay, [*kept, *by_hand])
+        seen = self.forward(replay, list(kept))
         stored = {name: seen[name] for name in statement.formulas if name in kept and name in seen}
         if self.labels is not None:
             stored["loss"] = F.nll_loss(seen["head.log_probabilities"], self.labels)

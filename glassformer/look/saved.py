@@ -62,7 +62,7 @@ def save(trace: Trace, path: Path, *, weights: bool) -> None:
     try:
         save_file(own, temporary, metadata={"glassformer": json.dumps(told)})
         os.replace(temporary, path)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         temporary.unlink(missing_ok=True)
         raise CheckpointError(f"the trace could not be written to {path}", got=str(error)) from None
 

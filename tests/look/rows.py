@@ -23,7 +23,8 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
 from tests.contracts.families import ROWS, Row
 
-VOCABULARY = tuple("she likes the summer better he loves to cook healthy they go hiking quite often".split())
+VOCABULARY = ("she", "likes", "the", "summer", "better", "he", "loves", "to", "cook", "healthy",
+              "they", "go", "hiking", "quite", "often")  # fmt: skip
 SENTENCE = ("She", "[MASK]", "[MASK]", "summer", "better")
 ANSWERS = {(0, 1): "likes", (0, 2): "the"}
 ATTENTION = "encoder.blocks.0.self_attention"
@@ -99,4 +100,3 @@ MORE = (
     Row("bert, plain head", "bert", change=with_plain_head),
 )
 ALL = ROWS + MORE
-

@@ -13,9 +13,9 @@ import torch
 
 import glassformer
 from glassformer.config import PositionConfig
+from glassformer.look.rulebook import RULES
 from glassformer.look.run import trace
 from glassformer.look.said import MATH, WORDS, in_mathml
-from glassformer.look.rulebook import RULES
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import tensor_names

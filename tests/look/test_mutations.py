@@ -146,7 +146,7 @@ def traced(row: Row) -> Trace:
     walls = torch.zeros_like(inputs.ids)
     walls[:, -2:] = 1
     mask = torch.ones(1, *inputs.ids.shape[1:] * 2, dtype=torch.bool)
-    mask[0, 3, 1] = False
+    mask[0, 3, :2] = False
     inputs = replace(inputs, documents=walls, may_look=mask)
     answering = inputs if target is None else target
     assert answering.ids is not None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch._C._distributed_c10d import HashStore
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import distribute_module
 
@@ -18,6 +20,7 @@ from glassformer.look.watch import watch
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import tensor_names
 from glassformer.parts import tap
+from glassformer.parts.attention import Attention
 from tests.contracts.families import ROWS, Row
 from tests.look.rows import ATTENTION, MORE, bert_model
 
@@ -55,25 +58,29 @@ def test_patterns_choose_and_only_they_leave_the_fused_kernel() -> None:
         model(Inputs(ids=IDS))
     assert list(seen) == ["encoder.blocks.1.self_attention.weights"]
 
-    explicit: list[str] = []
-    one, two = (block.self_attention.body for block in model.encoder.blocks)
-    for name, attention in (("one", one), ("two", two)):
-        original = attention.explicit
 
-        def counted(*arguments: object, name: str = name, original: object = original) -> Tensor:
-            explicit.append(name)
-            return original(*arguments)  # type: ignore[operator, no-any-return]
+def test_only_the_watched_layer_leaves_the_fused_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = bert_model()
+    walked: list[nn.Module] = []
+    explicit = Attention.explicit
 
-        attention.explicit = counted
+    def counted(self: Attention, *arguments: Any) -> Tensor:
+        walked.append(self)
+        return explicit(self, *arguments)
+
+    monkeypatch.setattr(Attention, "explicit", counted)
     with torch.no_grad(), watch(model, "encoder.blocks.1.self_attention.weights"):
         model(Inputs(ids=IDS))
-    assert explicit == ["two"]
+    assert walked == [model.get_submodule("encoder.blocks.1.self_attention.body")]
+    with torch.no_grad():
+        model(Inputs(ids=IDS))
+    assert len(walked) == 1
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(UnknownNameError, match=r"did you mean 'encoder.blocks.0.self_attention.weights'"):
-        with watch(bert_model(), "encoder.blocks.0.self_attention.weight"):
-            pass
+    wanted = r"did you mean 'encoder.blocks.0.self_attention.weights'"
+    with pytest.raises(UnknownNameError, match=wanted), watch(bert_model(), f"{ATTENTION}.weight"):
+        pass
     model = bert_model()
     with watch(model, f"{ATTENTION}.query") as seen:
         pass
@@ -83,12 +90,17 @@ def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
         seen[f"{ATTENTION}.qwery"]
 
 
+def fail_after(model: nn.Module) -> None:
+    """A run, and then an error."""
+    model(Inputs(ids=IDS))
+    raise ZeroDivisionError
+
+
 def test_nothing_remains_after_an_exception() -> None:
     model = bert_model()
     before = {name: dict(vars(module)) for name, module in model.named_modules()}
     with pytest.raises(ZeroDivisionError), watch(model):
-        model(Inputs(ids=IDS))
-        raise ZeroDivisionError
+        fail_after(model)
     assert tap.watcher.get() is None
     assert {name: dict(vars(module)) for name, module in model.named_modules()} == before
 
@@ -153,7 +165,7 @@ def test_a_watcher_may_give_back_another_tensor() -> None:
     with torch.no_grad(), watch(model, ["*.merged", "*.output"], change=silence) as seen:
         model(Inputs(ids=IDS))
     assert torch.equal(seen[f"{ATTENTION}.merged"], torch.zeros_like(seen[f"{ATTENTION}.merged"]))
-    bias = model.encoder.blocks[0].self_attention.body.output.bias
+    bias = model.get_parameter("encoder.blocks.0.self_attention.body.output.bias")
     assert torch.equal(seen[f"{ATTENTION}.output"], bias.expand_as(seen[f"{ATTENTION}.output"]))
 
 
@@ -167,7 +179,7 @@ def test_gradients_flow_through_what_is_watched() -> None:
 @contextmanager
 def one_process() -> Iterator[None]:
     """A process group of this process alone."""
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
     try:
         yield
     finally:

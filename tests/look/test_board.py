@@ -1,0 +1,207 @@
+"""The teacher at the board: all steps, all cells, nothing made up, nothing left out in silence."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import torch
+
+from glassformer.look.board import Step, board
+from glassformer.look.cell import Words
+from glassformer.look.chalk import explained_lines, number, share_lines, write
+from glassformer.look.follow import follow
+from glassformer.look.mix import Thin, shares
+from glassformer.look.run import trace
+from glassformer.models.families import bert
+from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import build
+from tests.contracts.families import FAMILIES, Row, random_weights
+from tests.look.rows import ATTENTION, SENTENCE, slides_trace
+
+SLIDES_ORDER = (
+    "word",
+    "position",
+    "sum",
+    "query",
+    "key",
+    "value",
+    "scores",
+    "may_look",
+    "masked",
+    "weights",
+    "mixed",
+    "merged",
+    "output",
+    "residual",
+    "hidden",
+    "activated",
+    "output",
+    "logits",
+    "log_probabilities",
+    "probabilities",
+)
+
+
+def steps_by_name() -> dict[str, Step]:
+    return {step.name: step for step in board(slides_trace())}
+
+
+def test_all_steps_in_the_order_of_the_slides() -> None:
+    steps = list(board(slides_trace()))
+    assert steps[0].title == "The words, and which of them are hidden"
+    assert steps[0].tables[0].marks == ("", "hidden", "hidden", "", "")
+    assert tuple(step.name.rpartition(".")[2] for step in steps[1:-1]) == SLIDES_ORDER
+    assert steps[-1].title == "The model's guesses"
+    assert [table.caption for table in steps[-1].tables] == [
+        "[MASK] at place 1 of sentence 0",
+        "[MASK] at place 2 of sentence 0",
+    ]
+    assert [step.name for step in steps if step.extra] == ["head.log_probabilities"]
+
+
+@pytest.mark.parametrize(
+    ("word", "cells"),
+    [("query", 8), ("key", 8), ("value", 8), ("scores", 10), ("masked", 10), ("weights", 10), ("output", 6)],
+)
+def test_every_cell_of_the_first_words_row(word: str, cells: int) -> None:
+    found = slides_trace()
+    step = {step.name: step for step in board(found)}[f"{ATTENTION}.{word}"]
+    assert len(step.cells) == cells
+    for cell in step.cells:
+        assert cell.cell.get("query", cell.cell.get("piece", 0)) == 0
+        assert cell.value == float(found[step.name][tuple(cell.cell.values())])
+        assert cell.error <= 1e-12
+
+
+def test_all_five_weighted_values_with_the_two_the_slides_leave_out() -> None:
+    found = slides_trace()
+    step = {step.name: step for step in board(found)}[f"{ATTENTION}.mixed"]
+    assert "leave out the rest" in step.remarks[0]
+    for head, mixing in enumerate(step.mixings):
+        assert [move.word for move in mixing.moves] == list(SENTENCE)
+        assert [move.absent for move in mixing.moves] == ["", "absent: hidden", "absent: hidden", "", ""]
+        for place, move in enumerate(mixing.moves):
+            assert move.weight == float(found[f"{ATTENTION}.weights"][0, head, 0, place])
+            assert move.added == pytest.approx([move.weight * value for value in move.value], abs=1e-15)
+        assert mixing.moves[-1].running == pytest.approx(found[f"{ATTENTION}.mixed"][0, head, 0].tolist(), abs=1e-14)
+
+
+def test_corrections_are_told_once_where_they_belong() -> None:
+    notes = {"C-2": "two", "C-4": "four", "C-33": "thirty-three", "C-99": "nowhere"}
+    told = {step.name: step.notes for step in board(slides_trace(), notes=notes) if step.notes}
+    assert told == {
+        "encoder.embed.sum": (("C-2", "two"),),
+        f"{ATTENTION}.masked": (("C-4", "four"),),
+        f"{ATTENTION}.mixed": (("C-33", "thirty-three"),),
+    }
+    assert not any(step.notes for step in board(slides_trace()))
+
+
+def test_the_board_as_lines() -> None:
+    found = slides_trace()
+    text = "\n".join(write(board(found, notes={"C-2": "zero the word first"})))
+    weight = found[f"{ATTENTION}.weights"][0, 0, 0, 0]
+    assert "weights[head=0,query=She,key=She] = exp(" in text
+    assert f"= {number(float(weight))}" in text
+    assert "masked[head=0,query=She,key=[MASK]@1] = −1000 (forbidden) = −1000" in text
+    assert "   Note C-2: zero the word first" in text
+    assert "word[piece=She,channel=0] = row 0 of the table" in text
+    assert " nan" not in text
+
+
+@pytest.mark.parametrize("row", FAMILIES, ids=str)
+def test_any_family_can_be_told(row: Row) -> None:
+    inputs, target = row.batch(padding="right")
+    found = trace(row.model(), inputs, target)
+    steps = list(board(found, sentence=1, word=1, thin=Thin(terms=2, cells=2, heads=1, words=3)))
+    lines = list(write(steps, Thin(terms=2)))
+    assert len(lines) > 50
+    told = {step.name for step in steps}
+    assert {name for name in found if ".blocks." not in name} <= told
+    assert all(name in told for name in found if ".blocks.0." in name)
+    blocks = {name.split(".blocks.")[1].partition(".")[0] for name in found if ".blocks." in name}
+    assert any("more block" in step.title for step in steps) == (len(blocks) > 1)
+
+
+def test_what_is_too_large_is_thinned_and_said() -> None:
+    model = random_weights(build(bert(layers=2, width=48, heads=6, vocabulary=60)), seed=0)
+    found = trace(model, Inputs(ids=torch.arange(20)[None]))
+    steps = {step.name: step for step in board(found)}
+    query = steps[f"{ATTENTION}.query"]
+    assert "more cells of this row" in query.remarks[0]
+    thin = Thin.fitting(found)
+    kept, left, rest = query.cells[0].largest(thin.terms)
+    assert left == len(query.cells[0].terms) - thin.terms == 46
+    whole = sum(term.value for term in kept) + rest
+    assert whole == pytest.approx(query.cells[0].value, abs=1e-5)
+    assert f"({left} more: {number(rest)})" in "\n".join(write([query], thin))
+    mixing = steps[f"{ATTENTION}.mixed"].mixings[0]
+    assert len(mixing.moves) == thin.words
+    assert mixing.more.startswith("8 more words: weights sum to")
+
+
+def test_one_number_followed_down_to_a_word() -> None:
+    found = slides_trace()
+    way = list(follow(found, f"{ATTENTION}.weights[head=1,query=likes,key=She]"))
+    assert [step.name.rpartition(".")[2] for step in way[:3]] == ["weights", "masked", "scores"]
+    assert way[1].cell == way[0].cell
+    assert way[-1].name.startswith("encoder.embed.")
+    for step, following in pairwise(way):
+        assert (following.name, following.where) in {(part.name, part.where) for part in step.operands}
+    she = list(follow(found, f"{ATTENTION}.key[head=0,key=She,channel=1]"))
+    assert she[-1].name == "encoder.embed.word"
+    assert she[-1].quantities == {"row": 0.0}
+    text = "\n".join(line for step in way for line in explained_lines(step))
+    assert "exp(masked) over the sum of exp(masked) along key" in text
+    assert "computed again" in text
+
+
+def test_from_the_answer_all_the_way_down() -> None:
+    found = slides_trace()
+    way = list(follow(found, "head.probabilities[place=likes,vocabulary=likes]"))
+    assert way[0].name == "head.probabilities"
+    assert way[-1].name.startswith("encoder.embed.")
+    assert len(way) > 6
+
+
+def test_shares_of_each_source_word() -> None:
+    found = slides_trace()
+    told = shares(found, ATTENTION, query=1)
+    assert [share.word for share in told] == list(SENTENCE)
+    assert [share.absent for share in told] == ["", "absent: hidden", "absent: hidden", "", ""]
+    for head in range(2):
+        assert sum(share.weights[head] for share in told) == pytest.approx(1)
+    lines = list(share_lines(told))
+    assert "length given" in lines[0]
+    assert lines[2].endswith("absent: hidden")
+
+
+def test_weights_and_facts_are_explained_as_what_they_are() -> None:
+    found = slides_trace()
+    weight = found.explain(f"parameters.{ATTENTION}.query.weight[row=4,column=2]")
+    assert "a weight, learned in training" in weight.formula
+    assert weight.terms == ()
+    fact = found.explain("inputs.ids[piece=She]")
+    assert "given with the text" in fact.formula
+    assert next(follow(found, "inputs.ids[piece=She]")) == fact
+
+
+def test_numbers_as_they_are_written() -> None:
+    assert [number(value) for value in (0.0, 1.0, -1000.0, 0.25, -0.00012345, 12345.678)] == [
+        "0",
+        "1",
+        "−1000",
+        "0.2500",
+        "−0.000123",
+        "1.23e+04",
+    ]
+    assert number(float("-inf")) == "−∞"
+
+
+def test_words_that_are_not_known_are_called_by_their_places() -> None:
+    found = trace(
+        build(bert(layers=1, width=12, heads=3, vocabulary=30)), Inputs(ids=torch.tensor([[4, 5]])), words=Words()
+    )
+    first = next(board(found))
+    assert [label for label, _ in first.tables[0].rows] == ["piece 0", "piece 1"]

@@ -1,0 +1,88 @@
+"""Cells called by words."""
+
+from __future__ import annotations
+
+import pytest
+
+from glassformer.errors import UnknownNameError
+from glassformer.look.cell import Axes, Words, find_cell, name_cell, read_cell, split_name
+from tests.look.rows import ANSWERS, ATTENTION, SENTENCE, VOCABULARY, slides_trace
+
+WORDS = Words(inputs=[SENTENCE], vocabulary=VOCABULARY, labels=("no", "yes"), answers=ANSWERS)
+WEIGHTS = Axes("weights", ("sentence", "head", "query", "key"), (1, 2, 5, 5))
+
+
+@pytest.mark.parametrize(
+    ("said", "cell"),
+    [
+        ("head=1,query=likes,key=She", (0, 1, 1, 0)),
+        ("head=1, query=the , key=better", (0, 1, 2, 4)),
+        ("head=0,query=[MASK]@2,key=-1", (0, 0, 2, 4)),
+        ("key=0,query=3,head=1,sentence=0", (0, 1, 3, 0)),
+        ('head=0,query="She",key="[MASK]"@1', (0, 0, 0, 1)),
+    ],
+)
+def test_words_and_indices(said: str, cell: tuple[int, ...]) -> None:
+    assert tuple(find_cell(WEIGHTS, read_cell(said), WORDS).values()) == cell
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("head=0,query=[MASK],key=0", r"which '\[MASK\]' is meant; .*query=\[MASK\]@1, query=\[MASK\]@2"),
+        ("head=0,query=her,key=0", "there is no query 'her' in weights; did you mean 'She'"),
+        ("head=0,query=She@3,key=0", r"'She' does not stand at query 3; it stands at \[0\]"),
+        ("head=0,query=0", r"needs its key \(0 to 4\)"),
+        ("head=2,query=0,key=0", "head of weights counts from 0 to 1; got 2"),
+        ("hed=1,query=0,key=0", "weights has no axis 'hed'; did you mean 'head'"),
+        ("head", "a cell is written axis=word"),
+    ],
+)
+def test_what_cannot_be_found(said: str, error: str) -> None:
+    with pytest.raises(UnknownNameError, match=error):
+        find_cell(WEIGHTS, read_cell(said), WORDS)
+
+
+def test_vocabulary_labels_and_places() -> None:
+    axes = Axes("head.logits", ("place", "vocabulary"), (2, 15), places=((0, 1), (0, 2)))
+    assert find_cell(axes, {"place": "the", "vocabulary": "cook"}, WORDS) == {"place": 1, "vocabulary": 8}
+    labels = Axes("sentence_head.logits", ("sentence", "label"), (1, 2))
+    assert find_cell(labels, {"label": "yes"}, WORDS) == {"sentence": 0, "label": 1}
+    with pytest.raises(UnknownNameError, match="known here: no, yes"):
+        find_cell(labels, {"label": "perhaps"}, WORDS)
+
+
+def test_the_words_of_each_side() -> None:
+    words = Words(inputs=[["she", "reads"]], target=[["sie", "liest", "nie"]])
+    crossing = Axes("weights", ("sentence", "head", "query", "key"), (1, 1, 3, 2), "target", "inputs")
+    assert find_cell(crossing, {"query": "nie", "key": "reads"}, words)["query"] == 2
+    with pytest.raises(UnknownNameError, match="there is no key 'nie'"):
+        find_cell(crossing, {"query": "nie", "key": "nie"}, words)
+
+
+def test_what_is_said_of_a_cell_finds_it_again() -> None:
+    words = Words(inputs=[["a", "3", ",", "a", "x@1", 'quo"te']])
+    axes = Axes("weights", ("query", "key"), (6, 6))
+    for query in range(6):
+        said = name_cell(axes, {"query": query, "key": 0}, words)
+        if '"te' in said["query"]:
+            continue  # a word with a quotation mark is called by its place
+        text = ",".join(f"{axis}={index}" for axis, index in said.items())
+        assert find_cell(axes, read_cell(text), words) == {"query": query, "key": 0}
+
+
+def test_names_with_brackets() -> None:
+    assert split_name("a.b[head=1,query=[MASK]@2]") == ("a.b", "head=1,query=[MASK]@2")
+    with pytest.raises(UnknownNameError, match="stands in brackets"):
+        split_name("a.b[head=1")
+
+
+def test_a_trace_takes_cells_in_its_names() -> None:
+    found = slides_trace()
+    one = found.explain(f"{ATTENTION}.weights[head=1,query=likes,key=She]")
+    two = found.explain(f"{ATTENTION}.weights", {"head": 1, "query": 1, "key": "She"})
+    assert one == two
+    assert one.where == "head=1,query=[MASK]@1,key=She"
+    assert found.explain("head.logits[place=likes,vocabulary=cook]").cell == {"place": 0, "vocabulary": 8}
+    with pytest.raises(UnknownNameError, match="which"):
+        found.explain(f"{ATTENTION}.weights[head=1,query=[MASK],key=She]")

@@ -1,0 +1,186 @@
+"""What if: every intervention does what it says, can be undone, and can be printed as Python."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from glassformer.errors import ShapeError, UnknownNameError
+from glassformer.look import interventions
+from glassformer.look.interventions import (
+    Allow,
+    AverageHead,
+    AverageLayer,
+    ChangeWord,
+    Forbid,
+    HideWord,
+    Intervention,
+    Patch,
+    SetNumber,
+    ZeroHead,
+    ZeroLayer,
+)
+from glassformer.look.run import trace
+from glassformer.look.trace import Trace
+from glassformer.models.inputs import Inputs
+from tests.contracts.families import Row
+from tests.look.rows import ATTENTION, FILLS, bert_model, row_named, slides_trace
+
+IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
+
+
+def plain() -> Trace:
+    return trace(bert_model(), Inputs(ids=IDS))
+
+
+def test_changing_a_word_is_running_the_changed_sentence() -> None:
+    changed = IDS.clone()
+    changed[1, 2] = 4
+    found = plain().intervene(ChangeWord(2, 4, sentence=1))
+    assert torch.equal(found["head.logits"], trace(bert_model(), Inputs(ids=changed))["head.logits"])
+    assert found.verify().holds
+
+
+def test_hiding_a_word_hides_it_as_the_model_does() -> None:
+    found = slides_trace().intervene(HideWord(3))
+    assert not found["encoder.embed.word"][0, 3].any()
+    assert not found[f"{ATTENTION}.weights"][..., 3].any()
+    assert found.verify().holds
+    masked = plain().intervene(HideWord(0, mask_id=11))
+    assert masked.facts["inputs.ids"][0, 0] == 11
+
+
+@pytest.mark.parametrize("row", FILLS, ids=str)
+@pytest.mark.parametrize("head", [None, 1])
+def test_forbidding_a_cell(row: Row, head: int | None) -> None:
+    inputs = Inputs(ids=IDS)
+    found = trace(row.model(), inputs).intervene(Forbid(ATTENTION, query=1, key=2, head=head, sentence=1))
+    weights = found[f"{ATTENTION}.weights"]
+    assert found[f"{ATTENTION}.may_look"].shape == (2, 3, 4, 4)
+    # An added or set −1000 leaves exp(−1000) = 0; nothing else in the row is forbidden.
+    assert not weights[1, slice(None) if head is None else head, 1, 2].any()
+    assert (weights != 0).sum() == weights.numel() - (3 if head is None else 1)
+    checked = found.verify()
+    assert checked.holds
+    assert checked.by_hand == (f"{ATTENTION}.may_look",)
+
+
+def test_forbidding_the_last_cell_of_a_row_gives_zeros_and_never_nan() -> None:
+    row = next(row for row in FILLS if row.name == "bert, fill set -inf")
+    steps = [Forbid(ATTENTION, query=1, key=key, head=0) for key in range(4)]
+    found = trace(row.model(), Inputs(ids=IDS)).intervene(*steps)
+    assert not found[f"{ATTENTION}.weights"][0, 0, 1].any()
+    assert not found["head.logits"].isnan().any()
+    assert found.verify().holds
+
+
+def test_allowing_a_hidden_word() -> None:
+    found = slides_trace().intervene(Allow(ATTENTION, query=0, key=1))
+    assert (found[f"{ATTENTION}.weights"][0, :, 0, 1] > 0.01).all()
+    assert not found[f"{ATTENTION}.weights"][0, :, 1, 1].any()
+    assert found.verify().holds
+
+
+def test_heads_that_give_nothing_or_their_mean() -> None:
+    base = plain()
+    zeroed, averaged = base.intervene(ZeroHead(ATTENTION, 1)), base.intervene(AverageHead(ATTENTION, 1))
+    assert not zeroed[f"{ATTENTION}.merged"][..., 4:8].any()
+    mean = base[f"{ATTENTION}.mixed"][:, 1].mean(dim=(0, 1))
+    torch.testing.assert_close(averaged[f"{ATTENTION}.mixed"][:, 1], mean.expand(2, 4, -1))
+    for found in (zeroed, averaged):
+        assert torch.equal(found[f"{ATTENTION}.mixed"][:, 0], base[f"{ATTENTION}.mixed"][:, 0])
+        assert found.verify().holds
+
+
+def test_layers_that_give_nothing_or_their_mean() -> None:
+    before = row_named("gpt2").model()
+    base = trace(before, Inputs(ids=IDS))
+    zeroed = base.intervene(ZeroLayer("decoder.blocks.1"))
+    through = zeroed["decoder.blocks.1.feed_forward.residual"]
+    assert torch.equal(through, zeroed["decoder.blocks.0.feed_forward.residual"])
+    averaged = base.intervene(AverageLayer("decoder.blocks.1.feed_forward"))
+    mean = base["decoder.blocks.1.feed_forward.output"].mean(dim=(0, 1))
+    torch.testing.assert_close(averaged["decoder.blocks.1.feed_forward.output"], mean.expand(2, 4, -1))
+    same = "decoder.blocks.1.self_attention.output"
+    assert torch.equal(averaged[same], base[same])
+    assert zeroed.verify().holds
+    assert averaged.verify().holds
+
+
+def test_setting_a_number() -> None:
+    name = "encoder.blocks.1.self_attention.scores"
+    found = plain().intervene(SetNumber(name, (0, 2, 1, 3), 7.5))
+    assert found[name][0, 2, 1, 3] == 7.5
+    assert found.verify().by_hand == (name,)
+    assert found.verify().holds
+
+
+def test_patching_from_another_trace() -> None:
+    one, two = plain(), trace(bert_model(), Inputs(ids=IDS.flip(1)))
+    name = "encoder.blocks.0.feed_forward.norm"
+    whole = one.intervene(Patch.of(two, name))
+    torch.testing.assert_close(whole["head.logits"], two["head.logits"], rtol=1e-12, atol=1e-12)
+    part = one.intervene(Patch.of(two, name, (0, 2)))
+    assert torch.equal(part[name][0, 2], two[name][0, 2])
+    assert torch.equal(part[name][1], one[name][1])
+    short = trace(bert_model(), Inputs(ids=IDS[:, :3]))
+    with pytest.raises(ShapeError, match="a patch of"):
+        one.intervene(Patch.of(short, name))
+
+
+def test_interventions_hold_in_what_is_computed_again() -> None:
+    steps: tuple[Intervention, ...] = (ZeroHead(ATTENTION, 0), Forbid(ATTENTION, 1, 2), ChangeWord(0, 9))
+    stored = trace(bert_model(), Inputs(ids=IDS), keep="*", interventions=steps)
+    again = trace(bert_model(), Inputs(ids=IDS), keep=(), interventions=steps)
+    for name in stored:
+        torch.testing.assert_close(stored[name], again[name], rtol=1e-12, atol=1e-12)
+
+
+def test_they_are_undone_one_by_one_and_the_first_trace_stays() -> None:
+    base = plain()
+    logits = base["head.logits"].clone()
+    one = base.intervene(ZeroHead(ATTENTION, 0))
+    two = one.intervene(ChangeWord(0, 9), ZeroLayer("encoder.blocks.1"))
+    assert len(two.interventions) == 3
+    assert torch.equal(two.undo(2)["head.logits"], one["head.logits"])
+    assert torch.equal(two.undo(3)["head.logits"], logits)
+    assert two.undo(99).interventions == ()
+    assert torch.equal(base["head.logits"], logits)
+    assert not torch.equal(one["head.logits"], logits)
+
+
+def test_printed_as_python_they_make_the_same_run_again() -> None:
+    base, other = plain(), trace(bert_model(), Inputs(ids=IDS.flip(1)))
+    found = base.intervene(
+        ZeroHead(ATTENTION, 1),
+        AverageHead(ATTENTION, 2),
+        Forbid(ATTENTION, 0, 1, head=0),
+        Allow(ATTENTION, 2, 2),
+        ChangeWord(1, 5),
+        HideWord(2, mask_id=3),
+        SetNumber("encoder.embed.sum", (0, 0, 0), -1.25),
+        AverageLayer("encoder.blocks.1.feed_forward"),
+        Patch.of(other, "encoder.blocks.0.feed_forward.hidden", (1,)),
+    )
+    names = {**vars(interventions), "trace": base, "other": other}
+    again = eval(found.python, names)
+    assert isinstance(again, Trace)
+    assert again.interventions == found.interventions
+    assert torch.equal(again["head.logits"], found["head.logits"])
+    assert base.python == "trace"
+
+
+def test_what_changes_nothing_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="touches no tensor of this model; did you mean"):
+        plain().intervene(ZeroHead("encoder.blocks.0.self_atention", 0))
+
+
+def test_a_decoder_and_its_words() -> None:
+    row = row_named("marian")
+    inputs, target = row.batch(padding="right")
+    base = trace(row.model(), inputs, target)
+    crossing = "decoder.blocks.0.cross_attention"
+    found = base.intervene(Forbid(crossing, query=1, key=0, head=1), ChangeWord(2, 5, where="target"))
+    assert found[f"{crossing}.weights"][0, 1, 1, 0] == 0
+    assert found.facts["target.ids"][0, 2] == 5
+    assert found.verify().holds

@@ -1,0 +1,293 @@
+"""A trace: what it keeps, what it computes again, and that the two are the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from glassformer.errors import CheckpointError, ConfigError, ShapeError, UnknownNameError
+from glassformer.look.cell import Words
+from glassformer.look.run import trace
+from glassformer.look.trace import Trace
+from glassformer.models.families import bert
+from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import build
+from glassformer.parts.attention import Attention
+from tests.contracts.families import FAMILIES, Row
+from tests.look.rows import ATTENTION, bert_model, row_named, slides_trace
+
+IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
+
+
+@pytest.mark.parametrize("row", FAMILIES, ids=str)
+def test_what_is_computed_again_is_what_was_computed(row: Row) -> None:
+    inputs, target = row.batch(padding="left")
+    model = row.model()
+    stored, again = trace(model, inputs, target, keep="*"), trace(model, inputs, target, keep=())
+    computed = 0
+    for name in stored:
+        assert stored.kept(name)
+        computed += not again.kept(name)
+        assert torch.allclose(stored[name], again[name], rtol=1e-12, atol=1e-12, equal_nan=False)
+        assert stored[name].dim() == len(stored.axes(name))
+    assert computed > len(stored) // 2
+
+
+def test_the_default_keeps_a_small_run_whole_and_of_a_large_one_streams_queries_and_keys() -> None:
+    small = trace(bert_model(), Inputs(ids=IDS))
+    assert all(small.kept(name) for name in small)
+    large = trace(bert_model(), Inputs(ids=torch.full((400, 16), 5)), places=torch.tensor([0, 3]))
+    ways = {name.rpartition(".")[2]: large.kept(name) for name in large}
+    assert ways["query"]
+    assert ways["key"]
+    assert ways["logits"]
+    assert not any(ways[name] for name in ("value", "scores", "weights", "mixed", "residual"))
+
+
+def base_bytes(layers: int) -> int:
+    """What the default trace of BERT-base's width stores for 512 words with one hidden."""
+    model = build(bert(layers=layers, width=768, heads=12, vocabulary=1000))
+    hidden = torch.zeros(1, 512, dtype=torch.bool)
+    hidden[0, 7] = True
+    return trace(model, Inputs(ids=torch.full((1, 512), 5), hidden=hidden)).nbytes
+
+
+def test_a_default_trace_of_bert_base_at_512_words_stays_under_80_megabytes() -> None:
+    two, three = base_bytes(2), base_bytes(3)
+    vocabulary = 3 * (30522 - 1000) * 4
+    assert two + 10 * (three - two) + vocabulary < 80e6
+
+
+@pytest.mark.long
+def test_the_whole_of_bert_base_at_512_words() -> None:
+    from time import perf_counter
+
+    hidden = torch.zeros(1, 512, dtype=torch.bool)
+    hidden[0, 7] = True
+    found = trace(build(bert()), Inputs(ids=torch.full((1, 512), 5), hidden=hidden))
+    assert found.nbytes < 80e6
+    for name in found:
+        times = []
+        for _ in range(3):
+            start = perf_counter()
+            assert found[name].numel()
+            times.append(perf_counter() - start)
+        assert min(times) < 0.3, name
+    assert found.verify().holds
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "run"),
+    [
+        (torch.bfloat16, None, torch.float32),
+        (torch.float32, None, torch.float32),
+        (torch.float64, None, torch.float64),
+        (torch.float32, torch.float64, torch.float64),
+        (torch.bfloat16, torch.float64, torch.float64),
+    ],
+)
+def test_it_runs_in_single_or_double_precision(own: torch.dtype, asked: torch.dtype | None, run: torch.dtype) -> None:
+    model = bert_model(dtype=own)
+    found = trace(model, Inputs(ids=IDS), dtype=asked)
+    assert found.dtype == run
+    assert found["head.logits"].dtype == run
+    assert next(model.parameters()).dtype == own
+    assert found.verify().holds
+
+
+def test_half_precision_is_refused() -> None:
+    with pytest.raises(ConfigError, match="a trace runs in float32 or float64"):
+        trace(bert_model(), Inputs(ids=IDS), dtype=torch.bfloat16)
+
+
+def test_a_model_in_training_is_traced_as_it_predicts_and_goes_on_training() -> None:
+    row = row_named("bert").with_dropout()
+    model = row.model().train()
+    found = trace(model, Inputs(ids=IDS))
+    assert model.training
+    assert torch.equal(found["head.logits"], trace(model.eval(), Inputs(ids=IDS))["head.logits"])
+
+
+def test_weights_that_changed_are_noticed() -> None:
+    model = bert_model()
+    found = trace(model, Inputs(ids=IDS), keep=())
+    with torch.no_grad():
+        model.get_parameter("encoder.blocks.1.feed_forward.body.hidden.weight").add_(1)
+    with pytest.raises(ConfigError, match="weights have changed since this trace"):
+        found[f"{ATTENTION}.weights"]
+
+
+def test_names_that_are_not_there() -> None:
+    found = trace(bert_model(), Inputs(ids=IDS))
+    with pytest.raises(UnknownNameError, match=r"did you mean 'head.logits'"):
+        found["head.logit"]
+    with pytest.raises(UnknownNameError):
+        found.kept("nothing")
+    with pytest.raises(UnknownNameError):
+        trace(bert_model(), Inputs(ids=IDS), keep="*.wieghts")
+    with pytest.raises(ConfigError, match="needs a glassformer Transformer"):
+        trace(torch.nn.Linear(2, 2), Inputs(ids=IDS))
+
+
+# --------------------------------------------------------------------------- places and labels
+
+
+def places_of(found: Trace) -> list[int]:
+    assert found.places is not None
+    return found.places.tolist()
+
+
+def test_the_vocabulary_is_scored_where_it_is_needed() -> None:
+    model, hidden = bert_model(), torch.zeros(2, 4, dtype=torch.bool)
+    hidden[1, 2] = True
+    assert places_of(trace(model, Inputs(ids=IDS))) == list(range(8))
+    assert places_of(trace(model, Inputs(ids=IDS, hidden=hidden))) == [6]
+    assert places_of(trace(model, Inputs(ids=IDS), places=torch.tensor([3]))) == [3]
+    writer = row_named("gpt2").model()
+    real = torch.tensor([[True, True, True, False], [True, True, True, True]])
+    assert places_of(trace(writer, Inputs(ids=IDS))) == [3, 7]
+    assert places_of(trace(writer, Inputs(ids=IDS, real=real))) == [2, 7]
+
+
+def test_labels_must_stand_somewhere() -> None:
+    with pytest.raises(ShapeError, match="labels must be"):
+        trace(bert_model(), Inputs(ids=IDS), labels=torch.tensor([1, 2]))
+
+
+def test_the_loss_is_the_mean_cross_entropy_of_the_labels() -> None:
+    labels = torch.full((2, 4), -100)
+    labels[0, 1], labels[1, 3] = 5, 6
+    found = trace(bert_model(), Inputs(ids=IDS), labels=labels)
+    logits = bert_model()(Inputs(ids=IDS)).logits
+    assert logits is not None
+    expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    torch.testing.assert_close(found["loss"], expected.detach(), rtol=1e-12, atol=0)
+    assert places_of(found) == [1, 7]
+
+
+# --------------------------------------------------------------------------- gradients
+
+
+def loss_at(name: str, tensor: Tensor, labels: Tensor) -> float:
+    """The loss of the run in which `tensor` stands in the place of `name`."""
+    from glassformer.look.interventions import Patch
+
+    found = trace(bert_model(), Inputs(ids=IDS), labels=labels, interventions=(Patch(name, tensor),))
+    return float(found["loss"])
+
+
+@pytest.mark.parametrize("name", ["encoder.embed.sum", f"{ATTENTION}.weights", "encoder.blocks.1.feed_forward.hidden"])
+def test_gradients_are_the_slopes_of_the_loss(name: str) -> None:
+    labels = torch.full((2, 4), -100)
+    labels[0, 1] = 5
+    found = trace(bert_model(), Inputs(ids=IDS), labels=labels, keep="*", gradients="loss")
+    slope = found.gradient(name)
+    direction = torch.randn(slope.shape, dtype=slope.dtype, generator=torch.Generator().manual_seed(1))
+    step = 1e-6
+    up, down = (loss_at(name, found[name] + sign * step * direction, labels) for sign in (1, -1))
+    # A central difference is good to the square of its step and to rounding over it: about nine digits here.
+    assert (up - down) / (2 * step) == pytest.approx(float((slope * direction).sum()), rel=1e-6)
+
+
+def test_gradients_of_one_cell_and_of_frozen_weights() -> None:
+    model = bert_model().requires_grad_(False)
+    found = trace(model, Inputs(ids=IDS), keep="*", gradients="head.logits[place=2,vocabulary=7]")
+    assert found.gradient("head.logits")[2, 7] == 1
+    assert found.gradient("head.logits").sum() == 1
+    assert found.gradient("encoder.embed.word").abs().sum() > 0
+    with pytest.raises(UnknownNameError, match="there is no gradient"):
+        trace(model, Inputs(ids=IDS)).gradient("head.logits")
+
+
+# --------------------------------------------------------------------------- on disk
+
+
+def same(one: Trace, two: Trace) -> None:
+    assert list(one) == list(two)
+    for name in one:
+        torch.testing.assert_close(one[name], two[name], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("family", ["bert", "t5", "slides"])
+def test_saved_with_its_weights_or_loaded_with_its_model_all_is_within_reach(family: str, tmp_path: Path) -> None:
+    row = row_named(family)
+    inputs, target = row.batch()
+    model = row.model()
+    found = trace(model, inputs, target, keep=(), words=Words(inputs=[["a", "b"]]))
+    found.save(tmp_path / "whole", weights=True)
+    found.save(tmp_path / "light")
+    same(found, Trace.load(tmp_path / "whole"))
+    same(found, Trace.load(tmp_path / "light", model))
+    assert (tmp_path / "light").stat().st_size < (tmp_path / "whole").stat().st_size
+    light = Trace.load(tmp_path / "light")
+    assert light.honesty == found.honesty
+    assert light.words.inputs == [["a", "b"]]
+    kept = next(name for name in found if found.kept(name))
+    assert torch.equal(light[kept], found[kept])
+    with pytest.raises(ConfigError, match="this trace has no model to compute it again"):
+        light[next(name for name in found if not found.kept(name))]
+    assert Trace.load(tmp_path / "whole").verify().holds
+
+
+def test_another_model_is_noticed_by_its_fingerprint(tmp_path: Path) -> None:
+    trace(bert_model(), Inputs(ids=IDS)).save(tmp_path / "trace")
+    other = row_named("bert").model(seed=1)
+    with pytest.raises(CheckpointError, match="was traced from another model"):
+        Trace.load(tmp_path / "trace", other)
+
+
+def test_files_that_are_no_traces(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("not a trace")
+    with pytest.raises(CheckpointError, match="must be a saved trace"):
+        Trace.load(tmp_path / "text")
+    with pytest.raises(CheckpointError, match="must be a saved trace"):
+        Trace.load(tmp_path / "missing")
+    told = {"glassformer": json.dumps({"format": "glassformer trace", "version": 99})}
+    save_file({"x": torch.zeros(1)}, tmp_path / "newer", metadata=told)
+    with pytest.raises(CheckpointError, match="format version 1; got 99"):
+        Trace.load(tmp_path / "newer")
+
+
+def test_a_trace_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="could not be written"):
+        slides_trace().save(tmp_path / "no" / "folder")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --------------------------------------------------------------------------- the honesty gate
+
+
+def test_the_gate_compares_with_the_fast_kernels_and_with_prediction() -> None:
+    found = trace(bert_model(dtype=torch.float32), Inputs(ids=IDS), predicts_in=torch.bfloat16)
+    gate = found.honesty
+    assert gate.holds
+    assert gate.limit == 1e-5
+    assert 1e-4 < gate.predicted < 0.1
+    assert "against prediction in bfloat16" in str(gate)
+    low = trace(bert_model(dtype=torch.bfloat16), Inputs(ids=IDS)).honesty
+    assert (low.traced_in, low.predicted_in) == ("float32", "bfloat16")
+    assert low.holds
+
+
+def test_the_gate_is_closed_when_looking_changes_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = trace(bert_model(), Inputs(ids=IDS))
+    assert found.run is not None
+    attention = found.run.model.get_submodule("encoder.blocks.0.self_attention.body")
+    assert isinstance(attention, Attention)
+    fused = attention.fused
+    monkeypatch.setattr(attention, "fused", lambda *arguments: fused(*arguments) * 1.01)
+    gate = found.honesty
+    assert not gate.holds
+    assert "LOOKING CHANGED THE ANSWER" in str(gate)
+
+
+def test_the_gate_belongs_to_the_run_before_interventions() -> None:
+    from glassformer.look.interventions import ZeroHead
+
+    found = trace(bert_model(), Inputs(ids=IDS))
+    assert found.intervene(ZeroHead(ATTENTION, 0)).honesty == found.honesty
