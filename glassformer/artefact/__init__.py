@@ -1,0 +1,1 @@
+"""What is saved, what `load` and `train` give back, and the verbs people use."""

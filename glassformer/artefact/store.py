@@ -195,7 +195,8 @@ def _write_files(directory: Path, saved: Saved) -> None:
         tokenizer = TokenizerFacts(sha256=_sha256(path), roles=vars(saved.tokenizer.special))
     if saved.recipe is not None:
         write_toml(saved.recipe, directory / RECIPE)
-    (directory / METRICS).write_text(json.dumps(_finite(saved.metrics), indent=2) + "\n", encoding="utf-8")
+    lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in _finite(saved.metrics).items()]
+    (directory / METRICS).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # a line for each
     (directory / CARD).write_text(saved.card, encoding="utf-8")
     from glassformer import __version__
 
@@ -224,6 +225,7 @@ def _write_weights(path: Path, module: Transformer) -> None:
         save_file(state, str(path), metadata={"format": "pt"})
     except SafetensorError as error:  # the library wraps what the system said
         raise OSError(str(error)) from None
+    os.chmod(path, 0o644)  # the library keeps it private, a saved model need not be
 
 
 def _move_up(directory: Path) -> None:

@@ -80,6 +80,8 @@ def asked_recipe(
     changes |= parse_changes(assignments)
     if "model.start" in changes or changes.get("model.family", "bert") != "bert":
         changes.setdefault("model.size", None)  # the size in the recipe was meant for its own family
+    if "-" in files:
+        raise DataError("training reads its text more than once", got="standard input", do="save it to a file first")
     if files:
         changes["data.files"] = list(files)
     if what in _SHORT:

@@ -60,5 +60,5 @@ def _cells(mask: Hidden, rank: int) -> tuple[str, str, str]:
     if rank >= len(mask.guesses):
         return "", "", ""
     guess = mask.guesses[rank]
-    word = f"…{guess.word}" if guess.joins else guess.word
+    word = f"…{guess.word}" if guess.joins and guess.word.isalnum() else guess.word
     return escaped(word), f"{guess.probability:.1%}", bar(guess.probability)

@@ -124,6 +124,7 @@ def test_what_to_train_must_be_said(run: Run, text_file: Path, tmp_path: Path) -
     refused(run("train", "maskd-lm", text_file), "did you mean 'masked-lm'")
     refused(run("train", text_file), f"glassformer train masked-lm {text_file}")
     refused(run("train", "masked-lm"), "got no files")
+    refused(run("train", "masked-lm", "-"), "got standard input")
     refused(run("train", tmp_path / "nowhere.toml"), "got no such file")
 
 
