@@ -16,6 +16,7 @@ from glassformer.config import DataSection, TaskSection
 from glassformer.data.corpus import prepare
 from glassformer.data.given import read_given
 from glassformer.data.read import files_of
+from glassformer.data.split import Side
 from glassformer.errors import ConfigError, DataError
 from glassformer.tasks.hidden import StandingMasks
 from glassformer.tasks.masked_lm import MaskedLM
@@ -29,7 +30,7 @@ _LENGTH = 128
 
 
 def evaluate(
-    model: Model, files: Sequence[str | Path] = (), *, side: str = "validation", witness: Witness | None = None
+    model: Model, files: Sequence[str | Path] = (), *, side: Side = "validation", witness: Witness | None = None
 ) -> dict[str, float]:
     """Loss, perplexity and accuracy at hidden words, and the same of the unigram baseline.
 
@@ -38,52 +39,65 @@ def evaluate(
     """
     witness = Silent() if witness is None else witness
     settings = model.task or TaskSection()
-    data = _section(model, files, side)
+    data = _given_files(model, files) if files else _own_text(model, side)
     unigram = _unigram(model)
     if settings.given:
-        examples = [example for path in files_of(data.files) for example in read_given(path, text=data.text)]
-        baselines = [] if unigram is None else [unigram]
-        task = MaskedLM(StandingMasks(examples, model.tokenizer), baselines=baselines)
-        with precision(model.device, fast=model.fast):
-            return task.evaluate(model.module)
+        paths = files_of(data.files if files else data.validation_files)
+        examples = [example for path in paths for example in read_given(path, text=data.text)]
+        task = MaskedLM(StandingMasks(examples, model.tokenizer), baselines=[] if unigram is None else [unigram])
+        return _measured(model, task)
     with tempfile.TemporaryDirectory() as folder, witness.reading("cutting the text into pieces", 0) as progress:
         shares = {"validation": data.validation, "test": data.test}
-        corpus = prepare(data, model.tokenizer, data.cache or folder, shares=shares, progress=progress)
-        store = corpus.stores["train" if files else side]  # type: ignore[index]
+        cache = Path(folder) if files else _cache(model, data) or Path(folder)
+        corpus = prepare(data, model.tokenizer, cache, shares=shares, progress=progress)
+        store = corpus.stores["train" if files else side]
         if not store.documents:
             raise DataError(f"held-out text is needed to measure on (side {side})", got="no document", do="name files")
         if unigram is None:
-            witness.note(
-                "the unigram baseline is counted on the measured text itself: that of the training text is not known"
-            )
+            witness.note("the unigram baseline is counted on the measured text: the training text's is not known")
             unigram = Unigram.count(store.ids, model.tokenizer.vocabulary_size)
-        task = held_out_task(data, settings, store, model.tokenizer, unigram)
-        with precision(model.device, fast=model.fast):
-            return task.evaluate(model.module)
+        return _measured(model, held_out_task(data, settings, store, model.tokenizer, unigram))
 
 
-def _section(model: Model, files: Sequence[str | Path], side: str) -> DataSection:
-    """Where the text is: all of the files given, or the side of the model's own text."""
-    length = min(limit for limit in (model.length or _LENGTH, model.config.output_stack.max_length or _LENGTH))
-    if files:
-        known = model.data or DataSection()
-        return known.model_copy(
-            update={
-                "files": tuple(map(str, files)),
-                "validation_files": (),
-                "validation": 0.0,
-                "test": 0.0,
-                "length": length,
-                "cache": None,
-            }
-        )
-    if model.data is None:
+def _measured(model: Model, task: MaskedLM) -> dict[str, float]:
+    with precision(model.device, fast=model.fast):
+        return task.evaluate(model.module)
+
+
+def _given_files(model: Model, files: Sequence[str | Path]) -> DataSection:
+    """All of these files, cut as the model's own text was."""
+    limit = model.config.output_stack.max_length or _LENGTH
+    return (model.data or DataSection()).model_copy(
+        update={
+            "files": tuple(map(str, files)),
+            "validation_files": (),
+            "validation": 0.0,
+            "test": 0.0,
+            "length": min(model.length or _LENGTH, limit),
+        }
+    )
+
+
+def _own_text(model: Model, side: Side) -> DataSection:
+    """The text the model was trained on, with what was held out of it."""
+    data = model.data
+    if data is None:
         raise ConfigError(
             "files to measure on are needed", got="none", do="the model does not know the text it was trained on"
         )
-    if side == "validation" and not (model.data.validation or model.data.validation_files):
+    by_hash = {"validation": data.validation, "test": data.test, "train": 1.0}[side]
+    masks_stand_in_it = model.task is not None and model.task.given  # then nothing is held out by hash
+    if not data.validation_files and (masks_stand_in_it or not by_hash):
         raise ConfigError("held-out text is needed", got="a model that was trained on all of its text", do="name files")
-    return model.data
+    return data
+
+
+def _cache(model: Model, data: DataSection) -> Path | None:
+    """Where the run that made the model has left its text as pieces."""
+    if data.cache is not None:
+        return Path(data.cache)
+    left = None if model.source is None else model.source / "tokens"
+    return left if left is not None and left.is_dir() else None
 
 
 def _unigram(model: Model) -> Unigram | None:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from glassformer.artefact.model import Model, load
 from glassformer.artefact.vectors import use_vectors
 from glassformer.artefact.witness import Counting, Witness
-from glassformer.config import DataSection, ModelConfig, ModelSection, Recipe, TaskSection, TokenizerSection
+from glassformer.config import DataSection, ModelConfig, Recipe, TaskSection, TokenizerSection
 from glassformer.data.buckets import BucketedRows, BucketOrder
 from glassformer.data.corpus import prepare, settle_shares, training_texts
 from glassformer.data.given import GivenMasks, read_given
@@ -52,23 +53,21 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         raise ConfigError(
             "training needs text", got="no data.files", do="name files: glassformer train masked-lm TEXT.txt"
         )
-    start = None if recipe.model.start is None else _start(recipe.model)
+    start = None if recipe.model.start is None else _start(recipe)
     if start is not None:
-        tokenizer = start[1]
+        tokenizer = start.tokenizer
     if recipe.task.given:
-        return _with_given_masks(recipe, witness, tokenizer, start and start[0])
+        return _with_given_masks(recipe, witness, tokenizer, start)
     if start is None:  # a model that cannot be must be refused before an hour of reading
         model_config(recipe, recipe.tokenizer.vocabulary)
     shares = settle_shares(recipe.data)
-    data = recipe.data.model_copy(
-        update={"validation": shares["validation"] or recipe.data.validation, "test": shares["test"]}
-    )
+    data = recipe.data.model_copy(update=shares)
     recipe = recipe.model_copy(update={"data": data})
     if tokenizer is None:
         size = _size(data.files)
         with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} pieces", size) as progress:
             tokenizer = _tokenizer(recipe.tokenizer, lambda: training_texts(data, shares), progress)
-    config = _config(recipe, tokenizer) if start is None else start[0].config
+    module = _module(recipe, tokenizer, witness) if start is None else start.module
     cache = Path(data.cache) if data.cache is not None else folder / "tokens"
     with witness.reading("cutting the text into pieces", _size([*data.files, *data.validation_files])) as progress:
         corpus = prepare(data, tokenizer, cache, shares=shares, progress=progress)
@@ -84,7 +83,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     return Prepared(
         recipe,
         tokenizer,
-        _module(recipe, config, tokenizer, witness) if start is None else start[0],
+        module,
         masked_task(recipe, trained, tokenizer),
         held_out_task(data, recipe.task, kept_aside, tokenizer, unigram) if kept_aside.documents else None,
         unigram,
@@ -126,15 +125,12 @@ def _rows(data: DataSection, store: TokenStore, tokenizer: Tokenizer) -> PackedR
 # --------------------------------------------------------------------------- masks that stand in the data
 
 
-def _with_given_masks(
-    recipe: Recipe, witness: Witness, tokenizer: Tokenizer | None, module: Transformer | None
-) -> Prepared:
+def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | None, start: Model | None) -> Prepared:
     examples = _given(recipe.data, recipe.data.files)
     held_out = _given(recipe.data, recipe.data.validation_files) if recipe.data.validation_files else []
     if tokenizer is None:
         texts = [example.full()[0] for example in examples]
         tokenizer = _tokenizer(recipe.tokenizer, lambda: texts, None)
-    config = module.config if module is not None else _config(recipe, tokenizer)
     hidden = StandingMasks(examples, tokenizer)
     unigram = Unigram.count(hidden.ids(), tokenizer.vocabulary_size)
     witness.note(f"{len(examples):,} texts with their own masks")
@@ -142,7 +138,7 @@ def _with_given_masks(
     return Prepared(
         recipe,
         tokenizer,
-        module if module is not None else _module(recipe, config, tokenizer, witness),
+        _module(recipe, tokenizer, witness) if start is None else start.module,
         MaskedLM(hidden, batch=settings.batch, seed=settings.seed),
         MaskedLM(StandingMasks(held_out, tokenizer), batch=settings.batch, baselines=[unigram]) if held_out else None,
         unigram,
@@ -195,23 +191,23 @@ def model_config(recipe: Recipe, vocabulary: int) -> ModelConfig:
             got=f"the family {section.family}",
             do="choose bert, distilbert, roberta, modernbert or slides",
         )
-    limit = config.encoder.max_length
+    _check_length(config, length)
+    return config
+
+
+def _check_length(config: ModelConfig, length: int) -> None:
+    limit = config.output_stack.max_length
     if limit is not None and length > limit:
         raise ConfigError(
             f"rows of data.length = {length} pieces must fit the model",
             got=f"one that numbers {limit}",
-            do=f"lower data.length, or raise model.settings.max_length to {length}",
+            do=f"lower data.length, or build a model with model.settings.max_length = {length}",
         )
-    return config
 
 
-def _config(recipe: Recipe, tokenizer: Tokenizer) -> ModelConfig:
+def _module(recipe: Recipe, tokenizer: Tokenizer, witness: Witness) -> Transformer:
     config = model_config(recipe, tokenizer.vocabulary_size)
     check_fit(tokenizer, config.output_stack.embed.vocabulary)
-    return config
-
-
-def _module(recipe: Recipe, config: ModelConfig, tokenizer: Tokenizer, witness: Witness) -> Transformer:
     module = build(config, seed=recipe.train.seed)
     if recipe.model.vectors is not None:
         freeze = recipe.model.freeze_vectors
@@ -219,13 +215,12 @@ def _module(recipe: Recipe, config: ModelConfig, tokenizer: Tokenizer, witness: 
     return module
 
 
-def _start(section: ModelSection) -> tuple[Transformer, Tokenizer]:
-    from glassformer.artefact.model import load
-
-    if section.size is not None or section.settings:
+def _start(recipe: Recipe) -> Model:
+    section = recipe.model
+    if section.size is not None or section.settings or section.vectors is not None:
         raise ConfigError(
-            "a model to start from brings its own sizes",
-            got="model.start together with model.size or model.settings",
+            "a model to start from brings its own sizes and vectors",
+            got="model.start together with model.size, model.settings or model.vectors",
             do="leave one of them out",
         )
     assert section.start is not None
@@ -234,4 +229,5 @@ def _start(section: ModelSection) -> tuple[Transformer, Tokenizer]:
         raise ConfigError(
             "masked words are learned by an encoder with a vocabulary head", got=f"{section.start} without"
         )
-    return model.module, model.tokenizer
+    _check_length(model.config, recipe.data.length)
+    return model

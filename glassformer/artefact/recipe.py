@@ -14,7 +14,7 @@ from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.resolve import resolve
 from glassformer.artefact.witness import Screen, Witness
 from glassformer.config import Recipe, read_settings, read_toml, write_toml
-from glassformer.errors import ConfigError, GlassformerError
+from glassformer.errors import ConfigError, GlassformerError, TrainingError
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.train.loop import fit
 from glassformer.train.machine import choose_device
@@ -49,27 +49,28 @@ def train(
     choose_device(settled.train.device)
     try:
         prepared = prepare_run(settled, out, witness, tokenizer=Tokenizer.load(out) if going_on else None)
+        if not going_on:
+            # A run that is stopped and resumed must find the same pieces and the same settings.
+            prepared.tokenizer.save(out)
+            write_toml(prepared.recipe, out / store.RECIPE)
+        facts = _run(prepared, out, resume, witness)
+    except TrainingError:
+        raise  # what it was about is saved in the folder
     except GlassformerError:
-        if made is not None:
+        if made is not None and not (out / "checkpoints").exists():
             shutil.rmtree(made, ignore_errors=True)
         raise
-    if not going_on:
-        # A run that is stopped and resumed must find the same pieces and the same settings.
-        prepared.tokenizer.save(out)
-        write_toml(prepared.recipe, out / store.RECIPE)
-    steps = fit(
-        prepared.module,
-        prepared.task,
-        prepared.recipe.train,
-        out=out,
-        held_out=prepared.held_out,
-        resume=resume,
-        say=witness.note,
-    )
+    return _finish(prepared, out, facts)
+
+
+def _run(prepared: Prepared, out: Path, resume: bool, witness: Witness) -> dict[str, Any]:
+    """Train to the end; how long it took."""
+    task, settings, held_out = prepared.task, prepared.recipe.train, prepared.held_out
+    steps = fit(prepared.module, task, settings, out=out, held_out=held_out, resume=resume, say=witness.note)
     facts: dict[str, Any] = {}
     for step in witness.training(steps):
         facts = {"steps": step.step, "seconds": round(step.elapsed, 1)}
-    return _finish(prepared, out, facts)
+    return facts
 
 
 def _begin(out: Path, recipe: Recipe, *, resume: bool) -> bool:

@@ -3,9 +3,6 @@
 `glassformer.json` says how to rebuild the model, and that the directory is ours; `model.safetensors` holds the
 weights, each shared one once; `tokenizer.json`, `recipe.toml`, `metrics.json` and a model card stand beside them.
 There is no pickle: opening a model never runs code that came with it.
-
-Everything is first written to a folder inside the directory and flushed. Renaming that folder is the moment at which
-the new model replaces the old; whoever is killed while its files are moved up leaves them where `read` also looks.
 """
 
 from __future__ import annotations
@@ -13,17 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
 from glassformer.artefact.pickles import refuse_pickles
+from glassformer.artefact.weights import build_with, write_weights
+from glassformer.artefact.whole import place, replacing
 from glassformer.config import (
     DataSection,
     ModelConfig,
@@ -40,9 +36,6 @@ from glassformer.text.fit import check_fit
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 FORMAT = 1
 SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD = (
     "glassformer.json",
@@ -53,8 +46,6 @@ SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD = (
     "README.md",
 )
 FILES = (SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD)
-# New files wait here, complete, until they are moved to their places.
-_READY = ".saved"
 
 
 class TokenizerFacts(Settings):
@@ -105,22 +96,10 @@ def write(directory: str | Path, saved: Saved) -> Path:
     Raises CheckpointError when the place cannot be written to or is full.
     """
     directory = Path(directory)
-    made = not directory.exists()
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        _move_up(directory)
-        temporary = Path(tempfile.mkdtemp(dir=directory, prefix=".saving-"))
-        try:
-            _write_files(temporary, saved)
-            _flush(temporary)
-            os.chmod(temporary, 0o755)
-            os.rename(temporary, directory / _READY)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-        _move_up(directory)
+        with replacing(directory, FILES) as folder:
+            _write_files(folder, saved)
     except OSError as error:
-        if made and directory.is_dir() and not any(directory.iterdir()):
-            directory.rmdir()
         raise CheckpointError(
             f"a model must be saved to {directory}",
             got=error.strerror or str(error),
@@ -136,10 +115,10 @@ def read(directory: str | Path) -> Saved:
     """
     directory = Path(directory)
     facts = read_facts(directory)
-    module = _with_weights(facts.model, _place(directory, WEIGHTS))
-    tokenizer = None if facts.tokenizer is None else _tokenizer(_place(directory, TOKENIZER), facts)
-    metrics = _place(directory, METRICS)
-    card = _place(directory, CARD)
+    module = build_with(facts.model, place(directory, WEIGHTS))
+    tokenizer = None if facts.tokenizer is None else _tokenizer(place(directory, TOKENIZER), facts)
+    metrics = place(directory, METRICS)
+    card = place(directory, CARD)
     return Saved(
         module=module,
         tokenizer=tokenizer,
@@ -155,18 +134,18 @@ def read(directory: str | Path) -> Saved:
 
 def read_recipe(directory: str | Path) -> Recipe | None:
     """The recipe a model was made from, None where there is none; raises ConfigError when it cannot be read."""
-    path = _place(Path(directory), RECIPE)
+    path = place(Path(directory), RECIPE)
     return read_settings(Recipe, read_toml(path), where=str(path)) if path.is_file() else None
 
 
 def is_ours(directory: str | Path) -> bool:
     """Whether a directory holds a saved model of ours."""
-    return _place(Path(directory), SETTINGS).is_file()
+    return place(Path(directory), SETTINGS).is_file()
 
 
 def read_facts(directory: Path) -> Facts:
     """What `glassformer.json` says; raises CheckpointError for another version or a damaged file."""
-    path = _place(directory, SETTINGS)
+    path = place(directory, SETTINGS)
     if not path.is_file():
         refuse_pickles(directory)
         raise CheckpointError(f"a saved model is needed at {directory}", got=f"no {SETTINGS} there")
@@ -188,7 +167,7 @@ def read_facts(directory: Path) -> Facts:
 
 
 def _write_files(directory: Path, saved: Saved) -> None:
-    _write_weights(directory / WEIGHTS, saved.module)
+    write_weights(directory / WEIGHTS, saved.module)
     tokenizer = None
     if saved.tokenizer is not None:
         path = saved.tokenizer.save(directory)
@@ -215,47 +194,6 @@ def _write_files(directory: Path, saved: Saved) -> None:
     (directory / SETTINGS).write_text(facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
-def _write_weights(path: Path, module: Transformer) -> None:
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
-    # named_parameters gives a shared parameter once, under its first name.
-    state = {name: parameter.detach().cpu().contiguous() for name, parameter in module.named_parameters()}
-    try:
-        save_file(state, str(path), metadata={"format": "pt"})
-    except SafetensorError as error:  # the library wraps what the system said
-        raise OSError(str(error)) from None
-    os.chmod(path, 0o644)  # the library keeps it private, a saved model need not be
-
-
-def _move_up(directory: Path) -> None:
-    """Finish a save: move the files that are ready to their places."""
-    ready = directory / _READY
-    if not ready.is_dir():
-        return
-    for name in FILES:
-        if (ready / name).exists():
-            os.replace(ready / name, directory / name)
-        else:
-            (directory / name).unlink(missing_ok=True)
-    ready.rmdir()
-    _flush_entry(directory)
-
-
-def _flush(directory: Path) -> None:
-    for path in directory.iterdir():
-        _flush_entry(path)
-    _flush_entry(directory)
-
-
-def _flush_entry(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _finite(value: Any) -> Any:
     """JSON knows no infinity and no NaN: they become null."""
     if isinstance(value, Mapping):
@@ -268,12 +206,6 @@ def _finite(value: Any) -> Any:
 # --------------------------------------------------------------------------- reading
 
 
-def _place(directory: Path, name: str) -> Path:
-    """Where a file is: among those that wait to be moved up, or in its place."""
-    waiting = directory / _READY / name
-    return waiting if waiting.exists() else directory / name
-
-
 def _json(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -282,47 +214,6 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise CheckpointError(f"{path} must hold a JSON object", got=type(values).__name__)
     return values
-
-
-def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file; raises CheckpointError when it is missing, cut short, or something else."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    if not path.is_file():
-        raise CheckpointError(f"weights are needed at {path}", got="no such file")
-    refuse_pickles(path)
-    try:
-        # Copied, so that each tensor begins where torch's own do: kernels round otherwise at other addresses.
-        return {name: tensor.clone() for name, tensor in load_file(str(path)).items()}
-    except SafetensorError as error:
-        raise CheckpointError(
-            f"{path} must be a whole safetensors file",
-            got=f"one that is cut short or damaged ({error})",
-            do="copy it again, or go back to an earlier checkpoint",
-        ) from None
-
-
-def _with_weights(config: ModelConfig, path: Path) -> Transformer:
-    import torch
-
-    state = read_weights(path)
-    with torch.device("meta"):  # shapes alone: the numbers come from the file
-        module = Transformer(config)
-    named = dict(module.named_parameters())
-    missing, unknown = sorted(named.keys() - state.keys()), sorted(state.keys() - named.keys())
-    if missing or unknown:
-        what = f"without {missing[0]}" if missing else f"with {unknown[0]}, which the model has not"
-        raise CheckpointError(f"{path} must hold the weights of the model in {SETTINGS}", got=f"a file {what}")
-    for name, parameter in named.items():
-        if state[name].shape != parameter.shape:
-            raise CheckpointError(
-                f"{name} must be {list(parameter.shape)} as {SETTINGS} says", got=f"{list(state[name].shape)} in {path}"
-            )
-    first_name = {id(parameter): name for name, parameter in named.items()}
-    shared = module.named_parameters(remove_duplicate=False)
-    module.load_state_dict({name: state[first_name[id(parameter)]] for name, parameter in shared}, assign=True)
-    return module.eval()
 
 
 def _tokenizer(path: Path, facts: Facts) -> Tokenizer:

@@ -90,7 +90,7 @@ def test_the_unigram_is_that_of_the_training_text(run: Model, tmp_path: Path) ->
     run.metrics = {}
     listener = Listener()
     counted_there = evaluate(run, [other], witness=listener)
-    assert any("counted on the measured text itself" in note for note in listener.notes)
+    assert any("counted on the measured text" in note for note in listener.notes)
     assert counted_there["loss"] == known["loss"]
     assert counted_there["unigram_loss"] < known["unigram_loss"]
 
@@ -162,6 +162,35 @@ def test_vectors_are_used_and_stay_frozen(text_file: Path, tmp_path: Path) -> No
     model = train(values, out=tmp_path / "run", witness=listener)
     assert any(note.startswith("1 of ") and note.endswith("frozen") for note in listener.notes)
     assert model.module.word_table[model.tokenizer.id("summer")].tolist() == [0.5] * 16
+
+
+def test_files_that_are_held_out_whole(text_file: Path, tmp_path: Path) -> None:
+    held = tmp_path / "held.txt"
+    held.write_text("\n\n".join(f"In winter she likes to cook, {number} times a day." for number in range(30)))
+    values = recipe(text_file)
+    values["data"]["validation_files"] = [str(held)]
+    model = train(values, out=tmp_path / "run", witness=Silent())
+    assert "* Held out: held.txt" in model.card
+    assert load(tmp_path / "run").evaluate() == pytest.approx(model.metrics["scores"], rel=1e-5)
+    # Nothing of the training files was held out beside them.
+    assert model.data is not None
+    assert model.data.validation == 0.0
+    assert model.evaluate(held) == pytest.approx(model.metrics["scores"], rel=1e-5)
+
+
+def test_what_fit_refuses_leaves_nothing_either(text_file: Path, tmp_path: Path) -> None:
+    values = recipe(text_file, patience=2)
+    values["data"]["validation"] = 0.0
+    with pytest.raises(ConfigError, match="patience"):
+        train(values, out=tmp_path / "run", witness=Silent())
+    assert not (tmp_path / "run").exists()
+
+
+def test_rows_longer_than_the_model_to_start_from(run: Model, text_file: Path, tmp_path: Path) -> None:
+    values = {**recipe(text_file), "model": {"start": str(tmp_path / "run")}}
+    values["data"]["length"] = 600
+    with pytest.raises(ConfigError, match="got one that numbers 512"):
+        train(values, out=tmp_path / "longer", witness=Silent())
 
 
 @pytest.mark.parametrize("packed", [True, False])
