@@ -138,6 +138,7 @@ def tell_sum(explanation: Explanation, thin: Thin) -> str:
     """a·b + c·d + …"""
     kept, left, rest = explanation.largest(thin.terms)
     told = " + ".join(f"({factors(term)})" if len(term.factors) > 1 else factors(term) for term in kept)
+    told = told.replace("+ −", "− ")
     return told + (f" + ({left} more: {number(rest)})" if left else "")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 
 import torch
@@ -57,7 +57,7 @@ class Replay:
 
     def whole(self, names: Iterable[str]) -> tuple[Seen, Output]:
         """One forward of the whole model."""
-        with watch(self.model, [*names, *self.by_hand], change=self.change) as seen:
+        with self.own_precision(), watch(self.model, [*names, *self.by_hand], change=self.change) as seen:
             output = self.model(self.inputs, self.target, places=self.places)
         return seen, output
 
@@ -70,7 +70,12 @@ class Replay:
                 raise EnoughSeen
             return tensor if self.change is None else self.change(name, tensor)
 
-        with torch.no_grad(), suppress(EnoughSeen), watch(self.model, asked, change=until_seen) as seen:
+        with (
+            torch.no_grad(),
+            self.own_precision(),
+            suppress(EnoughSeen),
+            watch(self.model, asked, change=until_seen) as seen,
+        ):
             if unit == "head":
                 self.run_head(kept(self.statement.entering["head"]))
             elif unit == "sentence_head":
@@ -79,6 +84,10 @@ class Replay:
             else:
                 self.run_in_stack(unit, kept)
         return seen
+
+    def own_precision(self) -> AbstractContextManager[None]:
+        """The precision of the weights, whatever autocast is on around."""
+        return torch.autocast(self.inputs.device.type, enabled=False)
 
     def run_head(self, states: Tensor) -> None:
         """The vocabulary head at the chosen places."""

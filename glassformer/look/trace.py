@@ -248,7 +248,10 @@ class Trace(Mapping[str, Tensor]):
 
 @dataclass(frozen=True)
 class Held:
-    """A source of tensors with some of them at hand; the rest comes from the trace and then stays."""
+    """A source of tensors with some of them at hand; the rest comes from the trace and then stays.
+
+    All on the CPU: formulas count in double precision, which not every accelerator has.
+    """
 
     trace: Trace
     held: dict[str, Tensor]
@@ -256,10 +259,10 @@ class Held:
     @property
     def places(self) -> Tensor | None:
         """Where the vocabulary was scored, [N]."""
-        return self.trace.places
+        return None if self.trace.places is None else self.trace.places.cpu()
 
     def tensor(self, name: str) -> Tensor:
         """A tensor, a weight or a fact."""
         if name not in self.held:
             self.held[name] = self.trace.tensor(name).detach()
-        return self.held[name]
+        return self.held[name].cpu()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 import torch
@@ -63,21 +66,30 @@ def test_a_default_trace_of_bert_base_at_512_words_stays_under_80_megabytes() ->
     assert two + 10 * (three - two) + vocabulary < 80e6
 
 
+def seconds(work: Callable[[], object]) -> float:
+    """The shortest of three tries."""
+    times = []
+    for _ in range(3):
+        start = perf_counter()
+        work()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
 @pytest.mark.long
 def test_the_whole_of_bert_base_at_512_words() -> None:
-    from time import perf_counter
-
     hidden = torch.zeros(1, 512, dtype=torch.bool)
     hidden[0, 7] = True
-    found = trace(build(bert()), Inputs(ids=torch.full((1, 512), 5), hidden=hidden))
+    inputs = Inputs(ids=torch.full((1, 512), 5), hidden=hidden)
+    model = build(bert()).eval()
+    found = trace(model, inputs)
     assert found.nbytes < 80e6
-    for name in found:
-        times = []
-        for _ in range(3):
-            start = perf_counter()
-            assert found[name].numel()
-            times.append(perf_counter() - start)
-        assert min(times) < 0.3, name
+    for unit in {found.statement.unit(name) for name in found}:
+        for name in [name for name in found if found.statement.unit(name) == unit][-2:]:
+            # 0.3 s is what two quiet cores need; on busy ones it is measured against a forward beside it.
+            with torch.no_grad():
+                forward = seconds(partial(model, inputs, places=torch.tensor([7])))
+            assert seconds(partial(found.__getitem__, name)) < max(0.3, forward / 4), name
     assert found.verify().holds
 
 
@@ -98,6 +110,15 @@ def test_it_runs_in_single_or_double_precision(own: torch.dtype, asked: torch.dt
     assert found["head.logits"].dtype == run
     assert next(model.parameters()).dtype == own
     assert found.verify().holds
+
+
+def test_autocast_around_a_trace_does_not_reach_into_it() -> None:
+    found = trace(bert_model(dtype=torch.float32), Inputs(ids=IDS), keep=())
+    with torch.autocast("cpu", torch.bfloat16):
+        again = trace(bert_model(dtype=torch.float32), Inputs(ids=IDS), keep=())
+        for name in found:
+            assert again[name].dtype in (torch.float32, torch.bool)
+            assert torch.equal(found[name], again[name])
 
 
 def test_half_precision_is_refused() -> None:
