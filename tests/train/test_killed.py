@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,12 @@ SETTINGS = {"checkpoint_every": 1, "evaluate_every": 7, "ema": 0.9, "accumulate"
 class Child:
     """A training in a process of its own; what it prints goes to a file, so that nothing is lost in a pipe."""
 
-    def __init__(self, out: Path, settings: dict[str, object]) -> None:
+    def __init__(self, out: Path, settings: Mapping[str, object]) -> None:
         out.mkdir(exist_ok=True)
         self._printed = out / "printed"
         with self._printed.open("w") as file:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.train.child", str(out), json.dumps(settings)],
+                [sys.executable, "-m", "tests.train.child", str(out), json.dumps(dict(settings))],
                 cwd=REPOSITORY,
                 stdout=file,
                 stderr=subprocess.PIPE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from glassformer.config import TrainSection
 from glassformer.errors import CheckpointError, ConfigError, TrainingError
 from glassformer.models.transformer import Transformer
 from glassformer.train.checkpoint import Shelf, weights
@@ -117,7 +118,7 @@ def test_stopped_and_resumed_is_unbroken(tmp_path: Path, ema: float | None) -> N
     )
     for _ in range(6):
         next(stopped)
-    stopped.close()
+    del stopped
     said: list[str] = []
     torch.manual_seed(99)
     resumed, more = train(
@@ -132,7 +133,7 @@ def test_stopped_and_resumed_is_unbroken(tmp_path: Path, ema: float | None) -> N
     assert [line["step"] for line in lines] == sorted({line["step"] for line in lines})
 
 
-def _settings(chosen: dict[str, object]) -> object:
+def _settings(chosen: Mapping[str, object]) -> TrainSection:
     return toy_settings(**{name: value for name, value in chosen.items() if name != "dropout"})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 
@@ -28,7 +29,7 @@ def rest(step: int) -> float:
     return min(1.0, (STEPS - step) / (STEPS - WARMUP))
 
 
-FORMULAS = {
+FORMULAS: dict[str, Callable[[int], float]] = {
     "linear": lambda s: min(rise(s), rest(s)),
     "cosine": lambda s: min(rise(s), 0.5 * (1 + math.cos(math.pi * (1 - rest(s))))),
     "constant": rise,

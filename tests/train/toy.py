@@ -76,12 +76,14 @@ class Toy:
         )
 
 
-def toy_config(*, dropout: float = 0.0) -> ModelConfig:
-    return bert(vocabulary=VOCABULARY, layers=2, width=16, heads=2, feed_forward=24, max_length=LENGTH, dropout=dropout)
+def toy_config(*, dropout: float = 0.0, layers: int = 2) -> ModelConfig:
+    return bert(
+        vocabulary=VOCABULARY, layers=layers, width=16, heads=2, feed_forward=24, max_length=LENGTH, dropout=dropout
+    )
 
 
-def toy_model(*, dropout: float = 0.0, seed: int = 0) -> Transformer:
-    return build(toy_config(dropout=dropout), seed=seed)
+def toy_model(*, dropout: float = 0.0, seed: int = 0, layers: int = 2) -> Transformer:
+    return build(toy_config(dropout=dropout, layers=layers), seed=seed)
 
 
 def toy_settings(**changes: object) -> TrainSection:

@@ -1,0 +1,47 @@
+"""A small text, its tokenizer and its rows, for all tests of the tasks' room."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from glassformer.data.pack import Frame, PackedRows
+from glassformer.data.read import Document
+from glassformer.data.store import TokenStore
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+
+SUBJECTS, VERBS, OBJECTS = ("she", "he", "nobody"), ("likes", "loves", "avoids"), ("summer", "hiking", "porridge")
+
+
+@pytest.fixture(scope="session")
+def texts() -> list[str]:
+    """Sixty documents of one to eight short sentences, in which some words go together."""
+    chance = random.Random(0)
+
+    def sentence() -> str:
+        place = chance.randrange(3)
+        other = chance.choice(OBJECTS) if chance.random() < 0.2 else OBJECTS[place]
+        return f"{chance.choice(SUBJECTS)} {VERBS[place]} {other} unquestionably."
+
+    return [" ".join(sentence() for _ in range(chance.randint(1, 8))) for _ in range(60)]
+
+
+@pytest.fixture(scope="session")
+def tokenizer(texts: list[str]) -> Tokenizer:
+    """WordPiece, so small that long words have several pieces."""
+    return train_tokenizer("wordpiece", texts, vocabulary=64)
+
+
+@pytest.fixture(scope="session")
+def store(texts: list[str], tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> TokenStore:
+    """The text as pieces."""
+    documents = (Document(text, f"document {number}") for number, text in enumerate(texts))
+    return TokenStore.build(documents, tokenizer, tmp_path_factory.mktemp("tasks") / "store", fingerprint="made")
+
+
+@pytest.fixture(scope="session")
+def rows(store: TokenStore, tokenizer: Tokenizer) -> PackedRows:
+    """Rows of 24 pieces with walls."""
+    return PackedRows(store, 24, frame=Frame.encoder(tokenizer), walls=True, pad_id=tokenizer.pad_id or 0)

@@ -1,0 +1,107 @@
+"""Compiling: when it pays, that it changes nothing but speed, and that its failure is never fatal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.task import Batch
+from glassformer.train import compiled
+from glassformer.train.compiled import LossFunction, worth_compiling
+from glassformer.train.ending import Ending
+from glassformer.train.loop import fit, step_seed
+from glassformer.train.machine import settle
+from tests.train.toy import Toy, toy_model, toy_settings
+
+
+def quiet(message: str) -> None:
+    """Take a note and forget it."""
+
+
+def test_compiled_learns_as_eager_does(tmp_path: Path) -> None:
+    """Rows hide 1 to 4 pieces, batches have other numbers of targets: still one graph, the same weights to rounding."""
+    if not compiled.has_compiler(torch.device("cpu")):
+        pytest.skip("there is no C++ compiler here")
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    models: list[Transformer] = []
+    told: list[list[float]] = []
+    for choice in ("off", "on"):
+        model = toy_model(dropout=0.2, layers=1)
+        # BERT's epsilon: a smaller one would blow up the rounding of gradients that are 0.
+        settings = toy_settings(compile=choice, steps=4, epsilon=1e-6)
+        told.append([step.loss for step in fit(model, Toy(), settings, out=tmp_path / choice, say=quiet)])
+        models.append(model)
+    eager, other = models
+    assert told[0] == pytest.approx(told[1], rel=1e-5)
+    for name, parameter in eager.named_parameters():
+        assert (parameter - other.get_parameter(name)).abs().max() < 1e-5, name  # float32, fused in another order
+    counted = torch._dynamo.utils.counters
+    assert counted["stats"]["unique_graphs"] == 1
+    assert not counted["graph_break"]
+
+
+class Unkind(Toy):
+    """A loss that no compiler takes as one graph."""
+
+    def loss(self, model: Transformer, batch: Batch) -> Tensor:
+        torch._dynamo.graph_break()
+        return super().loss(model, batch)
+
+
+def test_a_failed_compile_is_told_and_goes_on() -> None:
+    model = toy_model()
+    told: list[str] = []
+    settings = toy_settings()
+    loss_of = LossFunction(Unkind(), model, settle(settings), compiled=True, say=told.append)
+    batch = Toy().batch(0).with_noise(step_seed(0, 0))
+    assert torch.equal(loss_of(batch), Toy().loss(model, batch))
+    assert not loss_of.compiled
+    assert len(told) == 1
+    assert told[0].startswith("could not compile (")
+    assert told[0].endswith("going on without")
+    assert "\n" not in told[0]
+    assert torch.equal(loss_of(batch), Toy().loss(model, batch))
+
+
+def test_an_error_of_ours_is_not_taken_for_a_failed_compile() -> None:
+    class Wrong(Toy):
+        def loss(self, model: Transformer, batch: Batch) -> Tensor:
+            raise ValueError("ours")
+
+    loss_of = LossFunction(Wrong(), toy_model(), settle(toy_settings()), compiled=True, say=quiet)
+    with pytest.raises(ValueError, match="ours"):
+        loss_of(Toy().batch(0))
+
+
+@pytest.mark.parametrize(
+    ("choice", "steps", "seconds", "pieces", "expected"),
+    [
+        ("on", 1, None, 10, True),
+        ("off", 10**9, None, 10**6, False),
+        ("auto", 10, None, 4096, False),
+        ("auto", 10**6, None, 4096, True),
+        ("auto", 10**6, 60.0, 4096, False),
+        ("auto", None, 120.0, 4096, False),
+        ("auto", None, 600.0, 4096, True),
+    ],
+)
+def test_compiled_where_it_is_repaid(
+    monkeypatch: pytest.MonkeyPatch, choice: str, steps: int | None, seconds: float | None, pieces: int, expected: bool
+) -> None:
+    monkeypatch.setattr(compiled, "has_compiler", lambda device: True)
+    model = torch.nn.Linear(1000, 1000)
+    settings = toy_settings(compile=choice)
+    assert worth_compiling(settings, Ending(steps, seconds), model, pieces, settle(settings))[0] is expected
+
+
+def test_without_a_compiler_there_is_no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    settings = toy_settings(compile="auto", device="cpu")
+    chosen, reason = worth_compiling(settings, Ending(10**9, None), toy_model(), 4096, settle(settings))
+    assert not chosen
+    assert reason == "not compiled: there is no C++ compiler here"
