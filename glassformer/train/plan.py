@@ -16,7 +16,7 @@ from glassformer.tasks.task import Task
 from glassformer.train.compiled import LossFunction, worth_compiling
 from glassformer.train.ending import Ending
 from glassformer.train.loop import step_seed
-from glassformer.train.machine import Say, settle
+from glassformer.train.machine import Say, repeatable, settle
 from glassformer.train.memory import keep_freed_memory
 from glassformer.train.optimize import build_optimizer, trained
 from glassformer.train.run import to_standard_error
@@ -72,18 +72,19 @@ def plan(
     optimizer = build_optimizer(model, settings.model_copy(update={"learning_rate": 0.0, "decay": 0.0}))
     keep_freed_memory()
     times, pieces = [], []
-    for step in range(steps + 1):
-        started = time.monotonic()
-        parts = [task.batch(step, part, settings.accumulate) for part in range(settings.accumulate)]
-        for part in parts:
-            seed = step_seed(settings.seed, step).to(machine.device)
-            loss_of(part.to(machine.device).with_noise(seed)).backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        if machine.device.type == "cuda":
-            torch.cuda.synchronize(machine.device)
-        times.append(time.monotonic() - started)
-        pieces.append(sum(part.pieces for part in parts))
+    with repeatable(machine):
+        for step in range(steps + 1):
+            started = time.monotonic()
+            parts = [task.batch(step, part, settings.accumulate) for part in range(settings.accumulate)]
+            for part in parts:
+                seed = step_seed(settings.seed, step).to(machine.device)
+                loss_of(part.to(machine.device).with_noise(seed)).backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            if machine.device.type == "cuda":
+                torch.cuda.synchronize(machine.device)
+            times.append(time.monotonic() - started)
+            pieces.append(sum(part.pieces for part in parts))
     setup, per_step = times[0], statistics.median(times[1:])
     by_clock = None if ending.seconds is None else max(1, int((ending.seconds - setup) / per_step))
     total = min(limit for limit in (ending.steps, by_clock) if limit is not None)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from glassformer.errors import MissingExtraError
+from glassformer.errors import MissingExtraError, TrainingError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +46,10 @@ class Record:
     every = 10
 
     def __init__(self, folder: Path, *, step: int, tensorboard: bool) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / "metrics.jsonl"
-        self._forget_after(step)
+        with self._writing():
+            folder.mkdir(parents=True, exist_ok=True)
+            self._forget_after(step)
         self._losses: list[float] = []
         self._pieces = self._seconds = 0.0
         self._board: Any = _board(folder, step) if tensorboard else None
@@ -70,7 +72,7 @@ class Record:
         }
         line |= {f"held_out_{name}": value for name, value in (step.scores or {}).items()}
         self._losses, self._pieces, self._seconds = [], 0.0, 0.0
-        with self._path.open("a", encoding="utf-8") as file:
+        with self._writing(), self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         if self._board is not None:
             for name, value in line.items():
@@ -80,6 +82,17 @@ class Record:
         """Write out what TensorBoard still holds back."""
         if self._board is not None:
             self._board.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise TrainingError(
+                f"the record of the run could not be written to {self._path}",
+                got=error.strerror or str(error),
+                do="make room and go on with --resume",
+            ) from None
 
     def _forget_after(self, step: int) -> None:
         """Drop the lines of steps that will be done again, and one that was cut short."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -94,3 +95,22 @@ def test_asked_to_stop_it_saves_and_says_how_to_go_on(tmp_path: Path, number: si
     newest = Shelf(tmp_path / "run" / "checkpoints", keep=2).newest()
     assert newest is not None
     assert newest.step == child.steps[-1]
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux can fill another process's disk")
+def test_a_full_disk_stops_with_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
+    """From a moment on the system refuses files of more than 20 kB, as a full disk would; then there is room again."""
+    settings = {"steps": 60, "checkpoint_every": 1, "evaluate_every": 7}
+    whole = Child(tmp_path / "whole", settings).end()
+    child = Child(tmp_path / "full", settings)
+    child.wait_for_steps(3)
+    resource.prlimit(child.process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
+    code, noise = child.end()
+    assert code == 2
+    assert "Traceback" not in noise
+    last = noise.splitlines()[-1]
+    assert last.startswith("the checkpoint of step ")
+    assert f"step-{child.steps[-1]:08d} is whole" in last
+    assert whole[0] == Child(tmp_path / "full", settings).end()[0] == 0
+    one, two = (load_file(tmp_path / name / "final.safetensors") for name in ("whole", "full"))
+    assert all(torch.equal(one[name], two[name]) for name in one)

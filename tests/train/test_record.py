@@ -1,0 +1,86 @@
+"""What a run leaves for reading."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from glassformer.errors import MissingExtraError, TrainingError
+from glassformer.train.record import Record, Step
+
+
+def step(number: int, **changes: Any) -> Step:
+    usual: dict[str, Any] = {
+        "step": number, "steps": 30, "fraction": number / 30, "epoch": 0.5, "loss": float(number), "learning_rate": 0.1,
+        "norm": 1.0, "targets": 5, "pieces": 40, "seconds": 0.5, "elapsed": number / 2,
+    }  # fmt: skip
+    return Step(**usual | changes)
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_line_every_ten_steps_and_at_evaluations(tmp_path: Path) -> None:
+    record = Record(tmp_path, step=0, tensorboard=False)
+    for number in range(1, 31):
+        record.see(step(number, scores={"loss": 7.0} if number == 14 else None))
+    seen = lines(tmp_path)
+    assert [line["step"] for line in seen] == [10, 14, 20, 30]
+    assert [line["loss"] for line in seen] == [5.5, 12.5, 17.5, 25.5]  # means since the line before
+    assert [line.get("held_out_loss") for line in seen] == [None, 7.0, None, None]
+    assert seen[0]["pieces_per_second"] == 80.0
+
+
+def test_a_resumed_run_writes_on_from_its_step(tmp_path: Path) -> None:
+    record = Record(tmp_path, step=0, tensorboard=False)
+    for number in range(1, 31):
+        record.see(step(number))
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 35, "lo')  # cut short by a kill
+    again = Record(tmp_path, step=12, tensorboard=False)
+    assert [line["step"] for line in lines(tmp_path)] == [10]
+    again.see(step(20))
+    assert [line["step"] for line in lines(tmp_path)] == [10, 20]
+
+
+def test_time_left() -> None:
+    assert step(10).seconds_left == pytest.approx(10.0)
+    assert step(0).seconds_left == float("inf")
+    assert step(30).seconds_left == 0.0
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TrainingError, match=r"could not be written to .*; got Not a directory; make room"):
+        Record(tmp_path / "file" / "run", step=0, tensorboard=False)
+    record = Record(tmp_path / "run", step=0, tensorboard=False)
+    (tmp_path / "run").rmdir()
+    with pytest.raises(TrainingError, match="got No such file or directory"):
+        record.see(step(10))
+
+
+def test_tensorboard_by_choice(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="the package tensorboard is not installed")
+    record = Record(tmp_path, step=0, tensorboard=True)
+    record.see(step(10, scores={"loss": 7.0}))
+    record.close()
+    events = importlib.import_module("tensorboard.backend.event_processing.event_accumulator")
+    board = events.EventAccumulator(str(tmp_path / "tensorboard"))
+    board.Reload()
+    assert {"loss", "learning_rate", "held_out_loss"} <= set(board.Tags()["scalars"])
+    assert [(event.step, event.value) for event in board.Scalars("held_out_loss")] == [(10, 7.0)]
+
+
+def test_tensorboard_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> ModuleType:
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    with pytest.raises(MissingExtraError, match=r"pip install 'glassformer\[tensorboard\]'"):
+        Record(tmp_path, step=0, tensorboard=True)
