@@ -1,0 +1,1 @@
+"""One loop that trains any task, and everything that keeps a run from being lost."""

@@ -55,7 +55,7 @@ class Child:
 
 
 @pytest.mark.parametrize(
-    ("kills", "threads"), [(4, 1), pytest.param(40, 2, marks=pytest.mark.long, id="forty times, two threads")]
+    ("kills", "threads"), [(4, 1), pytest.param(20, 2, marks=pytest.mark.long, id="twenty times, two threads")]
 )
 def test_killed_at_random_moments(tmp_path: Path, kills: int, threads: int) -> None:
     settings = SETTINGS | {"threads": threads, "steps": 20 * kills}
