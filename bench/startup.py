@@ -1,0 +1,39 @@
+"""How long a person waits for nothing: `import glassformer`, `glassformer --help`, and the peer's import.
+
+python -m bench.startup        # writes docs/results/bench-startup.json
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+
+from experiments import results
+
+COMMANDS = {
+    "python, doing nothing": ["-c", "pass"],
+    "import glassformer": ["-c", "import glassformer"],
+    "glassformer --help": ["-m", "glassformer", "--help"],
+    "glassformer train --help": ["-m", "glassformer", "train", "--help"],
+    "import transformers": ["-c", "import transformers"],
+}
+RUNS = 9
+
+
+def seconds(arguments: list[str]) -> float:
+    """One process, from start to end."""
+    started = time.perf_counter()
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+    return time.perf_counter() - started
+
+
+def measure() -> dict[str, object]:
+    """Medians of whole processes, in turn; the first round fills the file caches and is not counted."""
+    rounds = [{name: seconds(arguments) for name, arguments in COMMANDS.items()} for _ in range(RUNS + 1)][1:]
+    return {"seconds": {name: statistics.median(turn[name] for turn in rounds) for name in COMMANDS}, "runs": RUNS}
+
+
+if __name__ == "__main__":
+    print(results.write("bench-startup", "python -m bench.startup", measure()))

@@ -1,0 +1,178 @@
+"""The tables of docs/, built from docs/results/*.json and from nothing else: python -m experiments.tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments import results
+
+DOCS = results.RESULTS.parent
+NOT_YET = "not measured yet"
+
+BOOKS = {
+    "books-ours": "glassformer, BERT-mini",
+    "books-peer": "transformers' BertForMaskedLM, same size, bf16 autocast",
+    "books-neighbours": "both neighbours, counted (trigrams with back-off)",
+    "books-unigram": "the most frequent piece",
+}
+
+
+BOOKS_TEXT = """# Results
+
+Built by `python -m experiments.tables` from `docs/results/*.json`; nothing here is typed by hand.
+
+## Masked words: fifty books in thirty minutes
+
+One WordPiece vocabulary of 8,000 pieces learned on fifty of the 55 books of `text_books`; rows of 128 pieces; batch
+32; learning rate 1e-3, linear warm-up over 5 % and decay over the rest; dropout 0.1; thirty minutes on two cores for
+each model. Held out: *Dracula*, *The Origin of Species*, *Pride and Prejudice*, *Alice's Adventures in Wonderland*,
+*The Adventures of Sherlock Holmes*; and, from elsewhere, the validation and test parts of WikiText-2. Loss is in nats
+for each hidden piece, at the same places for every row of the table (15 % of the pieces, 80/10/10, one fixed draw).
+"""
+
+BENCH_TEXT = """# Speed
+
+Built by `python -m experiments.tables` from `docs/results/bench-*.json`, which `make bench` writes. Both sides run in
+one session, in turn, each in a process of its own; ratios are medians of the turns.
+
+## Masked-word training
+
+Length 128, vocabulary 30,522, dropout 0.1 on both sides. Peer: transformers' `BertForMaskedLM` with
+`torch.optim.AdamW`. The share is of the bf16 matrix rate measured between the turns, counting only the products this
+step needs. Memory is what the process holds after its turns.
+"""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table: first column left, the others right."""
+    rule = ["---"] + ["---:"] * (len(head) - 1)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+
+
+def books_page() -> str:
+    """docs/results.md."""
+    rows, commands = [], []
+    for name, label in BOOKS.items():
+        row = results.read(name)
+        if row is None:
+            rows.append([label, *[NOT_YET] + [""] * 5])
+            continue
+        books, wiki = row["scores"]["books"], row["scores"]["wikitext2"]
+        rows.append(
+            [
+                label,
+                f"{row['steps']:,}" if "steps" in row else "",
+                f"{books['loss']:.3f}",
+                f"{books['perplexity']:,.1f}",
+                f"{books['accuracy']:.1%}",
+                f"{wiki['loss']:.3f}",
+                f"{wiki['accuracy']:.1%}",
+            ]
+        )
+        commands.append(
+            f"- {label}: `{row['command']}`, {row['date']}, {row['machine']}, torch {row['torch']}{_spent(row)}"
+        )
+    head = ["", "steps", "books: loss", "perplexity", "accuracy", "wikitext2: loss", "accuracy"]
+    return "\n".join([BOOKS_TEXT, table(head, rows), "", *_verdict(), *commands, ""])
+
+
+def _spent(row: Mapping[str, Any]) -> str:
+    return f", {row['processor_seconds'] / 60:.0f} core-minutes" if row.get("processor_seconds") else ""
+
+
+def _verdict() -> list[str]:
+    ours, peer = results.read("books-ours"), results.read("books-peer")
+    if ours is None or peer is None:
+        return []
+    gap = peer["scores"]["books"]["loss"] - ours["scores"]["books"]["loss"]
+    side = "lower" if gap > 0 else "HIGHER"
+    times = ours["steps"] / peer["steps"]
+    return [
+        f"On the books ours is {abs(gap):.3f} nats {side} than the peer's, after {times:.1f} times as many steps.",
+        "",
+    ]
+
+
+def bench_page() -> str:
+    """docs/bench.md."""
+    parts = [
+        BENCH_TEXT,
+        table(
+            [
+                "",
+                "ours, s a step",
+                "peer float32",
+                "peer bf16",
+                "times float32",
+                "times bf16",
+                "share of rate",
+                "memory: ours / float32 / bf16, MB",
+            ],
+            [_training(size) for size in ("mini", "base")],
+        ),
+        "",
+        "## Start-up",
+        "",
+    ]
+    startup = results.read("bench-startup")
+    parts.append(
+        NOT_YET
+        if startup is None
+        else table(
+            ["whole process, median", "seconds"], [[name, f"{value:.3f}"] for name, value in startup["seconds"].items()]
+        )
+    )
+    looking = results.read("bench-looking")
+    parts += ["", "## Looking", ""]
+    if looking is None:
+        parts.append(NOT_YET)
+    else:
+        parts.append(
+            table(
+                ["", "measured"],
+                [
+                    [
+                        "taps nobody watches, share of a BERT-mini forward",
+                        f"{looking['unwatched_share_of_a_forward']:.4%}",
+                    ],
+                    ["default trace, BERT-base, 512 words", f"{looking['default_trace_megabytes']:.1f} MB"],
+                    ["slowest tensor of it on demand", f"{looking['slowest_on_demand_seconds']:.3f} s"],
+                ],
+            )
+        )
+    for name in ("bench-masked-lm-mini", "bench-masked-lm-base", "bench-startup", "bench-looking"):
+        row = results.read(name)
+        if row is not None:
+            parts.append(f"\n`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}")
+    return "\n".join([*parts, ""])
+
+
+def _training(size: str) -> list[str]:
+    row = results.read(f"bench-masked-lm-{size}")
+    label = {"mini": "BERT-mini, batch 32", "base": "BERT-base, batch 16"}[size]
+    if row is None:
+        return [label, NOT_YET, *[""] * 6]
+    seconds, memory = row["seconds_per_step"], row["resident_megabytes"]
+    return [
+        label,
+        f"{seconds['ours']:.3f}",
+        f"{seconds['peer float32']:.3f}",
+        f"{seconds['peer bf16']:.3f}",
+        f"**{row['ratio_float32']:.1f}**",
+        f"**{row['ratio_bf16']:.1f}**",
+        f"{row['share_of_matrix_rate']:.0%}",
+        " / ".join(f"{memory[system]:,.0f}" for system in ("ours", "peer float32", "peer bf16")),
+    ]
+
+
+def write(path: Path, text: str) -> None:
+    """One page."""
+    path.write_text(text, encoding="utf-8")
+    print(path)
+
+
+if __name__ == "__main__":
+    write(DOCS / "results.md", books_page())
+    write(DOCS / "bench.md", bench_page())

@@ -1,0 +1,207 @@
+"""`glassformer demo`: two models learn before your eyes, one that can be drawn and one that reads English."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glassformer.config import Recipe, read_settings, read_toml
+from glassformer.demo.corpus import write_corpus
+from glassformer.demo.texts import Sentence, slides
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from glassformer.artefact.model import Model
+
+WEIGHTS = "encoder.blocks.0.self_attention.weights"
+CORPUS_CHARACTERS = 6_000_000
+ENGLISH_MINUTES = 2.0
+SENTENCES = (
+    "The function returns a [MASK] of strings .",
+    "If the file does not [MASK] , an error is raised .",
+    "This class is used to [MASK] the [MASK] of the object .",
+    "The default [MASK] is None .",
+)
+
+
+def run(out: Path) -> None:
+    """Train both models into `out`, show what they learned, and say what to try next."""
+    from rich.console import Console
+
+    console = Console(width=max(80, min(120, Console().width)))
+    started = time.monotonic()
+    console.rule("1  The three sentences of the slides")
+    show_slides(out / "slides", console)
+    console.rule("2  Real English: what Python's own documentation says")
+    show_english(out / "english", console)
+    console.rule(f"done in {time.monotonic() - started:.0f} s")
+    english, small = out / "english", out / "slides"
+    console.print("Both models stay where they are. Try next:\n")
+    for command in (
+        f'glassformer explain {small} "{slides().sentences[0].masked}" --notes',
+        f'glassformer explain {small} "{slides().sentences[0].masked}" --cell "{WEIGHTS}[head=1,query=likes,key=She]"',
+        f'glassformer verify  {english} "{SENTENCES[0]}"',
+        f'glassformer fill    {english} "{SENTENCES[1]}" --top 3',
+        f"glassformer evaluate {english}",
+        "glassformer train masked-lm YOUR-TEXT.txt --minutes 10 --out runs/mine",
+    ):
+        console.print(f"  {command}", soft_wrap=True, highlight=False)
+
+
+# --------------------------------------------------------------------------- the slides
+
+
+def show_slides(out: Path, console: Console) -> None:
+    """The slides' encoder until it knows its four hidden words, its weights, and what breaks it."""
+    from rich.table import Table
+
+    from glassformer.look.chalk import explained_lines
+
+    model = train_slides(out, {})
+    table = Table(title="what the model was shown, and what it says", title_justify="left")
+    table.add_column("shown")
+    table.add_column("says")
+    table.add_column("right")
+    for sentence in slides().sentences:
+        filled = model.fill(sentence.masked, top=1)
+        guesses = [hidden.guesses[0] for hidden in filled.masks]
+        table.add_row(
+            sentence.masked,
+            ", ".join(f"{guess.word} {guess.probability:.0%}" for guess in guesses),
+            f"{_right(model, sentence)} of {len(sentence.hidden)}",
+        )
+    console.print(table)
+    sentence = slides().sentences[0]
+    trace = model.trace(sentence.masked)
+    weights = trace[WEIGHTS][0]
+    for head, rows in enumerate(weights.tolist()):
+        console.print(
+            weight_table(sentence, rows, f"attention weights, head {head + 1}: each row looks at the columns")
+        )
+    console.print("\none of these numbers, followed home:")
+    for line in explained_lines(trace.explain(WEIGHTS, "head=1,query=likes,key=She")):
+        console.print(line, highlight=False, markup=False)
+
+    one_head = train_slides(out.with_name("slides-one-head"), {"heads": 1})
+    after = train_slides(out.with_name("slides-zeroed-after"), {"zero": "sum"})
+    table = Table(title="the same training, three ways", title_justify="left")
+    for column in ("model", "hidden words right", "loss", "heads differ by"):
+        table.add_column(column, justify="left" if column == "model" else "right")
+    for name, trained in (
+        ("two heads (the slides)", model),
+        ("one head", one_head),
+        ("two heads, zeroed after the position is added", after),
+    ):
+        right = sum(_right(trained, sentence) for sentence in slides().sentences)
+        distance = head_distance(trained)
+        table.add_row(
+            name,
+            f"{right} of 4",
+            f"{trained.metrics['scores']['loss']:.3f}",
+            "" if distance is None else f"{distance:.0%}",
+        )
+    console.print(table)
+    console.print(
+        "Heads differ by: the share of its attention that one head would have to move to look like the other, on\n"
+        'average. Zeroed after the position, "likes" and "the" enter as the same vector and leave as the same answer\n'
+        "(docs/imprecise.md, C-2)."
+    )
+
+
+def train_slides(out: Path, settings: Mapping[str, Any]) -> Model:
+    """The slides' recipe with some of the family's settings changed."""
+    from glassformer.artefact.recipe import train
+
+    with resources.as_file(resources.files("glassformer.recipes")) as folder:
+        values = read_toml(folder / "slides.toml")
+        values["data"]["files"] = [str(folder / "slides.jsonl")]
+        values["model"]["settings"] = dict(settings)
+        return train(read_settings(Recipe, values, where="the slides' recipe"), out=out)
+
+
+def weight_table(sentence: Sentence, rows: Sequence[Sequence[float]], title: str) -> Any:
+    """One head's weights with their words."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for place, word in enumerate(sentence.words):
+        table.add_column(f"({word})" if place in sentence.hidden else word, justify="right")
+    for place, (word, row) in enumerate(zip(sentence.words, rows, strict=True)):
+        table.add_row(f"({word})" if place in sentence.hidden else word, *(f"{weight:.3f}" for weight in row))
+    return table
+
+
+def head_distance(model: Model) -> float | None:
+    """Mean total variation between the heads' weights over all words of the three sentences; None for one head."""
+    distances = []
+    for sentence in slides().sentences:
+        weights = model.trace(sentence.masked)[WEIGHTS][0]  # [H, Q, K]
+        for one, two in combinations(weights, 2):
+            distances.append(float((one - two).abs().sum(-1).mean()) / 2)
+    return sum(distances) / len(distances) if distances else None
+
+
+def _right(model: Model, sentence: Sentence) -> int:
+    masks = model.fill(sentence.masked, top=1).masks
+    return sum(mask.guesses[0].word == answer for mask, answer in zip(masks, sentence.answers, strict=True))
+
+
+# --------------------------------------------------------------------------- English
+
+
+def show_english(out: Path, console: Console) -> None:
+    """A masked-word model on the documentation that every Python carries."""
+    from rich.table import Table
+
+    from glassformer.artefact.recipe import train
+
+    corpus = out.with_name("english.txt")
+    count = write_corpus(corpus, CORPUS_CHARACTERS)
+    console.print(f"{count:,} documentation texts, {corpus.stat().st_size / 1e6:.1f} MB, in {corpus}")
+    model = train(
+        read_settings(
+            Recipe,
+            {
+                "data": {"files": [str(corpus)], "validation": 0.05, "length": 64},
+                "tokenizer": {"kind": "wordpiece", "vocabulary": 4000},
+                "model": {
+                    "family": "modernbert",
+                    "size": "tiny",
+                },
+                "train": {
+                    "minutes": ENGLISH_MINUTES,
+                    "batch": 64,
+                    "learning_rate": 2e-3,
+                    "warmup": 0.05,
+                    "compile": "off",
+                },
+            },
+            where="the demo's recipe",
+        ),
+        out=out,
+    )
+    scores = model.metrics["scores"]
+    ratio = scores["accuracy"] / scores["unigram_accuracy"]
+    console.print(
+        f"held-out texts: {scores['accuracy']:.1%} of the hidden pieces right; always the most frequent piece: "
+        f"{scores['unigram_accuracy']:.1%} ({ratio:.1f} x); perplexity {scores['perplexity']:.0f} against "
+        f"{scores['unigram_perplexity']:.0f}"
+    )
+    table = Table(title="its guesses", title_justify="left")
+    table.add_column("text")
+    table.add_column("best five")
+    for text in SENTENCES:
+        for mask in model.fill(text, top=5).masks:
+            table.add_row(text, ", ".join(f"{guess.word} {guess.probability:.0%}" for guess in mask.guesses))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1] if len(sys.argv) > 1 else "runs"))
