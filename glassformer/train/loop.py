@@ -51,13 +51,13 @@ def fit(
     run = Run.begin(model, task, settings, out=out, held_out=held_out, resume=resume, say=say)
     state, progress, device = run.state, run.progress, run.machine.device
     parameters = list(trained(model).values())
-    keep_freed_memory()
     with (
         closing(Record(out, step=progress.step, tensorboard=settings.tensorboard)) as record,
         repeatable(run.machine),
         stop_signals() as wish,
     ):
         _compile(run)
+        keep_freed_memory()  # not before: the compiler leaves hundreds of megabytes behind
         mark = time.monotonic()
         while not run.over:
             parts = [task.batch(progress.step, part, settings.accumulate) for part in range(settings.accumulate)]
