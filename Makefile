@@ -27,6 +27,9 @@ format: $(VENV)/.tests
 types: $(VENV)/.tests
 	$(BIN)/mypy glassformer tests bench experiments
 
+results: $(VENV)/.tests  ## the tables of docs/ from docs/results/*.json
+	$(BIN)/python -m experiments.tables
+
 bench: $(VENV)/.tests  ## ours against the named peers, in one run, as ratios
 	$(BIN)/python -m bench
 

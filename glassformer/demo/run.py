@@ -81,9 +81,7 @@ def show_slides(out: Path, console: Console) -> None:
     trace = model.trace(sentence.masked)
     weights = trace[WEIGHTS][0]
     for head, rows in enumerate(weights.tolist()):
-        console.print(
-            weight_table(sentence, rows, f"attention weights, head {head + 1}: each row looks at the columns")
-        )
+        console.print(weight_table(sentence, rows, f"attention weights, head {head}: each row looks at the columns"))
     console.print("\none of these numbers, followed home:")
     for line in explained_lines(trace.explain(WEIGHTS, "head=1,query=likes,key=She")):
         console.print(line, highlight=False, markup=False)
@@ -122,7 +120,8 @@ def train_slides(out: Path, settings: Mapping[str, Any]) -> Model:
         values = read_toml(folder / "slides.toml")
         values["data"]["files"] = [str(folder / "slides.jsonl")]
         values["model"]["settings"] = dict(settings)
-        return train(read_settings(Recipe, values, where="the slides' recipe"), out=out)
+        # A demo that was stopped goes on, and one that is asked for again shows the models it left.
+        return train(read_settings(Recipe, values, where="the slides' recipe"), out=out, resume=True)
 
 
 def weight_table(sentence: Sentence, rows: Sequence[Sequence[float]], title: str) -> Any:
@@ -186,6 +185,7 @@ def show_english(out: Path, console: Console) -> None:
             where="the demo's recipe",
         ),
         out=out,
+        resume=True,
     )
     scores = model.metrics["scores"]
     ratio = scores["accuracy"] / scores["unigram_accuracy"]

@@ -67,7 +67,10 @@ def split_name(text: str) -> tuple[str, str]:
 
 
 def read_cell(text: str) -> dict[str, str]:
-    """`head=1,query=likes` to what was said of each axis; raises UnknownNameError."""
+    """`head=1,query=likes`, in brackets or without, to what was said of each axis; raises UnknownNameError."""
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
     said: dict[str, str] = {}
     end = 0
     while text[end:].strip():

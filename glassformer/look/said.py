@@ -188,9 +188,6 @@ def where(name: str, body: str) -> str:
     return row(mo(","), mi(name), mo("="), body)
 
 
-DISTANCE = row(mi("key"), mo("−"), mi("query"))
-
-
 def listed(f: Formula, sign: str) -> str:
     """All operands joined by a sign."""
     return row(mo(sign).join(read(f, role) for role in f.of if role != "hidden"))

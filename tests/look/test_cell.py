@@ -17,6 +17,8 @@ WEIGHTS = Axes("weights", ("sentence", "head", "query", "key"), (1, 2, 5, 5))
     [
         ("head=1,query=likes,key=She", (0, 1, 1, 0)),
         ("head=1, query=the , key=better", (0, 1, 2, 4)),
+        ("[head=1,query=likes,key=She]", (0, 1, 1, 0)),
+        ("[head=0,key=0,query=[MASK]@2]", (0, 0, 2, 0)),
         ("head=0,query=[MASK]@2,key=-1", (0, 0, 2, 4)),
         ("key=0,query=3,head=1,sentence=0", (0, 1, 3, 0)),
         ('head=0,query="She",key="[MASK]"@1', (0, 0, 0, 1)),
