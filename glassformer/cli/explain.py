@@ -11,7 +11,7 @@ import typer
 
 from glassformer.cli.opened import open_model
 from glassformer.cli.options import Device, Json, ModelFolder, Threads
-from glassformer.cli.screen import record
+from glassformer.cli.screen import note, record
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
@@ -37,7 +37,12 @@ def explain(
     trace = opened.trace(text)
     if cell is not None:
         _follow(trace, cell, json=json)
-        return
+    else:
+        _walk(trace, word, notes=notes, json=json)
+    note(str(trace.honesty))
+
+
+def _walk(trace: Trace, word: int, *, notes: bool, json: bool) -> None:
     from glassformer.look.board import board
     from glassformer.look.chalk import write
     from glassformer.look.mix import Thin

@@ -196,6 +196,7 @@ def test_explain_at_the_board(run: Run, drawn: Path) -> None:
     titles = [line for line in done.out.splitlines() if line[:1].isdigit()]
     assert len(titles) > 15
     assert "[MASK]@1" in done.out
+    assert "Looking does not change the answer" in done.err
     assert "Note C-2" not in done.out
     assert "Note C-2:" in run("explain", drawn, SENTENCE, "--notes").out
     assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)

@@ -1,0 +1,63 @@
+"""Commands and Python that the pages tell people to type: each verb, option and public name is there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+import glassformer as gf
+from glassformer.cli.__main__ import VERBS
+
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/imprecise.md")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"`(glassformer [^`]+)`")
+
+
+def commands(page: str) -> list[list[str]]:
+    """Each command line of ours on a page, as words, in blocks and inside sentences."""
+    lines = [line for kind, block in BLOCK.findall(page) if kind == "sh" for line in block.splitlines()]
+    told = [*lines, *INLINE.findall(BLOCK.sub("", page).replace("\n", " "))]
+    return [shlex.split(line, comments=True) for line in told if line.startswith("glassformer ")]
+
+
+def wrong(words: list[str]) -> list[str]:
+    """What of a command is not there: its verb, or options of it."""
+    _, verb, *rest = words
+    if verb not in {known for group in VERBS.values() for known in group}:
+        return [verb]
+    module = importlib.import_module(f"glassformer.cli.{verb}{'_' if verb == 'import' else ''}")
+    app = typer.Typer()
+    app.command()(getattr(module, module.__name__.rpartition(".")[2]))
+    known = {option for parameter in typer.main.get_command(app).params for option in parameter.opts} | {"--help"}
+    return [word for word in rest if word.startswith("--") and word not in known]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_command_on_a_page_has_its_verb_and_options(name: str, repository: Path) -> None:
+    page = (repository / name).read_text(encoding="utf-8")
+    assert [words for words in commands(page) if len(words) > 1 and wrong(words)] == []
+
+
+def test_a_command_that_is_not_there_is_noticed() -> None:
+    page = "Try `glassformer fil x`.\n```sh\nglassformer fill x --tpo 3  # guesses\nglassformer fill x --top 3\n```\n"
+    assert [wrong(words) for words in commands(page)] == [["--tpo"], [], ["fil"]]
+
+
+def test_the_readme_shows_commands_and_names_that_are_there(repository: Path) -> None:
+    page = (repository / "README.md").read_text(encoding="utf-8")
+    assert {words[1] for words in commands(page)} >= {"train", "fill", "explain", "verify"}
+    trees = [ast.parse(block) for kind, block in BLOCK.findall(page) if kind == "python"]
+    used = {
+        node.attr
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "gf"
+    }
+    assert used
+    assert used <= set(gf.__all__)
