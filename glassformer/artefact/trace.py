@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from glassformer.artefact.forward import framed, tensors
-from glassformer.errors import ConfigError
+from glassformer.errors import ConfigError, DataError
 from glassformer.look.cell import Words
 from glassformer.look.run import trace as look
 from glassformer.look.trace import Trace
@@ -23,11 +23,13 @@ def trace(
     """Run `text` and look; always in float32 or float64, whatever the model predicts in.
 
     A hidden word can be called by its piece, or by the model's own best guess for it. Raises ConfigError for an
-    encoder–decoder, which needs two texts.
+    encoder–decoder, which needs two texts, DataError for a text of only blanks.
     """
     if model.config.encoder is not None and model.config.decoder is not None:
         raise ConfigError("one text can be traced through one stack", got=f"{model.config.family}, which has two")
     encoding = model.tokenizer.encode(text, special=False)
+    if not len(encoding):
+        raise DataError("a text with at least one word is needed", got=repr(text))
     row = framed(encoding, 0, len(encoding), model.tokenizer, [])
     inputs, _ = tensors([row], pad_id=model.tokenizer.pad_id or 0, device=model.device)
     before, after = model.tokenizer.frame_ids

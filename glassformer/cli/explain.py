@@ -12,6 +12,7 @@ import typer
 from glassformer.cli.opened import open_model
 from glassformer.cli.options import Device, Json, ModelFolder, Threads
 from glassformer.cli.screen import note, record
+from glassformer.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
@@ -47,6 +48,9 @@ def _walk(trace: Trace, word: int, *, notes: bool, json: bool) -> None:
     from glassformer.look.chalk import write
     from glassformer.look.mix import Thin
 
+    pieces = trace.words.sentence("inputs", 0)
+    if word >= len(pieces):
+        raise UnknownNameError(f"--word counts from 0 to {len(pieces) - 1}", got=str(word), do=f"words: {list(pieces)}")
     thin = Thin.fitting(trace)
     steps = board(trace, word=word, notes=_notes() if notes else None, thin=thin)
     if json:

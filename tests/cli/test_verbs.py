@@ -233,6 +233,19 @@ def test_explain_of_a_cell_that_is_not_there(run: Run, drawn: Path, cell: str, t
     assert told in done.err
 
 
+def test_explain_of_a_word_that_is_not_there(run: Run, drawn: Path) -> None:
+    done = run("explain", drawn, SENTENCE, "--word", "5")
+    assert (done.code, done.out) == (2, "")
+    assert "--word counts from 0 to 4; got 5" in done.err
+
+
+@pytest.mark.parametrize("verb", ["explain", "verify"])
+def test_a_text_of_blanks_has_nothing_inside(run: Run, drawn: Path, verb: str) -> None:
+    done = run(verb, drawn, "  ")
+    assert (done.code, done.out) == (2, "")
+    assert "a text with at least one word is needed; got '  '" in done.err
+
+
 def test_verify(run: Run, trained: Path) -> None:
     done = run("verify", trained, TEXT)
     assert done.code == 0
