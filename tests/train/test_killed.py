@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import signal
@@ -33,6 +34,7 @@ class Child:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.train.child", str(out), json.dumps(dict(settings))],
                 cwd=REPOSITORY,
+                env={**os.environ, "OMP_WAIT_POLICY": "passive"},  # threads that wait must not starve other tests
                 stdout=file,
                 stderr=subprocess.PIPE,
                 text=True,
