@@ -1,0 +1,58 @@
+"""The demo from its first line to its last, on less text and for a shorter time."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from glassformer.cli.__main__ import VERBS
+from glassformer.demo import run as demo
+
+
+def test_the_demo_shows_what_it_promises_and_can_be_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "ENGLISH_MINUTES", 0.01)
+    monkeypatch.setattr(demo, "CORPUS_CHARACTERS", 60_000)
+    monkeypatch.setenv("COLUMNS", "120")
+    demo.run(tmp_path)
+    first = capsys.readouterr().out
+    demo.run(tmp_path)
+    again = capsys.readouterr().out
+
+    for shown in (first, again):
+        assert right(shown, "two heads (the slides)") == 4
+        assert right(shown, "two heads, zeroed after the position is added") < 4
+        assert demo.promise(json.loads((tmp_path / "english" / "metrics.json").read_text())["scores"]) in shown
+        commands = [shlex.split(line) for line in shown.splitlines() if line.startswith("  glassformer ")]
+        assert {words[1] for words in commands} >= {"explain", "verify", "fill", "evaluate", "train"}
+        assert {words[1] for words in commands} <= {verb for group in VERBS.values() for verb in group}
+    # The second time shows the models of the first: every number of the tables is the same.
+    assert tables(again) == tables(first)
+
+
+def right(shown: str, model: str) -> int:
+    """How many of the four hidden words the table of the three trainings gives a model."""
+    rows = [[cell.strip() for cell in line.split("│")] for line in tables(shown)]
+    (count,) = [row[2].removesuffix(" of 4") for row in rows if row[1] == model]
+    return int(count)
+
+
+def tables(shown: str) -> list[str]:
+    return [line for line in shown.splitlines() if line.startswith("│")]
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "blind", "told"),
+    [
+        (0.26, 0.2, "Promise kept: 1.30 x the baseline's"),
+        (0.25, 0.2, "Promise broken: 1.25 x the baseline's"),
+        (0.1, 0.0, "Promise kept: 10.0% beside a baseline of 0"),
+        (0.0, 0.0, "Promise broken: 0.0% beside a baseline of 0"),
+    ],
+)
+def test_the_promise_is_said_to_be_kept_or_broken(accuracy: float, blind: float, told: str) -> None:
+    assert demo.promise({"accuracy": accuracy, "unigram_accuracy": blind}).startswith(told)
