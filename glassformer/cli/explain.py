@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,7 +44,7 @@ def explain(
 
 
 def _walk(trace: Trace, word: int, *, notes: bool, json: bool) -> None:
-    from glassformer.look.board import board
+    from glassformer.look.board import board, no_notes
     from glassformer.look.chalk import write
     from glassformer.look.mix import Thin
 
@@ -52,7 +52,7 @@ def _walk(trace: Trace, word: int, *, notes: bool, json: bool) -> None:
     if word >= len(pieces):
         raise UnknownNameError(f"--word counts from 0 to {len(pieces) - 1}", got=str(word), do=f"words: {list(pieces)}")
     thin = Thin.fitting(trace)
-    steps = board(trace, word=word, notes=_notes() if notes else None, thin=thin)
+    steps = board(trace, word=word, notes=_notes if notes else no_notes, thin=thin)
     if json:
         for step in steps:
             record(_plain(step), sys.stdout)
@@ -76,11 +76,11 @@ def _follow(trace: Trace, cell: str, *, json: bool) -> None:
             _print(["  each word's share:", *(f"    {line}" for line in share_lines(found))])
 
 
-def _notes() -> Mapping[str, str]:
-    """The corrections to the source documents by their numbers."""
-    from glassformer.demo.notes import notes
+def _notes(name: str) -> tuple[tuple[str, str], ...]:
+    """The corrections to the source documents that belong to a tensor."""
+    from glassformer.demo.notes import notes_about
 
-    return {note.number: note.sentence for note in notes()}
+    return tuple((note.number, note.sentence) for note in notes_about(name))
 
 
 def _print(lines: Iterable[str]) -> None:

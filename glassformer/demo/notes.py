@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from glassformer.demo.texts import read_table
 
@@ -20,6 +21,7 @@ class Note:
         return f"{self.number} {self.title}: {self.sentence}"
 
 
+@cache
 def notes() -> tuple[Note, ...]:
     """All corrections, in their order."""
     return tuple(

@@ -6,7 +6,7 @@ how much was left out and what it sums to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -17,6 +17,12 @@ from glassformer.look.mix import Mixing, Thin, mixing
 from glassformer.look.named import Source, axis_names
 from glassformer.look.said import in_words
 from glassformer.look.trace import Trace
+
+Note = tuple[str, str]
+"""A correction: its number and its sentence."""
+
+NotesOf = Callable[[str], tuple[Note, ...]]
+"""The corrections that belong to a tensor, by its name."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Step:
-    """One step at the board. `extra`: the slides do not have it. `notes`: corrections by their numbers."""
+    """One step at the board. `extra`: the slides do not have it. `notes`: corrections with their numbers."""
 
     title: str
     name: str = ""
@@ -42,53 +48,51 @@ class Step:
     cells: tuple[Explanation, ...] = ()
     mixings: tuple[Mixing, ...] = ()
     remarks: tuple[str, ...] = ()
-    notes: tuple[tuple[str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
 class Told:
-    """How a tensor is spoken of: its title, whether the slides have it, the corrections that belong here."""
+    """How a tensor is spoken of: its title, whether the slides have it, a remark of ours."""
 
     title: str
     extra: bool = False
-    notes: tuple[str, ...] = ()
     remark: str = ""
 
 
 TOLD: Mapping[str, Told] = {
-    "word": Told("Each word becomes a vector", notes=("C-9",)),
-    "position": Told("Where each word stands", notes=("C-1", "C-10", "C-11")),
-    "segment": Told("Which segment each word belongs to", extra=True, notes=("C-21",)),
-    "sum": Told("Word and position are added", notes=("C-2",)),
+    "word": Told("Each word becomes a vector"),
+    "position": Told("Where each word stands"),
+    "segment": Told("Which segment each word belongs to", extra=True),
+    "sum": Told("Word and position are added"),
     "relative_bias": Told("A number for each distance", extra=True),
-    "query": Told("Queries: what each word looks for", notes=("C-14",)),
+    "query": Told("Queries: what each word looks for"),
     "key": Told("Keys: what each word offers"),
     "value": Told("Values: what each word gives"),
     "query_rotated": Told("Queries turned by their position", extra=True),
     "key_rotated": Told("Keys turned by their position", extra=True),
-    "scores": Told("Scores: query times key, one after the other", notes=("C-30",)),
-    "scaled": Told("Scores divided by the root of the query size", extra=True, notes=("C-13", "C-15")),
+    "scores": Told("Scores: query times key, one after the other"),
+    "scaled": Told("Scores divided by the root of the query size", extra=True),
     "biased": Told("The bias of the distance is added", extra=True),
-    "may_look": Told("Who may look at whom", notes=("C-3", "C-27", "C-35")),
-    "masked": Told("Forbidden scores are filled", notes=("C-4", "C-34")),
-    "weights": Told("Softmax: scores become weights", notes=("C-38",)),
+    "may_look": Told("Who may look at whom"),
+    "masked": Told("Forbidden scores are filled"),
+    "weights": Told("Softmax: scores become weights"),
     "mixed": Told(
         "Weights times values, word after word",
-        notes=("C-33",),
         remark="The slides show the first three of these steps and leave out the rest; here are all.",
     ),
     "merged": Told("The heads side by side"),
     "output": Told("Back to the width of the model"),
-    "residual": Told("What came in is added back", notes=("C-12", "C-13")),
-    "norm": Told("Mean 0, variance 1", extra=True, notes=("C-12",)),
+    "residual": Told("What came in is added back"),
+    "norm": Told("Mean 0, variance 1", extra=True),
     "gate": Told("The gate of the feed-forward network", extra=True),
-    "hidden": Told("The feed-forward network widens", notes=("C-6", "C-7")),
+    "hidden": Told("The feed-forward network widens"),
     "activated": Told("A curve between the two layers"),
-    "pooled": Told("The first piece speaks for the sentence", extra=True, notes=("C-17",)),
-    "logits": Told("A score for each piece of the vocabulary", notes=("C-16",)),
+    "pooled": Told("The first piece speaks for the sentence", extra=True),
+    "logits": Told("A score for each piece of the vocabulary"),
     "log_probabilities": Told("Logarithms of the probabilities", extra=True),
-    "probabilities": Told("Softmax: scores become probabilities", notes=("C-39",)),
-    "loss": Told("How surprised the model is", extra=True, notes=("C-39",)),
+    "probabilities": Told("Softmax: scores become probabilities"),
+    "loss": Told("How surprised the model is", extra=True),
 }
 
 UNTABLED = ("hidden", "activated", "gate", "mixed")
@@ -100,15 +104,21 @@ PARTS = {
 }
 
 
+def no_notes(name: str) -> tuple[Note, ...]:
+    """The board without corrections."""
+    return ()
+
+
 def board(
-    trace: Trace, *, sentence: int = 0, word: int = 0, notes: Mapping[str, str] | None = None, thin: Thin | None = None
+    trace: Trace, *, sentence: int = 0, word: int = 0, notes: NotesOf = no_notes, thin: Thin | None = None
 ) -> Iterator[Step]:
     """The steps for one word of one sentence, each cell of its row worked out.
 
-    `notes` are corrections by number (`C-2`): each is told at the step it belongs to. Big models are thinned to
-    `thin`. Yields one step after the other, so that a large model can be told as it is computed.
+    `notes` gives the corrections that belong to a tensor's name, each as its number (`C-2`) and a sentence: it is told
+    once, at the first step it belongs to. Big models are thinned to `thin`. Yields one step after the other, so that a
+    large model can be told as it is computed.
     """
-    return _Teacher(trace, sentence, word, notes or {}, thin or Thin.fitting(trace)).steps()
+    return _Teacher(trace, sentence, word, notes, thin or Thin.fitting(trace)).steps()
 
 
 @dataclass
@@ -118,7 +128,7 @@ class _Teacher:
     trace: Trace
     sentence: int
     word: int
-    notes: Mapping[str, str]
+    notes: NotesOf
     thin: Thin
     told: set[str] = field(default_factory=set)
 
@@ -162,7 +172,7 @@ class _Teacher:
             cells=() if mixed else cells,
             mixings=tuple(self.mixings(name, held)) if mixed else (),
             remarks=tuple(remarks),
-            notes=self.new_notes(told.notes),
+            notes=self.new_notes(name),
         )
 
     def title(self, name: str, told: Told) -> str:
@@ -177,11 +187,9 @@ class _Teacher:
         gone = "cross_attention" in name or name.endswith("feed_forward.residual") or name.startswith("decoder")
         return gone or (name.startswith(("head.", "sentence_head.")) and name.endswith(("hidden", "activated")))
 
-    def new_notes(self, numbers: Sequence[str]) -> tuple[tuple[str, str], ...]:
-        """Corrections not told yet."""
-        fresh = tuple(
-            (number, self.notes[number]) for number in numbers if number in self.notes and number not in self.told
-        )
+    def new_notes(self, name: str) -> tuple[Note, ...]:
+        """Corrections that belong to this tensor and have not been told yet."""
+        fresh = tuple(note for note in self.notes(name) if note[0] not in self.told)
         self.told.update(number for number, _ in fresh)
         return fresh
 
@@ -254,7 +262,7 @@ class _Teacher:
             header = ("place", "id") if ids is not None else ("place",)
             more = f"{count - self.thin.words} more words" if count > self.thin.words else ""
             tables.append(Table(side, header, tuple(rows), tuple(marks), more))
-        return Step("The words, and which of them are hidden", tables=tuple(tables), notes=self.new_notes(("C-20",)))
+        return Step("The words, and which of them are hidden", tables=tuple(tables))
 
     # ----------------------------------------------------------------- mixing
 

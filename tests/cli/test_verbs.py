@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from glassformer.artefact.model import load
+from glassformer.demo.notes import notes_about
 
 Run = Callable[..., Any]
 TEXT = "She [MASK] the summer [MASK]."
@@ -198,8 +199,18 @@ def test_explain_at_the_board(run: Run, drawn: Path) -> None:
     assert "[MASK]@1" in done.out
     assert "Looking does not change the answer" in done.err
     assert "Note C-2" not in done.out
-    assert "Note C-2:" in run("explain", drawn, SENTENCE, "--notes").out
     assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)
+
+
+def test_explain_tells_each_correction_once_at_the_first_tensor_it_is_about(run: Run, drawn: Path) -> None:
+    steps = run("explain", drawn, SENTENCE, "--notes", "--json").records
+    told = {number: step["name"] for step in steps for number, _ in step["notes"]}
+    about = {note.number: step["name"] for step in reversed(steps) for note in notes_about(step["name"])}
+    assert told == about
+    assert told["C-35"] == "encoder.blocks.0.self_attention.may_look"
+    assert sum(len(step["notes"]) for step in steps) == len(told) > 15
+    lines = run("explain", drawn, SENTENCE, "--notes").out.splitlines()
+    assert [line.split()[1].rstrip(":") for line in lines if line.startswith("   Note ")] == list(told)
 
 
 def test_explain_follows_one_number_home(run: Run, drawn: Path) -> None:
