@@ -32,6 +32,10 @@ def results(out: Path | None) -> Iterator[TextIO]:
     if out is None:
         yield sys.stdout
         return
+    if out.exists() and not out.is_file():  # a device or a pipe: to replace it would destroy it
+        with out.open("w", encoding="utf-8") as handle:
+            yield handle
+        return
     waiting = out.with_name(f".{out.name}.part")
     try:
         with waiting.open("w", encoding="utf-8") as handle:
