@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import ClassVar
 
 
 class GlassformerError(Exception):
     """One clear sentence instead of a traceback.
 
     `wanted` is what was needed, `got` what came (with file and line where there is one),
-    `do` the next step a person can take.
+    `do` the next step a person can take. The command line ends with `exit_code`: what was asked cannot be done.
     """
+
+    exit_code: ClassVar[int] = 2
 
     def __init__(self, wanted: str, *, got: str = "", do: str = "") -> None:
         self.wanted, self.got, self.do = wanted, got, do
@@ -44,7 +47,13 @@ class DeviceError(GlassformerError):
 
 
 class TrainingError(GlassformerError):
-    """Training had to stop: a non-finite loss, a full disk."""
+    """Training had to stop: numbers that are not finite, a full disk."""
+
+
+class NotFiniteError(TrainingError):
+    """A loss or gradient is not finite. What was asked could be done, and failed."""
+
+    exit_code: ClassVar[int] = 1
 
 
 class MissingExtraError(GlassformerError):

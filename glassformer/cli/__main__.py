@@ -31,7 +31,7 @@ VERBS: dict[str, dict[str, str]] = {
     },
 }
 
-DONE, FAILED, IMPOSSIBLE, INTERRUPTED = 0, 1, 2, 130
+DONE, IMPOSSIBLE, INTERRUPTED = 0, 2, 130
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,12 +52,12 @@ def main(arguments: Sequence[str]) -> int:
         return _run(verb, arguments[1:])
     except GlassformerError as error:
         print(f"glassformer: {error}", file=sys.stderr)
-        return IMPOSSIBLE
+        return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:  # a place that cannot be written to, a full disk
         print(f"glassformer: {error}", file=sys.stderr)
-        return FAILED
+        return IMPOSSIBLE
 
 
 def help_text() -> str:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from glassformer.config import TrainSection
 from glassformer.data.chance import draw
-from glassformer.errors import TrainingError
+from glassformer.errors import NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Batch, Task
 from glassformer.train.machine import Say, repeatable
@@ -44,7 +44,7 @@ def fit(
     steps or epochs ends with the same weights, to the bit, as if it had never stopped.
 
     Raises DeviceError, ConfigError, CheckpointError (no room on the disk, a damaged checkpoint, a folder that holds
-    another run), TrainingError (a loss that is not finite) and, after Ctrl-C or SIGTERM, Interrupted; then everything
+    another run), NotFiniteError (a loss or gradient is not) and, after Ctrl-C or SIGTERM, Interrupted; then everything
     is saved.
     """
     out = Path(out)
@@ -131,14 +131,14 @@ def _compile(run: Run) -> None:
     run.progress.setup += time.monotonic() - started
 
 
-def _not_finite(out: Path, step: int, parts: Sequence[Batch], losses: Sequence[float]) -> TrainingError:
+def _not_finite(out: Path, step: int, parts: Sequence[Batch], losses: Sequence[float]) -> NotFiniteError:
     """Save the batch that caused it, before the optimizer has moved, and say so."""
     guilty = [index for index, loss in enumerate(losses) if not math.isfinite(loss)] or range(len(parts))
     path = out / f"not-finite-step-{step + 1}.safetensors"
     tensors = {f"{index}.{name}": value.contiguous() for index in guilty for name, value in parts[index].tensors()}
     save_file(tensors, path)
     what = "loss" if not math.isfinite(sum(losses)) else "gradient"
-    return TrainingError(
+    return NotFiniteError(
         f"training needs finite numbers: the {what} of step {step + 1} is not",
         got=f"the batch that is saved in {path}",
         do="the weights have not moved: resume with a lower learning rate, a longer warm-up or precision float32",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import shutil
@@ -171,9 +172,36 @@ def test_a_run_is_not_written_over(run: Run, copy: Path, text_file: Path) -> Non
 
 def test_a_place_that_cannot_be_written_to(run: Run, trained: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    done = run("fill", trained, "a [MASK]", "--out", tmp_path / "file" / "answers")
-    assert done.code == 1
-    assert done.err.startswith("glassformer: ")
+    refused(run("fill", trained, "a [MASK]", "--out", tmp_path / "file" / "answers"), "file")
+
+
+def test_a_full_disk(run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", full)
+    refused(run("fill", trained, "a [MASK]", "--out", tmp_path / "answers"), "No space left on device")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_is_written_to_and_not_replaced(run: Run, trained: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert run("fill", trained, "a [MASK]", "--out", pipe).code == 0
+    assert os.read(reader, 1 << 16).startswith(b"a [MASK]")
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+# --------------------------------------------------------------------------- what could be done and failed
+
+
+def test_numbers_that_are_not_finite_are_a_failure(run: Run, tmp_path: Path) -> None:
+    done = run("train", "slides", "--steps", "9", "--learning-rate", "1e30", "--out", tmp_path / "run")
+    assert (done.code, done.out) == (1, "")
+    assert "glassformer: training needs finite numbers: " in done.err
+    assert "resume with a lower learning rate" in done.err
     assert "Traceback" not in done.err
 
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from glassformer.config import TrainSection
-from glassformer.errors import CheckpointError, ConfigError, TrainingError
+from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.train.checkpoint import Shelf, weights
 from glassformer.train.loop import fit, step_seed
@@ -263,7 +263,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_move(tmp_path: Path)
     next(steps)
     next(steps)
     before = {name: tensor.clone() for name, tensor in weights(model).items()}
-    with pytest.raises(TrainingError, match=r"the loss of step 3 is not; got the batch that is saved in .*step-3"):
+    with pytest.raises(NotFiniteError, match=r"the loss of step 3 is not; got the batch that is saved in .*step-3"):
         next(steps)
     assert equal(before, weights(model))
     saved = load_file(tmp_path / "not-finite-step-3.safetensors")
@@ -275,7 +275,7 @@ def test_a_gradient_that_is_not_finite_stops_too(tmp_path: Path) -> None:
     model = toy_model()
     with torch.no_grad():
         model.word_table[3] = 1e30
-    with pytest.raises(TrainingError, match="finite"):
+    with pytest.raises(NotFiniteError, match="finite"):
         list(fit(model, Toy(), toy_settings(), out=tmp_path, say=lambda message: None))
 
 
