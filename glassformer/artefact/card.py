@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,22 +36,22 @@ _CARD = """\
 ```python
 import glassformer as gf
 
-model = gf.load("{title}")
+model = gf.load({place})
 {use}
 ```
 """
 
 
-def write_card(model: Model) -> str:
-    """The card of a model, in Markdown."""
+def write_card(model: Model, folder: Path) -> str:
+    """The card, in Markdown, of a model that is saved in that folder; it is named as the person named it."""
     from glassformer import __version__
 
     facts = model.info()
     family, count = facts["family"], f"{facts['parameters']['all']:,}"
-    title = model.source.name if model.source is not None else facts["family"]
     purpose = " that guesses hidden words" if model.task is not None else ""
     return _CARD.format(
-        title=title,
+        title=folder.name or facts["family"],
+        place=json.dumps(folder.as_posix(), ensure_ascii=False),
         opening=f"A {family} model of {count} parameters{purpose}, made with glassformer {__version__}.",
         data="\n".join(_data(model)),
         size="\n".join(_size(facts)),

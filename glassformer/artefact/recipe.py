@@ -127,6 +127,6 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any]) -> Model:
         metrics=metrics,
         source=out,
     )
-    model.card = write_card(model)
+    model.card = write_card(model, out)
     model.save(out)
     return model

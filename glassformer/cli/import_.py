@@ -25,7 +25,7 @@ def import_(
     from glassformer.artefact.foreign import read_foreign
 
     model, report = read_foreign(source)
-    model.card = write_card(model)
+    model.card = write_card(model, out)
     model.save(out)
     for what, aside in (("setting", report.settings_aside), ("tensor", report.tensors_aside)):
         for name, reason in aside.items():

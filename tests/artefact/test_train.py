@@ -95,8 +95,9 @@ def test_the_unigram_is_that_of_the_training_text(run: Model, tmp_path: Path) ->
     assert counted_there["unigram_loss"] < known["unigram_loss"]
 
 
-def test_the_card_says_what_is_known(run: Model) -> None:
+def test_the_card_says_what_is_known(run: Model, tmp_path: Path) -> None:
     card = run.card
+    assert card.startswith("# run\n")
     assert "* Files: prose.txt" in card
     assert "* Licence: CC0 1.0" in card
     assert "of the documents, chosen by a hash of their text" in card
@@ -104,7 +105,7 @@ def test_the_card_says_what_is_known(run: Model) -> None:
     assert f"| this model | {run.metrics['scores']['loss']:.3f} |" in card
     assert f"{run.metrics['scores']['unigram_loss']:.3f}" in card
     assert "rows of 24 pieces" in card
-    assert 'gf.load("run")' in card
+    assert f'gf.load("{(tmp_path / "run").as_posix()}")' in card
 
 
 def test_a_card_without_a_licence_says_so_and_a_useless_model_is_called_one(text_file: Path, tmp_path: Path) -> None:

@@ -286,6 +286,7 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     there, back = tmp_path / "theirs", tmp_path / "ours"
     assert run("export", trained, there).out == f"{there}\n"
     assert run("import", there, back).out == f"{back}\n"
+    assert f'gf.load("{back.as_posix()}")' in (back / "README.md").read_text(encoding="utf-8")
     before, after = load(trained), load(back)
     state = dict(after.module.named_parameters())
     assert all(torch.equal(parameter, state[name]) for name, parameter in before.module.named_parameters())
