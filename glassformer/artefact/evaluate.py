@@ -14,8 +14,7 @@ from glassformer.artefact.prepare import held_out_task
 from glassformer.artefact.witness import Silent, Witness
 from glassformer.config import DataSection, TaskSection
 from glassformer.data.corpus import prepare
-from glassformer.data.given import read_given
-from glassformer.data.read import files_of
+from glassformer.data.given import read_all_given
 from glassformer.data.split import Side
 from glassformer.errors import ConfigError, DataError
 from glassformer.tasks.hidden import StandingMasks
@@ -42,8 +41,7 @@ def evaluate(
     data = _given_files(model, files) if files else _own_text(model, side)
     unigram = _unigram(model)
     if settings.given:
-        paths = files_of(data.files if files else data.validation_files)
-        examples = [example for path in paths for example in read_given(path, text=data.text)]
+        examples = read_all_given(data.files if files else data.validation_files, text=data.text)
         task = MaskedLM(StandingMasks(examples, model.tokenizer), baselines=[] if unigram is None else [unigram])
         return _measured(model, task)
     with tempfile.TemporaryDirectory() as folder, witness.reading("cutting the text into pieces", 0) as progress:

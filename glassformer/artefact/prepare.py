@@ -13,7 +13,7 @@ from glassformer.artefact.witness import Counting, Witness
 from glassformer.config import DataSection, ModelConfig, Recipe, TaskSection, TokenizerSection
 from glassformer.data.buckets import BucketedRows, BucketOrder
 from glassformer.data.corpus import prepare, settle_shares, training_texts
-from glassformer.data.given import GivenMasks, read_given
+from glassformer.data.given import read_all_given
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.read import files_of
 from glassformer.data.store import TokenStore
@@ -126,8 +126,9 @@ def _rows(data: DataSection, store: TokenStore, tokenizer: Tokenizer) -> PackedR
 
 
 def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | None, start: Model | None) -> Prepared:
-    examples = _given(recipe.data, recipe.data.files)
-    held_out = _given(recipe.data, recipe.data.validation_files) if recipe.data.validation_files else []
+    data = recipe.data
+    examples = read_all_given(data.files, text=data.text)
+    held_out = read_all_given(data.validation_files, text=data.text) if data.validation_files else []
     if tokenizer is None:
         texts = [example.full()[0] for example in examples]
         tokenizer = _tokenizer(recipe.tokenizer, lambda: texts, None)
@@ -143,10 +144,6 @@ def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | N
         MaskedLM(StandingMasks(held_out, tokenizer), batch=settings.batch, baselines=[unigram]) if held_out else None,
         unigram,
     )
-
-
-def _given(data: DataSection, files: tuple[str, ...]) -> list[GivenMasks]:
-    return [example for path in files_of(files) for example in read_given(path, text=data.text)]
 
 
 # --------------------------------------------------------------------------- tokenizer

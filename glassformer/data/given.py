@@ -5,7 +5,7 @@ B rows, S places in a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import numpy as np
 from glassformer.data.batch import Batch, pad
 from glassformer.data.corrupt import IGNORED, Corrupted
 from glassformer.data.lines import OnBad, stop
+from glassformer.data.read import files_of
 from glassformer.data.rows import read_rows
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
@@ -61,6 +62,11 @@ def read_given(
             yield GivenMasks(written, tuple(listed), row.where)
         except DataError as error:
             bad(error)
+
+
+def read_all_given(paths: Iterable[str | Path], *, text: str = "text") -> list[GivenMasks]:
+    """The rows of all these tables; of a folder only its tables, whatever else lies there."""
+    return [example for path in files_of(paths, tables=True) for example in read_given(path, text=text)]
 
 
 def given_batch(

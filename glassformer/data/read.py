@@ -25,33 +25,34 @@ class Document(NamedTuple):
     continued: bool = False
 
 
-def files_of(paths: Iterable[str | Path]) -> tuple[Path, ...]:
+def files_of(paths: Iterable[str | Path], *, tables: bool = False) -> tuple[Path, ...]:
     """The files behind files and folders.
 
-    A folder gives its plain-text files, at any depth, sorted by name; one without plain text gives its tables.
-    Hidden files are left out. Raises DataError when a path is missing or a folder holds nothing to read.
+    A folder gives its plain-text files, at any depth, sorted by name; one without plain text, or where `tables` are
+    asked for, gives its tables. Hidden files are left out. Raises DataError when a path is missing or a folder holds
+    nothing to read.
     """
     found: list[Path] = []
     for path in map(Path, paths):
         if not path.exists():
             raise DataError(f"a file or folder is needed at {path}", got="no such file")
-        found += _folder(path) if path.is_dir() else [path]
+        found += _folder(path, tables=tables) if path.is_dir() else [path]
     if not found:
         raise DataError("at least one file is needed", got="none", do="name files or folders in data.files")
     return tuple(found)
 
 
-def _folder(folder: Path) -> list[Path]:
+def _folder(folder: Path, *, tables: bool) -> list[Path]:
     visible = [
         path
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
-    texts = [path for path in visible if _plain_suffix(path) in _TEXT_SUFFIXES]
+    texts = [] if tables else [path for path in visible if _plain_suffix(path) in _TEXT_SUFFIXES]
     found = texts or [path for path in visible if table_kind(path) is not None]
     if not found:
         raise DataError(
-            f"{folder} must hold text files (.txt, .md) or tables (.jsonl, .csv, .tsv, .parquet)",
+            f"{folder} must hold {'' if tables else 'text files (.txt, .md) or '}tables (.jsonl, .csv, .tsv, .parquet)",
             got=f"{len(visible)} other files" if visible else "an empty folder",
         )
     return found

@@ -150,6 +150,15 @@ def test_brackets_in_a_text_are_no_markup(run: Run, trained: Path) -> None:
 # --------------------------------------------------------------------------- evaluate, info
 
 
+def test_evaluate_reads_the_tables_of_a_folder_where_masks_stand_in_the_text(
+    run: Run, drawn: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "about.txt").write_text("what these tables are")
+    (tmp_path / "more.jsonl").write_text('{"text": "She [MASK] the summer better", "answers": ["likes"]}\n')
+    (record,) = run("evaluate", drawn, tmp_path, "--json").records
+    assert record["targets"] == 1
+
+
 def test_evaluate_finds_the_held_out_text_again(run: Run, trained: Path, text_file: Path) -> None:
     scores = load(trained).metrics["scores"]
     (record,) = run("evaluate", trained, "--json").records

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from glassformer.data.corrupt import IGNORED
-from glassformer.data.given import GivenMasks, given_batch, read_given
+from glassformer.data.given import GivenMasks, given_batch, read_all_given, read_given
 from glassformer.data.lines import Skipped
 from glassformer.errors import DataError
 from glassformer.text.special import SpecialTokens
@@ -63,6 +63,19 @@ def test_they_are_read_from_tables(tmp_path: Path) -> None:
     table = tmp_path / "x.tsv"
     table.write_text("text\tanswers\n" + "".join(f"{e.text}\t{' '.join(e.answers)}\n" for e in GIVEN))
     assert [(e.text, e.answers) for e in read_given(table)] == [(e.text, e.answers) for e in GIVEN]
+
+
+def test_of_a_folder_only_the_tables_are_read(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("about these tables")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
+    with pytest.raises(DataError, match=r"must hold tables \(.jsonl, .csv, .tsv, .parquet\); got 2 other files"):
+        read_all_given([tmp_path])
+    for number, example in enumerate(GIVEN):
+        row = json.dumps({"text": example.text, "answers": example.answers})
+        (tmp_path / f"{number}.jsonl").write_text(row + "\n")
+    assert [example.text for example in read_all_given([tmp_path])] == [example.text for example in GIVEN]
+    with pytest.raises(DataError, match=r"notes.md must be a table"):  # asked for by its own name
+        read_all_given([tmp_path / "notes.md"])
 
 
 @pytest.mark.parametrize(
