@@ -62,8 +62,6 @@ def show_slides(out: Path, console: Console) -> None:
     """The slides' encoder until it knows its four hidden words, its weights, and what breaks it."""
     from rich.table import Table
 
-    from glassformer.look.chalk import explained_lines
-
     model = train_slides(out, {})
     table = Table(title="what the model was shown, and what it says", title_justify="left")
     table.add_column("shown")
@@ -84,8 +82,7 @@ def show_slides(out: Path, console: Console) -> None:
     for head, rows in enumerate(weights.tolist()):
         console.print(weight_table(sentence, rows, f"attention weights, head {head}: each row looks at the columns"))
     console.print("\none of these numbers, followed home:")
-    for line in explained_lines(trace.explain(WEIGHTS, "head=1,query=likes,key=She")):
-        console.print(line, highlight=False, markup=False)
+    console.print(str(trace.explain(WEIGHTS, "head=1,query=likes,key=She")), highlight=False, markup=False)
 
     one_head = train_slides(out.with_name("slides-one-head"), {"heads": 1})
     after = train_slides(out.with_name("slides-zeroed-after"), {"zero": "sum"})

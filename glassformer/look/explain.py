@@ -61,6 +61,12 @@ class Explanation:
     difference: float = 0.0
     error: float = 0.0
 
+    def __str__(self) -> str:
+        """As it is written at the board."""
+        from glassformer.look.chalk import explained_lines  # which writes explanations, and so imports them
+
+        return "\n".join(explained_lines(self))
+
     @property
     def operands(self) -> tuple[Reference, ...]:
         """The cells this number was made from, each once."""

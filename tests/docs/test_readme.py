@@ -95,7 +95,8 @@ def test_the_ten_lines_of_python(
     exec(compile(lines, "README.md", "exec"), names)
     printed = capsys.readouterr().out
     (cell,) = [value for value in strings if value.startswith("[")]
-    assert f"weights{cell} = " in printed
+    assert f".weights{cell} = " in printed
+    assert "  computed again: " in printed
     assert str(names["trace"].verify()) in printed
     assert names["weights"].shape[:2] == (1, 2)
     assert (names["model"].source / "model.safetensors").is_file()

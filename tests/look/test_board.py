@@ -209,3 +209,9 @@ def test_words_that_are_not_known_are_called_by_their_places() -> None:
     )
     first = next(board(found))
     assert [label for label, _ in first.tables[0].rows] == ["piece 0", "piece 1"]
+
+
+def test_an_explanation_is_printed_as_it_is_written_at_the_board() -> None:
+    explanation = slides_trace().explain(f"{ATTENTION}.weights", "head=1,query=She,key=She")
+    assert str(explanation).splitlines() == list(explained_lines(explanation))
+    assert "mathml" not in str(explanation)
