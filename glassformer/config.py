@@ -192,6 +192,8 @@ class StackConfig(Settings):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        if not self.blocks:
+            raise ValueError("a stack needs at least one block: layers must be greater than or equal to 1")
         wants_bias = any(block.self_attention.body.relative_bias for block in self.blocks)
         if wants_bias and self.relative_bias is None:
             raise ValueError("a block asks for a relative bias but the stack has none: set relative_bias")

@@ -33,10 +33,18 @@ NormAt = Literal["after", "before", "branch", "none"]
 
 
 def head_size(width: int, heads: int) -> int:
-    """Width shared evenly among the heads; raises ConfigError when it does not divide."""
+    """Width shared evenly among the heads; raises ConfigError when it does not divide or there is none."""
+    for name, number in (("width", width), ("heads", heads)):
+        if number < 1:
+            raise ConfigError(f"{name} must be greater than or equal to 1, got {number}")
     if width % heads:
         raise ConfigError(f"width must be a multiple of heads, or give query_size and value_size; {width} / {heads}")
     return width // heads
+
+
+def _chosen(given: int | None, known: int) -> int:
+    """What was given, be it 0 and refused later, else what is known."""
+    return known if given is None else given
 
 
 def _attention(
@@ -215,17 +223,17 @@ def bert(
     override it. `sentence_labels` adds the pooler's head (2 = next sentence, 0 = the pooler alone).
     """
     known_layers, known_width = _size(size, BERT_SIZES)
-    layers, width = layers or known_layers, width or known_width
+    layers, width = _chosen(layers, known_layers), _chosen(width, known_width)
     norm = NormConfig(epsilon=epsilon)
     attention = _attention(
         width,
-        heads or max(1, width // 64),
+        _chosen(heads, max(1, width // 64)),
         fill=FillConfig(rule="add", value=fill),
         dropout=dropout if attention_dropout is None else attention_dropout,
     )
     block = _block(
         attention,
-        FeedForwardConfig(width=feed_forward or 4 * width, activation=activation),
+        FeedForwardConfig(width=_chosen(feed_forward, 4 * width), activation=activation),
         norm=norm,
         norm_at="after",
         dropout=dropout,
@@ -370,8 +378,8 @@ def modernbert(
     `dropout` falls inside the feed-forward network; `attention_dropout` on the weights and on what attention adds.
     """
     known_layers, known_width, known_feed_forward = _size(size, MODERNBERT_SIZES)
-    layers, width = layers or known_layers, width or known_width
-    heads, feed_forward = heads or max(1, width // 64), feed_forward or known_feed_forward
+    layers, width = _chosen(layers, known_layers), _chosen(width, known_width)
+    heads, feed_forward = _chosen(heads, max(1, width // 64)), _chosen(feed_forward, known_feed_forward)
     attention_dropout = dropout if attention_dropout is None else attention_dropout
     norm = NormConfig(epsilon=epsilon, bias=False)
 
@@ -439,15 +447,15 @@ def gpt2(
 ) -> ModelConfig:
     """GPT-2 (Radford et al. 2019): a causal stack, learned positions, norm before, a last norm."""
     known_layers, known_width = _size(size, GPT2_SIZES)
-    layers, width = layers or known_layers, width or known_width
+    layers, width = _chosen(layers, known_layers), _chosen(width, known_width)
     norm = NormConfig(epsilon=epsilon)
     block = _block(
         _attention(
             width,
-            heads or max(1, width // 64),
+            _chosen(heads, max(1, width // 64)),
             dropout=dropout if attention_dropout is None else attention_dropout,
         ),
-        FeedForwardConfig(width=feed_forward or 4 * width, activation=activation),
+        FeedForwardConfig(width=_chosen(feed_forward, 4 * width), activation=activation),
         norm=norm,
         norm_at="before",
         dropout=dropout,
@@ -522,7 +530,20 @@ def llama(
 
 # --------------------------------------------------------------------------- encoder–decoders
 
-VASWANI_SIZES = {"base": (512, 8, 2048), "big": (1024, 16, 4096)}
+VASWANI_SIZES = {"base": (512, 8, 2048, 0.1), "big": (1024, 16, 4096, 0.3)}
+
+
+def _vaswani(
+    size: str, width: int | None, heads: int | None, feed_forward: int | None, dropout: float | None
+) -> tuple[int, int, int, float]:
+    """The paper's width, heads, feed-forward width and dropout, where they are not given."""
+    known_width, known_heads, known_feed_forward, known_dropout = _size(size, VASWANI_SIZES)
+    return (
+        _chosen(width, known_width),
+        _chosen(heads, known_heads),
+        _chosen(feed_forward, known_feed_forward),
+        known_dropout if dropout is None else dropout,
+    )
 
 
 def vaswani2017(
@@ -540,17 +561,17 @@ def vaswani2017(
     bias: bool = False,
 ) -> ModelConfig:
     """*Attention Is All You Need*: sinusoids in the paper's layout, norm after, one vocabulary table for three uses."""
-    known_width, known_heads, known_feed_forward = _size(size, VASWANI_SIZES)
+    width, heads, feed_forward, dropout = _vaswani(size, width, heads, feed_forward, dropout)
     return _encoder_decoder(
         "vaswani2017",
         vocabulary=vocabulary,
-        width=width or known_width,
-        heads=heads or known_heads,
-        feed_forward=feed_forward or known_feed_forward,
-        layers=(layers, decoder_layers or layers),
+        width=width,
+        heads=heads,
+        feed_forward=feed_forward,
+        layers=(layers, _chosen(decoder_layers, layers)),
         activation=activation,
         norm_at="after",
-        dropout=dropout if dropout is not None else {"base": 0.1, "big": 0.3}[size],
+        dropout=dropout,
         attention_bias=bias,
         position=PositionConfig(kind="sinusoidal", layout="paper", max_length=max_length),
         embed_scaled=True,
@@ -573,17 +594,17 @@ def tensor2tensor(
     bias: bool = False,
 ) -> ModelConfig:
     """The paper's authors' released code: norm before each sublayer and after each stack, and its own sinusoids."""
-    known_width, known_heads, known_feed_forward = _size(size, VASWANI_SIZES)
+    width, heads, feed_forward, dropout = _vaswani(size, width, heads, feed_forward, dropout)
     return _encoder_decoder(
         "tensor2tensor",
         vocabulary=vocabulary,
-        width=width or known_width,
-        heads=heads or known_heads,
-        feed_forward=feed_forward or known_feed_forward,
-        layers=(layers, decoder_layers or layers),
+        width=width,
+        heads=heads,
+        feed_forward=feed_forward,
+        layers=(layers, _chosen(decoder_layers, layers)),
         activation=activation,
         norm_at="before",
-        dropout=dropout if dropout is not None else {"base": 0.1, "big": 0.3}[size],
+        dropout=dropout,
         attention_bias=bias,
         position=PositionConfig(kind="sinusoidal", layout="tensor2tensor", max_length=max_length),
         embed_scaled=True,
@@ -618,7 +639,7 @@ def marian(
         decoder_heads=decoder_heads,
         feed_forward=feed_forward,
         decoder_feed_forward=decoder_feed_forward,
-        layers=(layers, decoder_layers or layers),
+        layers=(layers, _chosen(decoder_layers, layers)),
         activation=activation,
         norm_at="after",
         dropout=dropout,
@@ -657,7 +678,7 @@ def bart(
         decoder_heads=decoder_heads,
         feed_forward=feed_forward,
         decoder_feed_forward=decoder_feed_forward,
-        layers=(layers, decoder_layers or layers),
+        layers=(layers, _chosen(decoder_layers, layers)),
         activation=activation,
         norm_at="after",
         dropout=dropout,
@@ -698,14 +719,14 @@ def t5(
     `scaled_head` divides the last states by the root of the width, as version 1.0 does (default: where it is tied).
     """
     known_width, known_layers, known_heads, known_feed_forward = _size(size, T5_SIZES)
-    width, heads, layers = width or known_width, heads or known_heads, layers or known_layers
+    width, heads, layers = _chosen(width, known_width), _chosen(heads, known_heads), _chosen(layers, known_layers)
     norm = NormConfig(kind="rms", epsilon=epsilon, bias=False)
     attention = _attention(
         width, heads, query_size=query_size, value_size=query_size, bias=False, scaled=False, dropout=dropout
     )
     biased = attention.model_copy(update={"relative_bias": True})
     thinking = FeedForwardConfig(
-        width=feed_forward or known_feed_forward, activation=activation, gated=gated, bias=False, dropout=dropout
+        width=_chosen(feed_forward, known_feed_forward), activation=activation, gated=gated, bias=False, dropout=dropout
     )
 
     def stack(count: int, cross: AttentionConfig | None) -> StackConfig:
@@ -723,7 +744,7 @@ def t5(
     return ModelConfig(
         family="t5",
         encoder=stack(layers, None),
-        decoder=stack(decoder_layers or layers, attention),
+        decoder=stack(_chosen(decoder_layers, layers), attention),
         share_embeddings=True,
         head=VocabularyHeadConfig(tied=tied, scaled=tied if scaled_head is None else scaled_head)
         if vocabulary_head
@@ -786,7 +807,9 @@ def _encoder_decoder(
     return ModelConfig(
         family=family,
         encoder=stack(layers[0], heads, feed_forward, decoder=False),
-        decoder=stack(layers[1], decoder_heads or heads, decoder_feed_forward or feed_forward, decoder=True),
+        decoder=stack(
+            layers[1], _chosen(decoder_heads, heads), _chosen(decoder_feed_forward, feed_forward), decoder=True
+        ),
         share_embeddings=True,
         head=head,
         initial=InitialConfig(kind="xavier_uniform"),
