@@ -29,6 +29,7 @@ from glassformer.convert.table import read_tensors, write_tensors
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
+from glassformer.text.load import as_vocabulary_file
 from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
 
@@ -123,7 +124,11 @@ def write_huggingface(
         _write_json(folder / SETTINGS, settings)
         if tokenizer is not None:
             tokenizer.save(folder)
-            _write_json(folder / "tokenizer_config.json", _tokenizer_settings(config, tokenizer))
+            vocabulary = as_vocabulary_file(tokenizer)  # for programs that know BERT and no tokenizer.json
+            if vocabulary is not None:
+                (folder / "vocab.txt").write_bytes(vocabulary.text.encode())
+            beside = {} if vocabulary is None else vocabulary.settings
+            _write_json(folder / "tokenizer_config.json", {**_tokenizer_settings(config, tokenizer), **beside})
 
     write_whole(Path(directory), fill)
 

@@ -1,10 +1,11 @@
-"""Reading tokenizers that others wrote: Hugging Face's `tokenizer.json`, BERT's `vocab.txt`."""
+"""Tokenizers of others: Hugging Face's `tokenizer.json`, and BERT's `vocab.txt` in and out."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers
@@ -58,7 +59,34 @@ def _from_vocabulary(path: Path) -> Tokenizer:
     missing = [piece for piece in BERT if piece not in vocabulary]
     if missing:
         raise TokenizerError(f"{path} must be a BERT vocabulary", got=f"a file without {', '.join(missing)}")
-    settings = _role_maps(path.parent)
+    return _from_pieces(vocabulary, _role_maps(path.parent))
+
+
+class VocabularyFile(NamedTuple):
+    """The text of a `vocab.txt`, and the settings that `tokenizer_config.json` must hold beside it."""
+
+    text: str
+    settings: dict[str, bool | None]
+
+
+def as_vocabulary_file(tokenizer: Tokenizer) -> VocabularyFile | None:
+    """The tokenizer as BERT's `vocab.txt`; None where that would be read back as another tokenizer."""
+    stated, pieces = tokenizer.settings, tokenizer.vocabulary()
+    normalizer = stated["normalizer"] or {}
+    text = "".join(f"{piece}\n" for piece in pieces)
+    if normalizer.get("type") != "BertNormalizer" or text.splitlines() != list(pieces) or not {*BERT} <= {*pieces}:
+        return None
+    settings = {
+        "do_lower_case": normalizer["lowercase"],
+        "strip_accents": normalizer["strip_accents"],
+        "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
+    }
+    again = _from_pieces({piece: id_ for id_, piece in enumerate(pieces)}, settings)
+    return VocabularyFile(text, settings) if again.settings == stated else None
+
+
+def _from_pieces(vocabulary: dict[str, int], settings: Mapping[str, Any]) -> Tokenizer:
+    """BERT's tokenizer over these pieces."""
     backend = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=BERT.unknown, max_input_chars_per_word=100))
     backend.normalizer = normalizers.BertNormalizer(
         lowercase=bool(settings.get("do_lower_case", True)),

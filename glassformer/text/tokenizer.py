@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import tokenizers
 from tokenizers import AddedToken, models
@@ -98,6 +98,12 @@ class Tokenizer:
         os.chmod(handle.name, 0o644)  # a temporary file is private, a saved tokenizer need not be
         os.replace(handle.name, target)
         return target
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the saved `tokenizer.json` says."""
+        settings: dict[str, Any] = json.loads(self._json)
+        return settings
 
     def __reduce__(self) -> tuple[object, ...]:
         return Tokenizer, (self._json, self.special)
