@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,10 +30,6 @@ _RECOMPUTE = {
     if hasattr(functorch_config, name)
 }
 
-# A dropout mask is some thirty integer operations on a counter. By default the compiler would rather write it to
-# memory, byte by byte and slowly, than do them in each kernel that needs it: a tenth of a small model's step.
-_OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {"realize_opcount_threshold": 200}
-
 
 class LossFunction:
     """`task.loss` on this machine. `compiled` may turn False at the first call: a failed compile is never fatal."""
@@ -45,9 +39,7 @@ class LossFunction:
         self.compiled = compiled
         self._proved = False
         # The step's function is compiled, never the module: the model can be looked at while it trains.
-        self._function = (
-            torch.compile(self._eager, fullgraph=True, dynamic=False, options=_OPTIONS) if compiled else self._eager
-        )
+        self._function = torch.compile(self._eager, fullgraph=True, dynamic=False) if compiled else self._eager
 
     def __call__(self, batch: Batch) -> Tensor:
         """The sum of the losses of a batch that is on the machine's device."""
