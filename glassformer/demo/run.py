@@ -52,7 +52,7 @@ def run(out: Path) -> None:
         f"glassformer evaluate {english}",
         "glassformer train masked-lm YOUR-TEXT.txt --minutes 10 --out runs/mine",
     ):
-        console.print(f"  {command}", soft_wrap=True, highlight=False)
+        console.print(f"  {command}", soft_wrap=True, highlight=False, markup=False)
 
 
 # --------------------------------------------------------------------------- the slides
@@ -82,7 +82,9 @@ def show_slides(out: Path, console: Console) -> None:
     for head, rows in enumerate(weights.tolist()):
         console.print(weight_table(sentence, rows, f"attention weights, head {head}: each row looks at the columns"))
     console.print("\none of these numbers, followed home:")
-    console.print(str(trace.explain(WEIGHTS, "head=1,query=likes,key=She")), highlight=False, markup=False)
+    console.print(
+        str(trace.explain(WEIGHTS, "head=1,query=likes,key=She")), soft_wrap=True, highlight=False, markup=False
+    )
 
     one_head = train_slides(out.with_name("slides-one-head"), {"heads": 1})
     after = train_slides(out.with_name("slides-zeroed-after"), {"zero": "sum"})
@@ -104,8 +106,8 @@ def show_slides(out: Path, console: Console) -> None:
         )
     console.print(table)
     console.print(
-        "Heads differ by: the share of its attention that one head would have to move to look like the other, on\n"
-        'average. Zeroed after the position, "likes" and "the" enter as the same vector and leave as the same answer\n'
+        "Heads differ by: the share of its attention that one head would have to move to look like the other, on "
+        'average. Zeroed after the position, "likes" and "the" enter as the same vector and leave as the same answer '
         "(docs/imprecise.md, C-2)."
     )
 

@@ -10,21 +10,30 @@ B sentences (rows) · the other axes of x are what they are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
 AXIS_MULTIPLIERS = (0x1B873593, 0x2C1B3C6D, 0x297A2D39, 0x5BD1E995)
 FIRST_MIX, SECOND_MIX = 0x7FEB352D, 0x846CA68B - (1 << 32)
+SITE_MULTIPLIER = 0x9E3779B1
 
 
 @dataclass(frozen=True)
 class Noise:
-    """The source of one step's random choices: `seed` is a scalar int32 tensor, `rows` [B] int32 numbers each row."""
+    """The source of one step's random choices: `seed` is a scalar int32 tensor, `rows` [B] int32 numbers each row.
+
+    `keys` [B] are both mixed. They are made here, once a step and before anything compiled, so that a mask is little
+    enough work for the compiler to do it where it is needed instead of writing it to memory.
+    """
 
     seed: Tensor
     rows: Tensor
+    keys: Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", mix(self.rows + mix(self.seed)))
 
     @staticmethod
     def from_torch(rows: int, device: torch.device) -> Noise:
@@ -33,9 +42,14 @@ class Noise:
         return Noise(seed, torch.arange(rows, dtype=torch.int32, device=device))
 
 
-def mix(counter: Tensor) -> Tensor:
-    """A bijection of the 32-bit integers that makes neighbours look unrelated."""
-    counter = (counter ^ ((counter >> 16) & 0xFFFF)) * FIRST_MIX
+def wrapped(number: int) -> int:
+    """The same number modulo 2^32, as int32 holds it."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def mix(counter: Tensor, salt: int = 0) -> Tensor:
+    """A bijection of the 32-bit integers that makes neighbours look unrelated; another one for each `salt`."""
+    counter = (counter ^ ((counter >> 16) & 0xFFFF)) * FIRST_MIX + salt
     counter = (counter ^ ((counter >> 15) & 0x1FFFF)) * SECOND_MIX
     return counter ^ ((counter >> 16) & 0xFFFF)
 
@@ -60,9 +74,8 @@ class Dropout(nn.Module):
 
     def keep(self, x: Tensor, noise: Noise) -> Tensor:
         """Which numbers of x stay: bool, the shape of x."""
-        counter = mix(noise.rows + mix(noise.seed + self.site * 0x3C6EF372))  # [B]
-        counter = counter.view(-1, *[1] * (x.dim() - 1))  # [B, 1, ...]
+        counter = noise.keys.view(-1, *[1] * (x.dim() - 1))  # [B, 1, ...]
         for axis, multiplier in zip(range(1, x.dim()), AXIS_MULTIPLIERS, strict=False):
             place = torch.arange(x.shape[axis], dtype=torch.int32, device=x.device) * multiplier
             counter = counter + place.view(-1, *[1] * (x.dim() - 1 - axis))
-        return (mix(counter) & 0x7FFFFFFF) >= int(self.rate * (1 << 31))
+        return mix(counter, wrapped(self.site * SITE_MULTIPLIER)) >= int(self.rate * (1 << 32)) - (1 << 31)

@@ -85,7 +85,10 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
         (["--set", "trian.steps=3"], "no setting 'trian'; did you mean 'train'"),
         (["--set", "steps"], "section.key=value"),
         (["--set", "model.settings.heads=3"], "width must be a multiple of heads"),
-        (["--set", "model.settings.max_length=64"], "must fit the model; got one that numbers 64"),
+        (
+            ["--set", "model.family=bert", "--set", "model.settings.max_length=64"],
+            "must fit the model; got one that numbers 64",
+        ),
         (["--set", "model.settings.width=-64"], "greater than or equal to 1"),
         (["--length", "2"], "longer than its 2 special pieces"),
         (["--length", "1"], "greater than or equal to 2"),

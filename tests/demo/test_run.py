@@ -29,6 +29,7 @@ def test_the_demo_shows_what_it_promises_and_can_be_run_again(
         assert demo.promise(json.loads((tmp_path / "english" / "metrics.json").read_text())["scores"]) in shown
         commands = [shlex.split(line) for line in shown.splitlines() if line.startswith("  glassformer ")]
         assert {words[1] for words in commands} >= {"explain", "verify", "fill", "evaluate", "train"}
+        assert any(word.endswith("[head=1,query=likes,key=She]") for words in commands for word in words)
         assert {words[1] for words in commands} <= {verb for group in VERBS.values() for verb in group}
     # The second time shows the models of the first: every number of the tables is the same.
     assert tables(again) == tables(first)
