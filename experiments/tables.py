@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from experiments import results
 
@@ -14,6 +13,7 @@ NOT_YET = "not measured yet"
 BOOKS = {
     "books-ours": "glassformer, BERT-mini",
     "books-peer": "transformers' BertForMaskedLM, same size, bf16 autocast",
+    "books-peer-float32": "the same peer in float32, its default",
     "books-neighbours": "both neighbours, counted (trigrams with back-off)",
     "books-unigram": "the most frequent piece",
 }
@@ -71,15 +71,9 @@ def books_page() -> str:
                 f"{wiki['accuracy']:.1%}",
             ]
         )
-        commands.append(
-            f"- {label}: `{row['command']}`, {row['date']}, {row['machine']}, torch {row['torch']}{_spent(row)}"
-        )
+        commands.append(f"- {label}: `{row['command']}`, {row['date']}, {row['machine']}, torch {row['torch']}")
     head = ["", "steps", "books: loss", "perplexity", "accuracy", "wikitext2: loss", "accuracy"]
     return "\n".join([BOOKS_TEXT, table(head, rows), "", *_verdict(), *commands, ""])
-
-
-def _spent(row: Mapping[str, Any]) -> str:
-    return f", {row['processor_seconds'] / 60:.0f} core-minutes" if row.get("processor_seconds") else ""
 
 
 def _verdict() -> list[str]:
