@@ -92,8 +92,9 @@ def _verdict() -> list[str]:
         ]
     if counted is not None and loss > counted["scores"]["books"]["loss"]:
         lines += [
-            "**Not better than counting both neighbours.** BERT's arrangement left the plateau at the unigram entropy only",
-            "in the last third of its steps; why, and what leaves it sooner: `decisions/2026-11-20-the-plateau.md`.",
+            "**Not better than counting both neighbours.** BERT's arrangement left the plateau at the unigram entropy",
+            "only in the last third of its steps; why, and what leaves it sooner:",
+            "`decisions/2026-11-20-the-plateau.md`.",
             "",
         ]
     return lines
