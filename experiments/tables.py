@@ -12,6 +12,7 @@ NOT_YET = "not measured yet"
 
 BOOKS = {
     "books-ours": "glassformer, BERT-mini",
+    "books-modernbert": "glassformer, ModernBERT's parts at that size, eight minutes, 2e-3, no dropout",
     "books-peer": "transformers' BertForMaskedLM, same size, bf16 autocast",
     "books-peer-float32": "the same peer in float32, its default",
     "books-neighbours": "both neighbours, counted (trigrams with back-off)",
