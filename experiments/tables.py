@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from experiments import results
 
@@ -72,9 +73,16 @@ def books_page() -> str:
                 f"{wiki['accuracy']:.1%}",
             ]
         )
-        commands.append(f"- {label}: `{row['command']}`, {row['date']}, {row['machine']}, torch {row['torch']}")
+        commands.append(
+            f"- {label}: `{row['command']}`, {row['date']}, {row['machine']}, torch {row['torch']}{_note(row)}"
+        )
     head = ["", "steps", "books: loss", "perplexity", "accuracy", "wikitext2: loss", "accuracy"]
     return "\n".join([BOOKS_TEXT, table(head, rows), "", *_verdict(), *commands, ""])
+
+
+def _note(row: Mapping[str, Any]) -> str:
+    """What a reader must know about how this row came about."""
+    return f". Note: {row['note']}" if "note" in row else ""
 
 
 def _verdict() -> list[str]:
@@ -151,7 +159,7 @@ def bench_page() -> str:
     for name in ("bench-masked-lm-mini", "bench-masked-lm-base", "bench-startup", "bench-looking"):
         row = results.read(name)
         if row is not None:
-            parts.append(f"\n`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}")
+            parts.append(f"\n`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}{_note(row)}")
     return "\n".join([*parts, ""])
 
 
