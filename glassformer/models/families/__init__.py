@@ -1,0 +1,76 @@
+"""The published families, each a function that returns a config. Nothing here is ever asked about in a forward."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from glassformer.config import ModelConfig
+from glassformer.errors import ConfigError, did_you_mean
+from glassformer.models.families.bart import bart
+from glassformer.models.families.bert import bert
+from glassformer.models.families.distilbert import distilbert
+from glassformer.models.families.gpt2 import gpt2
+from glassformer.models.families.llama import llama
+from glassformer.models.families.marian import marian
+from glassformer.models.families.modernbert import modernbert
+from glassformer.models.families.roberta import roberta
+from glassformer.models.families.slides import SLIDES_DO_NOT_DRAW, slides
+from glassformer.models.families.t5 import t5
+from glassformer.models.families.vaswani import tensor2tensor, vaswani2017
+
+__all__ = [
+    "FAMILIES",
+    "SLIDES_DO_NOT_DRAW",
+    "bart",
+    "bert",
+    "distilbert",
+    "family_config",
+    "gpt2",
+    "llama",
+    "marian",
+    "modernbert",
+    "roberta",
+    "slides",
+    "t5",
+    "tensor2tensor",
+    "vaswani2017",
+]
+
+FAMILIES: dict[str, Callable[..., ModelConfig]] = {
+    function.__name__: function
+    for function in (
+        slides,
+        vaswani2017,
+        tensor2tensor,
+        bert,
+        distilbert,
+        roberta,
+        modernbert,
+        gpt2,
+        llama,
+        marian,
+        bart,
+        t5,
+    )
+}
+
+
+def family_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
+    """The config of a family by name, with its keywords; raises ConfigError for what is unknown or impossible."""
+    if name not in FAMILIES:
+        raise ConfigError(f"there is no family {name!r}", do=did_you_mean(name, FAMILIES))
+    function = FAMILIES[name]
+    known = inspect.signature(function).parameters
+    for key in settings:
+        if key not in known:
+            raise ConfigError(f"the family {name} has no setting {key!r}", do=did_you_mean(key, known))
+    try:
+        return function(**settings)
+    except ValidationError as error:
+        reason = error.errors()[0]
+        place = "".join(f"{step}: " for step in reason["loc"])
+        raise ConfigError(f"{name}: {place}{reason['msg'].removeprefix('Value error, ')}") from None

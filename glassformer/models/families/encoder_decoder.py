@@ -1,0 +1,79 @@
+"""Two stacks that share one vocabulary table: what the paper, Marian and BART have in common."""
+
+from __future__ import annotations
+
+from glassformer.config import (
+    Activation,
+    EmbedConfig,
+    FeedForwardConfig,
+    InitialConfig,
+    ModelConfig,
+    NormConfig,
+    PositionConfig,
+    StackConfig,
+    VocabularyHeadConfig,
+)
+from glassformer.models.families.blocks import NormAt, attention_of, block_of, chosen
+
+
+def encoder_decoder(
+    family: str,
+    *,
+    vocabulary: int,
+    width: int,
+    heads: int,
+    feed_forward: int,
+    layers: tuple[int, int],
+    activation: Activation,
+    norm_at: NormAt,
+    dropout: float,
+    position: PositionConfig,
+    embed_scaled: bool,
+    decoder_heads: int | None = None,
+    decoder_feed_forward: int | None = None,
+    attention_dropout: float | None = None,
+    activation_dropout: float = 0.0,
+    attention_bias: bool = True,
+    embed_norm: bool = False,
+    last_norm: bool = False,
+    epsilon: float = 1e-5,
+    head: VocabularyHeadConfig | None = VocabularyHeadConfig(tied=True),  # noqa: B008 - frozen
+) -> ModelConfig:
+    """Two stacks of one width that share their word vectors with each other and with the output."""
+    norm = NormConfig(epsilon=epsilon)
+    weights_dropout = dropout if attention_dropout is None else attention_dropout
+
+    def stack(count: int, heads: int, inner: int, *, decoder: bool) -> StackConfig:
+        attention = attention_of(width, heads, bias=attention_bias, dropout=weights_dropout)
+        block = block_of(
+            attention,
+            FeedForwardConfig(width=inner, activation=activation, dropout=activation_dropout),
+            norm=norm,
+            norm_at=norm_at,
+            dropout=dropout,
+            cross=attention if decoder else None,
+        )
+        return StackConfig(
+            width=width,
+            embed=EmbedConfig(
+                vocabulary=vocabulary,
+                position=position,
+                scaled=embed_scaled,
+                norm=norm if embed_norm else None,
+                dropout=dropout,
+            ),
+            blocks=(block,) * count,
+            norm=norm if last_norm else None,
+            causal=decoder,
+        )
+
+    return ModelConfig(
+        family=family,
+        encoder=stack(layers[0], heads, feed_forward, decoder=False),
+        decoder=stack(
+            layers[1], chosen(decoder_heads, heads), chosen(decoder_feed_forward, feed_forward), decoder=True
+        ),
+        share_embeddings=True,
+        head=head,
+        initial=InitialConfig(kind="xavier_uniform"),
+    )

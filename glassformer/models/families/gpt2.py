@@ -1,0 +1,68 @@
+"""GPT-2 (Radford et al. 2019): a decoder that writes."""
+
+from __future__ import annotations
+
+from glassformer.config import (
+    Activation,
+    EmbedConfig,
+    FeedForwardConfig,
+    InitialConfig,
+    ModelConfig,
+    NormConfig,
+    PositionConfig,
+    StackConfig,
+    VocabularyHeadConfig,
+)
+from glassformer.models.families.blocks import attention_of, block_of, chosen, known_size
+
+GPT2_SIZES = {"small": (12, 768), "medium": (24, 1024), "large": (36, 1280), "xl": (48, 1600)}
+
+
+def gpt2(
+    *,
+    size: str = "small",
+    vocabulary: int = 50257,
+    layers: int | None = None,
+    width: int | None = None,
+    heads: int | None = None,
+    feed_forward: int | None = None,
+    activation: Activation = "gelu_tanh",
+    max_length: int = 1024,
+    epsilon: float = 1e-5,
+    dropout: float = 0.1,
+    embed_dropout: float | None = None,
+    attention_dropout: float | None = None,
+    vocabulary_head: bool = True,
+    tied: bool = True,
+) -> ModelConfig:
+    """GPT-2 (Radford et al. 2019): a causal stack, learned positions, norm before, a last norm."""
+    known_layers, known_width = known_size(size, GPT2_SIZES)
+    layers, width = chosen(layers, known_layers), chosen(width, known_width)
+    norm = NormConfig(epsilon=epsilon)
+    block = block_of(
+        attention_of(
+            width,
+            chosen(heads, max(1, width // 64)),
+            dropout=dropout if attention_dropout is None else attention_dropout,
+        ),
+        FeedForwardConfig(width=chosen(feed_forward, 4 * width), activation=activation),
+        norm=norm,
+        norm_at="before",
+        dropout=dropout,
+    )
+    return ModelConfig(
+        family="gpt2",
+        decoder=StackConfig(
+            width=width,
+            embed=EmbedConfig(
+                vocabulary=vocabulary,
+                position=PositionConfig(kind="learned", max_length=max_length),
+                dropout=dropout if embed_dropout is None else embed_dropout,
+            ),
+            blocks=(block,) * layers,
+            norm=norm,
+            causal=True,
+        ),
+        head=VocabularyHeadConfig(tied=tied) if vocabulary_head else None,
+        initial=InitialConfig(kind="normal"),
+    )

@@ -1,0 +1,97 @@
+"""ModernBERT (Warner et al. 2024): what was learned since BERT."""
+
+from __future__ import annotations
+
+from glassformer.config import (
+    Activation,
+    BlockConfig,
+    EmbedConfig,
+    FeedForwardConfig,
+    ModelConfig,
+    NormConfig,
+    PositionConfig,
+    RotaryConfig,
+    StackConfig,
+    VocabularyHeadConfig,
+)
+from glassformer.models.families.blocks import attention_of, block_of, chosen, known_size
+
+# The published ones are base and large. The small ones are ours: BERT's small sizes with as many weights a layer.
+MODERNBERT_SIZES = {
+    "tiny": (2, 128, 344),
+    "mini": (4, 256, 680),
+    "small": (4, 512, 1368),
+    "medium": (8, 512, 1368),
+    "base": (22, 768, 1152),
+    "large": (28, 1024, 2624),
+}
+
+
+def modernbert(
+    *,
+    size: str = "base",
+    vocabulary: int = 50368,
+    layers: int | None = None,
+    width: int | None = None,
+    heads: int | None = None,
+    feed_forward: int | None = None,
+    activation: Activation = "gelu",
+    reach: int = 64,
+    global_every: int = 3,
+    global_base: float = 160000.0,
+    local_base: float = 10000.0,
+    epsilon: float = 1e-5,
+    dropout: float = 0.0,
+    embed_dropout: float | None = None,
+    attention_dropout: float | None = None,
+    vocabulary_head: bool = True,
+    tied: bool = True,
+) -> ModelConfig:
+    """ModernBERT (Warner et al. 2024): rotary, norm before, gated GELU, windows except in every third layer.
+
+    `dropout` falls inside the feed-forward network; `attention_dropout` on the weights and on what attention adds.
+    """
+    known_layers, known_width, known_feed_forward = known_size(size, MODERNBERT_SIZES)
+    layers, width = chosen(layers, known_layers), chosen(width, known_width)
+    heads, feed_forward = chosen(heads, max(1, width // 64)), chosen(feed_forward, known_feed_forward)
+    attention_dropout = dropout if attention_dropout is None else attention_dropout
+    norm = NormConfig(epsilon=epsilon, bias=False)
+
+    def block(layer: int) -> BlockConfig:
+        everywhere = layer % global_every == 0
+        return block_of(
+            attention_of(
+                width,
+                heads,
+                bias=False,
+                rotary=RotaryConfig(base=global_base if everywhere else local_base),
+                window=None if everywhere else reach,
+                dropout=attention_dropout,
+            ),
+            FeedForwardConfig(width=feed_forward, activation=activation, gated=True, bias=False, dropout=dropout),
+            norm=norm,
+            norm_at="before",
+            dropout=0.0,
+            attention_update_dropout=attention_dropout,
+            first_norm=layer > 0,
+        )
+
+    return ModelConfig(
+        family="modernbert",
+        encoder=StackConfig(
+            width=width,
+            embed=EmbedConfig(
+                vocabulary=vocabulary,
+                position=PositionConfig(kind="none"),
+                norm=norm,
+                dropout=dropout if embed_dropout is None else embed_dropout,
+            ),
+            blocks=tuple(block(layer) for layer in range(layers)),
+            norm=norm,
+        ),
+        head=VocabularyHeadConfig(
+            transform=True, transform_bias=False, activation=activation, norm=norm, tied=tied, bias=True
+        )
+        if vocabulary_head
+        else None,
+    )

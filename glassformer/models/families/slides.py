@@ -1,0 +1,95 @@
+"""The slides' own encoder: what they draw, and a switch for each thing that they do not."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from glassformer.config import (
+    Activation,
+    EmbedConfig,
+    FeedForwardConfig,
+    FillConfig,
+    InitialConfig,
+    ModelConfig,
+    NormConfig,
+    PositionConfig,
+    StackConfig,
+    VocabularyHeadConfig,
+)
+from glassformer.models.families.blocks import attention_of, block_of
+
+SLIDES_DO_NOT_DRAW = {
+    "loss": "cross-entropy at the hidden words",
+    "optimizer": "AdamW",
+    "scaled": "scores divided by the root of the query size",
+    "norm": "LayerNorm after each sublayer",
+    "feed_forward_residual": "a residual round the feed-forward network",
+    "biases": "biases in the linear layers",
+    "layers": "more than one block",
+    "padding": "sentences of unequal length",
+    "dropout": "dropout",
+}
+
+
+def slides(
+    *,
+    vocabulary: int = 15,
+    width: int = 6,
+    heads: int = 2,
+    query_size: int = 4,
+    value_size: int = 4,
+    feed_forward: int = 12,
+    layers: int = 1,
+    activation: Activation = "relu",
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal",
+    max_length: int = 512,
+    fill: float = -1000.0,
+    zero: Literal["word", "sum"] = "word",
+    hide: bool = True,
+    scaled: bool = False,
+    norm: bool = False,
+    feed_forward_residual: bool = False,
+    biases: bool = False,
+    dropout: float = 0.0,
+) -> ModelConfig:
+    """The encoder that the slides draw: 2 heads of 4 on a width of 6, no scaling, -1000, no norm, one residual.
+
+    `zero` is where hidden words lose their vector: the word's own before the position is added, or the sum.
+    `hide=False` leaves hidden words visible as keys and keeps their vectors (the leak that the slides warn of).
+    What the slides do not draw (`SLIDES_DO_NOT_DRAW`) is off and can be switched on.
+    """
+    normed = NormConfig(epsilon=1e-5) if norm else None
+    attention = attention_of(
+        width,
+        heads,
+        query_size=query_size,
+        value_size=value_size,
+        bias=biases,
+        scaled=scaled,
+        fill=FillConfig(rule="set", value=fill),
+        dropout=dropout,
+    )
+    block = block_of(
+        attention,
+        FeedForwardConfig(width=feed_forward, activation=activation, bias=biases, dropout=dropout),
+        norm=normed,
+        norm_at="after" if norm else "none",
+        dropout=dropout,
+        feed_forward_residual=feed_forward_residual,
+    )
+    return ModelConfig(
+        family="slides",
+        encoder=StackConfig(
+            width=width,
+            embed=EmbedConfig(
+                vocabulary=vocabulary,
+                position=PositionConfig(kind=positions, max_length=max_length),
+                dropout=dropout,
+                hidden_words=("zero_word" if zero == "word" else "zero_sum") if hide else "token",
+            ),
+            blocks=(block,) * layers,
+            hide_masked=hide,
+        ),
+        head=VocabularyHeadConfig(tied=False, bias=biases),
+        initial=InitialConfig(kind="xavier_uniform"),
+    )

@@ -1,0 +1,79 @@
+"""T5 (Raffel et al. 2020): an encoder–decoder whose positions are distances."""
+
+from __future__ import annotations
+
+from glassformer.config import (
+    Activation,
+    AttentionConfig,
+    EmbedConfig,
+    FeedForwardConfig,
+    InitialConfig,
+    ModelConfig,
+    NormConfig,
+    PositionConfig,
+    RelativeBiasConfig,
+    StackConfig,
+    VocabularyHeadConfig,
+)
+from glassformer.models.families.blocks import attention_of, block_of, chosen, known_size
+
+T5_SIZES = {"small": (512, 6, 8, 2048), "base": (768, 12, 12, 3072), "large": (1024, 24, 16, 4096)}
+
+
+def t5(
+    *,
+    size: str = "small",
+    vocabulary: int = 32128,
+    layers: int | None = None,
+    decoder_layers: int | None = None,
+    width: int | None = None,
+    heads: int | None = None,
+    query_size: int = 64,
+    feed_forward: int | None = None,
+    activation: Activation = "relu",
+    gated: bool = False,
+    buckets: int = 32,
+    max_distance: int = 128,
+    epsilon: float = 1e-6,
+    dropout: float = 0.1,
+    vocabulary_head: bool = True,
+    tied: bool = True,
+    scaled_head: bool | None = None,
+) -> ModelConfig:
+    """T5 (Raffel et al. 2020): relative bias, unscaled scores, RMSNorm before. `gated`, untied: version 1.1.
+
+    `scaled_head` divides the last states by the root of the width, as version 1.0 does (default: where it is tied).
+    """
+    known_width, known_layers, known_heads, known_feed_forward = known_size(size, T5_SIZES)
+    width, heads, layers = chosen(width, known_width), chosen(heads, known_heads), chosen(layers, known_layers)
+    norm = NormConfig(kind="rms", epsilon=epsilon, bias=False)
+    attention = attention_of(
+        width, heads, query_size=query_size, value_size=query_size, bias=False, scaled=False, dropout=dropout
+    )
+    biased = attention.model_copy(update={"relative_bias": True})
+    thinking = FeedForwardConfig(
+        width=chosen(feed_forward, known_feed_forward), activation=activation, gated=gated, bias=False, dropout=dropout
+    )
+
+    def stack(count: int, cross: AttentionConfig | None) -> StackConfig:
+        block = block_of(biased, thinking, norm=norm, norm_at="before", dropout=dropout, cross=cross)
+        return StackConfig(
+            width=width,
+            embed=EmbedConfig(vocabulary=vocabulary, position=PositionConfig(kind="none"), dropout=dropout),
+            blocks=(block,) * count,
+            norm=norm,
+            dropout=dropout,
+            causal=cross is not None,
+            relative_bias=RelativeBiasConfig(buckets=buckets, max_distance=max_distance),
+        )
+
+    return ModelConfig(
+        family="t5",
+        encoder=stack(layers, None),
+        decoder=stack(chosen(decoder_layers, layers), attention),
+        share_embeddings=True,
+        head=VocabularyHeadConfig(tied=tied, scaled=tied if scaled_head is None else scaled_head)
+        if vocabulary_head
+        else None,
+        initial=InitialConfig(kind="normal"),
+    )

@@ -1,0 +1,89 @@
+"""*Attention Is All You Need* (Vaswani et al. 2017): as the paper draws it, and as its authors released it."""
+
+from __future__ import annotations
+
+from glassformer.config import Activation, ModelConfig, PositionConfig
+from glassformer.models.families.blocks import chosen, known_size
+from glassformer.models.families.encoder_decoder import encoder_decoder
+
+VASWANI_SIZES = {"base": (512, 8, 2048, 0.1), "big": (1024, 16, 4096, 0.3)}
+
+
+def _vaswani(
+    size: str, width: int | None, heads: int | None, feed_forward: int | None, dropout: float | None
+) -> tuple[int, int, int, float]:
+    """The paper's width, heads, feed-forward width and dropout, where they are not given."""
+    known_width, known_heads, known_feed_forward, known_dropout = known_size(size, VASWANI_SIZES)
+    return (
+        chosen(width, known_width),
+        chosen(heads, known_heads),
+        chosen(feed_forward, known_feed_forward),
+        known_dropout if dropout is None else dropout,
+    )
+
+
+def vaswani2017(
+    *,
+    size: str = "base",
+    vocabulary: int = 37000,
+    layers: int = 6,
+    decoder_layers: int | None = None,
+    width: int | None = None,
+    heads: int | None = None,
+    feed_forward: int | None = None,
+    activation: Activation = "relu",
+    dropout: float | None = None,
+    max_length: int = 512,
+    bias: bool = False,
+) -> ModelConfig:
+    """*Attention Is All You Need*: sinusoids in the paper's layout, norm after, one vocabulary table for three uses."""
+    width, heads, feed_forward, dropout = _vaswani(size, width, heads, feed_forward, dropout)
+    return encoder_decoder(
+        "vaswani2017",
+        vocabulary=vocabulary,
+        width=width,
+        heads=heads,
+        feed_forward=feed_forward,
+        layers=(layers, chosen(decoder_layers, layers)),
+        activation=activation,
+        norm_at="after",
+        dropout=dropout,
+        attention_bias=bias,
+        position=PositionConfig(kind="sinusoidal", layout="paper", max_length=max_length),
+        embed_scaled=True,
+        epsilon=1e-6,
+    )
+
+
+def tensor2tensor(
+    *,
+    size: str = "base",
+    vocabulary: int = 37000,
+    layers: int = 6,
+    decoder_layers: int | None = None,
+    width: int | None = None,
+    heads: int | None = None,
+    feed_forward: int | None = None,
+    activation: Activation = "relu",
+    dropout: float | None = None,
+    max_length: int = 512,
+    bias: bool = False,
+) -> ModelConfig:
+    """The paper's authors' released code: norm before each sublayer and after each stack, and its own sinusoids."""
+    width, heads, feed_forward, dropout = _vaswani(size, width, heads, feed_forward, dropout)
+    return encoder_decoder(
+        "tensor2tensor",
+        vocabulary=vocabulary,
+        width=width,
+        heads=heads,
+        feed_forward=feed_forward,
+        layers=(layers, chosen(decoder_layers, layers)),
+        activation=activation,
+        norm_at="before",
+        dropout=dropout,
+        attention_bias=bias,
+        position=PositionConfig(kind="sinusoidal", layout="tensor2tensor", max_length=max_length),
+        embed_scaled=True,
+        last_norm=True,
+        epsilon=1e-6,
+    )
