@@ -1,7 +1,8 @@
 """The same attention written four ways, as the source documents draw it; the tests hold them equal, this times them.
 
-`python -m bench.attention_four_ways` prints a table: the first way is this package's own, in torch on one thread, the
-next two are numpy, the last is plain Python; all in float64. Weights as in torch: output x input, so q = W x.
+`python -m bench.attention_four_ways` writes docs/results/bench-attention-four-ways.json. The first way is this
+package's own, in torch on one thread, the next two are numpy, the last is plain Python; all in float64. Weights as in
+torch: output x input, so q = W x.
 
 B sentences · S pieces · W width · H heads · D query and key size · E value size
 """
@@ -19,11 +20,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from experiments import results
 from glassformer.config import AttentionConfig
 from glassformer.parts.attention import Attention
 from glassformer.parts.context import Context
 
 Array = NDArray[np.float64]
+MODULE = "one matrix for all heads (this package)"
 
 
 @dataclass(frozen=True)
@@ -168,28 +171,23 @@ def median_seconds(run: Callable[[], Array], *, rounds: int) -> float:
     return statistics.median(times)
 
 
-def main() -> None:
-    """Time the four ways at two sizes and print how many times slower than the module each is."""
+def measure() -> dict[str, object]:
+    """Milliseconds of the four ways at two sizes, on one thread."""
     torch.set_num_threads(1)
-    sizes = {
-        "the slides (3 x 5 words, 2 heads of 4)": Problem.draw(),
-        "larger (8 x 64 words, 4 heads of 32)": Problem.draw(
-            batch=8, pieces=64, width=128, heads=4, query_size=32, value_size=32
-        ),
+    larger = Problem.draw(batch=8, pieces=64, width=128, heads=4, query_size=32, value_size=32)
+    sizes = {"the slides: 3 x 5 words, 2 heads of 4": Problem.draw(), "8 x 64 words, 4 heads of 32": larger}
+    return {"milliseconds": {size: _milliseconds(problem) for size, problem in sizes.items()}}
+
+
+def _milliseconds(problem: Problem) -> dict[str, float]:
+    ways: dict[str, tuple[Callable[[], Array], int]] = {
+        MODULE: (module(problem), 50),
+        "split after one projection": (partial(split_after_projection, problem), 50),
+        "one matrix for each head": (partial(one_matrix_per_head, problem), 50),
+        "a loop over heads and cells": (partial(loop_over_cells, problem), 3),
     }
-    for title, problem in sizes.items():
-        print(title)
-        ways: dict[str, tuple[Callable[[], Array], int]] = {
-            "one matrix for all heads (module)": (module(problem), 50),
-            "split after one projection": (partial(split_after_projection, problem), 50),
-            "one matrix for each head": (partial(one_matrix_per_head, problem), 50),
-            "a loop over heads and cells": (partial(loop_over_cells, problem), 3),
-        }
-        seconds = {name: median_seconds(run, rounds=rounds) for name, (run, rounds) in ways.items()}
-        fastest = seconds["one matrix for all heads (module)"]
-        for name, taken in seconds.items():
-            print(f"  {name:36}{taken * 1e3:12.3f} ms{taken / fastest:12.1f} x")
+    return {name: median_seconds(run, rounds=rounds) * 1e3 for name, (run, rounds) in ways.items()}
 
 
 if __name__ == "__main__":
-    main()
+    print(results.write("bench-attention-four-ways", "python -m bench.attention_four_ways", measure()))

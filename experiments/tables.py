@@ -126,37 +126,16 @@ def bench_page() -> str:
             ],
             [_training(size) for size in ("mini", "base")],
         ),
-        "",
-        "## Start-up",
-        "",
     ]
-    startup = results.read("bench-startup")
-    parts.append(
-        NOT_YET
-        if startup is None
-        else table(
-            ["whole process, median", "seconds"], [[name, f"{value:.3f}"] for name, value in startup["seconds"].items()]
-        )
-    )
-    looking = results.read("bench-looking")
-    parts += ["", "## Looking", ""]
-    if looking is None:
-        parts.append(NOT_YET)
-    else:
-        parts.append(
-            table(
-                ["", "measured"],
-                [
-                    [
-                        "taps nobody watches, share of a BERT-mini forward",
-                        f"{looking['unwatched_share_of_a_forward']:.4%}",
-                    ],
-                    ["default trace, BERT-base, 512 words", f"{looking['default_trace_megabytes']:.1f} MB"],
-                    ["slowest tensor of it on demand", f"{looking['slowest_on_demand_seconds']:.3f} s"],
-                ],
-            )
-        )
-    for name in ("bench-masked-lm-mini", "bench-masked-lm-base", "bench-startup", "bench-looking"):
+    for title, section in (("Start-up", _startup), ("Looking", _looking), ("One attention, four ways", _four_ways)):
+        parts += ["", f"## {title}", "", section()]
+    for name in (
+        "bench-masked-lm-mini",
+        "bench-masked-lm-base",
+        "bench-startup",
+        "bench-looking",
+        "bench-attention-four-ways",
+    ):
         row = results.read(name)
         if row is not None:
             parts.append(f"\n`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}{_note(row)}")
@@ -179,6 +158,46 @@ def _training(size: str) -> list[str]:
         f"{row['share_of_matrix_rate']:.0%}",
         " / ".join(f"{memory[system]:,.0f}" for system in ("ours", "peer float32", "peer bf16")),
     ]
+
+
+def _startup() -> str:
+    row = results.read("bench-startup")
+    if row is None:
+        return NOT_YET
+    return table(
+        ["whole process, median", "seconds"], [[name, f"{value:.3f}"] for name, value in row["seconds"].items()]
+    )
+
+
+def _looking() -> str:
+    row = results.read("bench-looking")
+    if row is None:
+        return NOT_YET
+    return table(
+        ["", "measured"],
+        [
+            ["taps nobody watches, share of a BERT-mini forward", f"{row['unwatched_share_of_a_forward']:.4%}"],
+            ["default trace, BERT-base, 512 words", f"{row['default_trace_megabytes']:.1f} MB"],
+            ["slowest tensor of it on demand", f"{row['slowest_on_demand_seconds']:.3f} s"],
+        ],
+    )
+
+
+def _four_ways() -> str:
+    row = results.read("bench-attention-four-ways")
+    if row is None:
+        return NOT_YET
+    sizes = row["milliseconds"]
+    ways = list(next(iter(sizes.values())))
+    head = ["float64, one thread", *(f"{size}: ms" if part else "times" for size in sizes for part in (1, 0))]
+    rows = [
+        [way, *(cell for size in sizes.values() for cell in (f"{size[way]:.3f}", f"{size[way] / size[ways[0]]:.1f}"))]
+        for way in ways
+    ]
+    return (
+        table(head, rows)
+        + "\n\nThe tests hold the four equal to 1e-12; the next two ways are numpy, the last plain Python."
+    )
 
 
 def write(path: Path, text: str) -> None:
