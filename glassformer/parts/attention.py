@@ -19,6 +19,8 @@ from glassformer.parts.mask import build_fill
 from glassformer.parts.position import rotate
 from glassformer.parts.tap import tap, wanted
 
+# Keys up to which a processor holds the scores of a training step in bf16 rather than compute them twice.
+LARGEST_HELD = 512
 INSIDE = ("scores", "scaled", "biased", "may_look", "masked", "weights")
 
 
@@ -79,7 +81,8 @@ class Attention(nn.Module):
         query, key, value = self.queries_keys_values(x, context)
         may_look = self.may_look(context)
         bias = context.bias if self.biased else None
-        mix = self.explicit if self.must_be_explicit(may_look) else self.fused
+        explicit = self.must_be_explicit(may_look) or (self.training and formula_is_faster(query, key))
+        mix = self.explicit if explicit else self.fused
         mixed = tap(self, "mixed", mix(query, key, value, may_look, bias, context))  # [B, H, Q, E]
         merged = tap(self, "merged", merge_heads(mixed))  # [B, Q, H·E]
         return tap(self, "output", self.output(merged))  # [B, Q, W]
@@ -154,6 +157,14 @@ class CrossAttention(Attention):
     def may_look(self, context: Context) -> Tensor | None:
         """The padding of the memory, [B, 1, 1, K]."""
         return context.memory_mask
+
+
+def formula_is_faster(query: Tensor, key: Tensor) -> bool:
+    """Whether a training step is quicker by the formula than by the kernel, and the scores are small enough to hold.
+
+    Measured (decisions/2026-11-20-the-kernel-in-bf16.md): so it is in bf16 on a processor.
+    """
+    return query.device.type == "cpu" and query.dtype == torch.bfloat16 and key.shape[-2] <= LARGEST_HELD
 
 
 def share_heads(x: Tensor, heads: int) -> Tensor:

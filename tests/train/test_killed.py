@@ -57,10 +57,21 @@ class Child:
 
 
 @pytest.mark.parametrize(
-    ("kills", "threads"), [(4, 1), pytest.param(20, 2, marks=pytest.mark.long, id="twenty times, two threads")]
+    ("kills", "settings"),
+    [
+        (4, {"threads": 1}),
+        pytest.param(20, {"threads": 2}, marks=pytest.mark.long, id="twenty times, two threads"),
+        # As a person's run is by default where the processor has bf16: compiled, and on all threads.
+        pytest.param(
+            3,
+            {"threads": 2, "compile": "on", "precision": "bfloat16"},
+            marks=pytest.mark.long,
+            id="compiled, in bf16, two threads",
+        ),
+    ],
 )
-def test_killed_at_random_moments(tmp_path: Path, kills: int, threads: int) -> None:
-    settings = SETTINGS | {"threads": threads, "steps": 20 * kills}
+def test_killed_at_random_moments(tmp_path: Path, kills: int, settings: Mapping[str, object]) -> None:
+    settings = {**SETTINGS, **settings, "steps": 20 * kills}
     code, noise = Child(tmp_path / "unbroken", settings).end()
     assert code == 0, noise
     chance = random.Random(0)
