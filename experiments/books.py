@@ -185,15 +185,15 @@ def restore_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:
     optimizer.load_state_dict(whole)
 
 
-def peer(precision: str) -> dict[str, Any]:
-    """The same minutes of transformers' BertForMaskedLM with AdamW, its own loss at all places, as it comes.
+def peer() -> dict[str, Any]:
+    """The same minutes of transformers' BertForMaskedLM with AdamW in bf16, its own loss at all places, as it comes.
 
     Its rows are handed over ready, from memory; its weights are kept every five minutes so that a killed run goes on.
     """
     from transformers import BertConfig, BertForMaskedLM, DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
     pieces = tokenizer()
-    folder = WORK / f"peer-{precision}"
+    folder = WORK / "peer"
     folder.mkdir(parents=True, exist_ok=True)
     roles = {
         "mask_token": "[MASK]",
@@ -241,7 +241,7 @@ def peer(precision: str) -> dict[str, Any]:
         rate = LEARNING_RATE * min(progress / WARMUP, 1.0, (1 - progress) / COOLDOWN)
         for group in optimizer.param_groups:
             group["lr"] = rate
-        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+        with torch.autocast("cpu", torch.bfloat16):
             loss = model(input_ids=batch["input_ids"], labels=batch["labels"]).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -250,9 +250,7 @@ def peer(precision: str) -> dict[str, Any]:
         step += 1
         elapsed += time.monotonic() - began
         if step % 50 == 0:
-            print(
-                f"peer {precision}: step {step}, {elapsed:.0f} s, loss {loss.item():.3f}", file=sys.stderr, flush=True
-            )
+            print(f"peer: step {step}, {elapsed:.0f} s, loss {loss.item():.3f}", file=sys.stderr, flush=True)
         if time.monotonic() - kept > 300:
             kept = time.monotonic()
             model.save_pretrained(folder)
@@ -265,7 +263,7 @@ def peer(precision: str) -> dict[str, Any]:
         states = model.bert(input_ids=ids).last_hidden_state.flatten(0, 1)[places]
         return model.cls(states)
 
-    settings = {"precision": precision, "dropout": DROPOUT, **BERT_TRAINING}
+    settings = {"family": "bert", "dropout": DROPOUT, **BERT_TRAINING}
     return {"scores": measure(predict, pieces), "steps": step, "minutes": MINUTES, "settings": settings}
 
 
@@ -297,8 +295,7 @@ def baseline(kind: str) -> dict[str, Any]:
 ROWS: dict[str, Callable[[], dict[str, Any]]] = {
     "ours": lambda: ours("ours", BERT, BERT_TRAINING),
     "modernbert": lambda: ours("modernbert", MODERNBERT, MODERNBERT_TRAINING),
-    "peer": lambda: peer("bf16"),
-    "peer-float32": lambda: peer("float32"),
+    "peer": peer,
     "unigram": lambda: baseline("unigram"),
     "neighbours": lambda: baseline("neighbours"),
 }

@@ -7,31 +7,30 @@ from pathlib import Path
 from typing import Any
 
 from experiments import results
+from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 
 DOCS = results.RESULTS.parent
 NOT_YET = "not measured yet"
 
 BOOKS = {
+    "books-modernbert": "glassformer, ModernBERT's parts at BERT-mini's size (what `train masked-lm` uses)",
     "books-ours": "glassformer, BERT-mini",
-    "books-modernbert": "glassformer, ModernBERT's parts at that size, eight minutes, 2e-3, no dropout",
-    "books-peer": "transformers' BertForMaskedLM, same size, bf16 autocast",
-    "books-peer-float32": "the same peer in float32, its default",
+    "books-peer": "transformers' BertForMaskedLM, the same BERT-mini, bf16 autocast",
     "books-neighbours": "both neighbours, counted (trigrams with back-off)",
     "books-unigram": "the most frequent piece",
 }
 
+BOOKS_TEXT = f"""# Results
 
-BOOKS_TEXT = """# Results
-
-Built by `python -m experiments.tables` from `docs/results/*.json`; nothing here is typed by hand.
+Built by `python -m experiments.tables` from `docs/results/*.json`; no figure is typed by hand.
 
 ## Masked words: fifty books in thirty minutes
 
-One WordPiece vocabulary of 8,000 pieces learned on fifty of the 55 books of `text_books`; rows of 128 pieces; batch
-32; learning rate 1e-3, linear warm-up over 5 % and decay over the rest; dropout 0.1; thirty minutes on two cores for
-each model. Held out: *Dracula*, *The Origin of Species*, *Pride and Prejudice*, *Alice's Adventures in Wonderland*,
-*The Adventures of Sherlock Holmes*; and, from elsewhere, the validation and test parts of WikiText-2. Loss is in nats
-for each hidden piece, at the same places for every row of the table (15 % of the pieces, 80/10/10, one fixed draw).
+One WordPiece vocabulary of {VOCABULARY:,} pieces learned on fifty of the 55 books of `text_books`; rows of {LENGTH}
+pieces; batch {BATCH}; {MINUTES:g} minutes on two cores for each model. Held out: *Dracula*, *The Origin of Species*,
+*Pride and Prejudice*, *Alice's Adventures in Wonderland*, *The Adventures of Sherlock Holmes*; and, from elsewhere,
+the validation and test parts of WikiText-2. Loss is in nats for each hidden piece, at the same places for every row of
+the table (15 % of the pieces, 80/10/10, one fixed draw).
 """
 
 BENCH_TEXT = """# Speed
@@ -74,39 +73,39 @@ def books_page() -> str:
             ]
         )
         commands.append(
-            f"- {label}: `{row['command']}`, {row['date']}, {row['machine']}, torch {row['torch']}{_note(row)}"
+            f"- {label}: `{row['command']}`, {row['date']}, {row['machine']}, torch {row['torch']}{_settings(row)}"
         )
     head = ["", "steps", "books: loss", "perplexity", "accuracy", "wikitext2: loss", "accuracy"]
     return "\n".join([BOOKS_TEXT, table(head, rows), "", *_verdict(), *commands, ""])
 
 
-def _note(row: Mapping[str, Any]) -> str:
-    """What a reader must know about how this row came about."""
-    return f". Note: {row['note']}" if "note" in row else ""
+def _settings(row: Mapping[str, Any]) -> str:
+    """What the row was trained with, as the row itself tells it."""
+    return "".join(f"; {name.replace('_', ' ')} {value}" for name, value in row.get("settings", {}).items())
 
 
 def _verdict() -> list[str]:
-    """The sentences under the table: against the peer, and against counting."""
+    """The sentences under the table: each of ours against the peer, and against counting."""
+    peer, counted = results.read("books-peer"), results.read("books-neighbours")
     lines = []
-    ours, peer, counted = (results.read(f"books-{name}") for name in ("ours", "peer", "neighbours"))
-    if ours is None:
-        return []
-    loss = ours["scores"]["books"]["loss"]
-    if peer is not None:
-        gap = peer["scores"]["books"]["loss"] - loss
-        side, times = "lower" if gap > 0 else "HIGHER", ours["steps"] / peer["steps"]
-        lines += [
-            f"On the books ours is {abs(gap):.3f} nats {side} than the peer's, after {times:.1f} times as many steps.",
-            "",
-        ]
-    if counted is not None and loss > counted["scores"]["books"]["loss"]:
-        lines += [
-            "**Not better than counting both neighbours.** BERT's arrangement left the plateau at the unigram entropy",
-            "only in the last third of its steps; why, and what leaves it sooner:",
-            "`decisions/2026-11-20-the-plateau.md`.",
-            "",
-        ]
-    return lines
+    for name, label in (("books-modernbert", "With ModernBERT's parts"), ("books-ours", "With BERT's parts")):
+        row = results.read(name)
+        if row is None:
+            continue
+        if peer is not None:
+            times = row["steps"] / peer["steps"]
+            lines.append(
+                f"{label}, on the books: {_against(row, peer)} the peer's, in {times:.1f} times as many steps."
+            )
+        if counted is not None:
+            lines.append(f"{label}, on the books: {_against(row, counted)} that of counting both neighbours.")
+    return [*(f"- {line}" for line in lines), ""]
+
+
+def _against(row: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """How far a row's loss is from another's, in words."""
+    gap = other["scores"]["books"]["loss"] - row["scores"]["books"]["loss"]
+    return f"the loss is {abs(gap):.3f} nats {'lower than' if gap > 0 else '**higher** than'}"
 
 
 def bench_page() -> str:
@@ -138,7 +137,7 @@ def bench_page() -> str:
     ):
         row = results.read(name)
         if row is not None:
-            parts.append(f"\n`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}{_note(row)}")
+            parts.append(f"\n`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}")
     return "\n".join([*parts, ""])
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from glassformer.look.cell import Axes, Words, name_cell
 from glassformer.look.formulas import Statement
 from glassformer.look.named import Cell, Source
-from glassformer.look.rulebook import RULES
-from glassformer.look.rules import Desk, Factor, Working
+from glassformer.look.rules import RULES
+from glassformer.look.rules.desk import Desk, Factor, Working
 from glassformer.look.said import in_mathml, in_words
 
 

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from glassformer.errors import UnknownNameError
 from glassformer.look.named import Formula, FormulaError, Source, axis_names
-from glassformer.look.rulebook import RULES
-from glassformer.look.rules import Desk
+from glassformer.look.rules import RULES
+from glassformer.look.rules.desk import Desk
 
 LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5}
 

@@ -82,9 +82,9 @@ def fit(
             if state.average is not None:
                 state.average.update(model, progress.step)
 
-            scores = run.judge()
             mark, seconds = time.monotonic(), time.monotonic() - mark
             progress.seconds += seconds
+            scores = run.judge()  # not before: a run bounded by minutes must know that this step was its last
             report = Step(
                 step=progress.step,
                 steps=run.ending.steps,

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from glassformer.look.named import Formula, Operand, Setting
-from glassformer.look.rulebook import RULES
+from glassformer.look.rules import RULES
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.look.verify import check

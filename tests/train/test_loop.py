@@ -249,8 +249,9 @@ def test_only_the_last_checkpoints_stay(tmp_path: Path) -> None:
 
 
 def test_minutes_end_a_run(tmp_path: Path) -> None:
-    _, steps = train(tmp_path, steps=None, minutes=0.02, learning_rate=1e-3)
+    _, steps = train(tmp_path, held_out=Toy(seed=5), steps=None, minutes=0.02, learning_rate=1e-3)
     assert steps[-1].fraction == 1.0
+    assert steps[-1].scores is not None  # its rate has just fallen to nothing: the last model is the one to judge
     assert steps[-2].fraction < 1.0
     assert steps[-1].steps is None
     assert 1.2 <= steps[-1].elapsed < 5

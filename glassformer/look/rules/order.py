@@ -1,7 +1,4 @@
-"""Rules about order and about who may look: positions, rotations, distances, masks.
-
-Kept apart from `rules.py` for length alone; nothing here shares code with `parts/` either.
-"""
+"""Rules about order and about who may look: positions, rotations, distances, masks."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import torch
 from torch import Tensor
 
 from glassformer.look.named import Cell, FormulaError, align
-from glassformer.look.rules import Desk, Factor, Term, Working, total
+from glassformer.look.rules.desk import Desk, Factor, Term, Working, total
 
 
 class Sinusoid:

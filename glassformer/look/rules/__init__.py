@@ -1,24 +1,15 @@
-"""All rules by name, and how each is said in words."""
+"""All rules by name.
+
+Written out in elementary steps, in double precision, and sharing no code with `parts/`: this is the side that checks.
+"""
 
 from __future__ import annotations
 
-from glassformer.look.order_rules import Fill, MayLook, RelativeBias, Rotate, Sinusoid
-from glassformer.look.rules import (
-    Activation,
-    Add,
-    Concatenate,
-    CrossEntropy,
-    Dot,
-    Gate,
-    LayerNorm,
-    LogSoftmax,
-    LookUp,
-    RMSNorm,
-    Rule,
-    Scale,
-    Softmax,
-    TanhDot,
-)
+from glassformer.look.rules.across import CrossEntropy, LayerNorm, LogSoftmax, RMSNorm, Softmax
+from glassformer.look.rules.curves import Activation, Gate
+from glassformer.look.rules.desk import Rule
+from glassformer.look.rules.order import Fill, MayLook, RelativeBias, Rotate, Sinusoid
+from glassformer.look.rules.sums import Add, Concatenate, Dot, LookUp, Scale, TanhDot
 
 RULES: dict[str, Rule] = {
     "look_up": LookUp(),
