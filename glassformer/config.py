@@ -11,17 +11,20 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from glassformer.errors import ConfigError, did_you_mean
 
+# What torch and TOML take for a whole number.
+Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+
 
 class Settings(BaseModel):
     """A frozen group of settings; equal when all its values are equal."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
 
 
 # --------------------------------------------------------------------------- parts
@@ -76,6 +79,8 @@ class RelativeBiasConfig(Settings):
 
 class FillConfig(Settings):
     """What a forbidden score becomes: `set` replaces it (the slides: -1000), `add` adds to it (BERT: -10000)."""
+
+    model_config = ConfigDict(allow_inf_nan=True)
 
     rule: Literal["set", "add"] = "set"
     value: float | Literal["-inf", "lowest"] = "-inf"
@@ -324,7 +329,7 @@ class DataSection(Settings):
     documents: Literal["blank-line", "line", "file"] = "blank-line"
     validation: float = Field(default=0.05, ge=0, lt=1)
     test: float = Field(default=0.0, ge=0, lt=1)
-    seed: int = 0
+    seed: Seed = 0
     length: int = Field(default=128, ge=2)
     pack: bool = True
     walls: bool | None = None
@@ -360,8 +365,8 @@ class TrainSection(Settings):
     """How long, how fast and how safely. Of `steps`, `epochs` and `minutes` the first reached ends the run."""
 
     steps: int | None = Field(default=None, ge=1)
-    epochs: float | None = Field(default=None, gt=0)
-    minutes: float | None = Field(default=None, gt=0)
+    epochs: float | None = Field(default=None, gt=0, le=1e9)
+    minutes: float | None = Field(default=None, gt=0, le=1e9)
     batch: int = Field(default=32, ge=1)
     accumulate: int = Field(default=1, ge=1)
     optimizer: Literal["adamw", "bert-adam"] = "adamw"
@@ -379,7 +384,7 @@ class TrainSection(Settings):
     activation_checkpointing: bool = False
     device: str = "auto"
     threads: int | None = Field(default=None, ge=1)
-    seed: int = 0
+    seed: Seed = 0
     evaluate_every: int | None = Field(default=None, ge=1)
     patience: int | None = Field(default=None, ge=1)
     ema: float | None = Field(default=None, gt=0, lt=1)
@@ -419,20 +424,27 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     """The tables of a TOML file; raises ConfigError with the line that cannot be read."""
     path = Path(path)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows' editors begin a file with a mark
     except FileNotFoundError:
         raise ConfigError(f"a recipe is needed at {path}", got="no such file") from None
+    except OSError as error:
+        raise ConfigError(f"{path} must be a recipe, a TOML file", got=error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} must be TOML", got=str(error)) from None
 
 
-def write_toml(settings: Settings, path: str | Path) -> None:
-    """Write settings as TOML; what is None is left out, and read back as the default None."""
+def toml_of(settings: Settings) -> str:
+    """Settings as TOML; what is None is left out, and read back as the default None."""
     import tomli_w
 
-    Path(path).write_text(tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
+    return tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True))
+
+
+def write_toml(settings: Settings, path: str | Path) -> None:
+    """Write settings as TOML."""
+    Path(path).write_text(toml_of(settings), encoding="utf-8")
 
 
 def _readable(error: ValidationError, kind: type[Settings], where: str) -> ConfigError:

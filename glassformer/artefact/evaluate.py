@@ -13,8 +13,9 @@ from glassformer.artefact.forward import precision
 from glassformer.artefact.prepare import held_out_task
 from glassformer.artefact.witness import Silent, Witness
 from glassformer.config import DataSection, TaskSection
-from glassformer.data.corpus import prepare
+from glassformer.data.corpus import on_bad, prepare
 from glassformer.data.given import read_all_given
+from glassformer.data.lines import Skipped, left_out
 from glassformer.data.split import Side
 from glassformer.errors import ConfigError, DataError
 from glassformer.tasks.hidden import StandingMasks
@@ -41,7 +42,10 @@ def evaluate(
     data = _given_files(model, files) if files else _own_text(model, side)
     unigram = _unigram(model)
     if settings.given:
-        examples = read_all_given(data.files if files else data.validation_files, text=data.text)
+        bad = on_bad(data)
+        examples = read_all_given(data.files if files else data.validation_files, text=data.text, bad=bad)
+        if isinstance(bad, Skipped) and bad.count:
+            witness.note(left_out(bad.count, bad.first[0]))
         task = MaskedLM(StandingMasks(examples, model.tokenizer), baselines=[] if unigram is None else [unigram])
         return _measured(model, task)
     with tempfile.TemporaryDirectory() as folder, witness.reading("cutting the text into pieces", 0) as progress:

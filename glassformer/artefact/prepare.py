@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from glassformer.artefact.model import Model, load
 from glassformer.artefact.vectors import use_vectors
 from glassformer.artefact.witness import Counting, Witness
 from glassformer.config import DataSection, ModelConfig, Recipe, TaskSection, TokenizerSection
 from glassformer.data.buckets import BucketedRows, BucketOrder
-from glassformer.data.corpus import prepare, settle_shares, training_texts
+from glassformer.data.corpus import on_bad, prepare, settle_shares, training_texts
 from glassformer.data.given import read_all_given
+from glassformer.data.lines import Skipped, left_out
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.read import files_of
 from glassformer.data.store import TokenStore
@@ -27,6 +30,7 @@ from glassformer.text.fit import check_fit
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
+from glassformer.train.machine import choose_device, memory_of
 
 # Held-out pieces of which 15 % are too few to tell two models apart.
 _FEW = 2000
@@ -60,6 +64,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         return _with_given_masks(recipe, witness, tokenizer, start)
     if start is None:  # a model that cannot be must be refused before an hour of reading
         model_config(recipe, recipe.tokenizer.vocabulary)
+        check_memory(recipe, model_config(recipe, 1))  # how many pieces there will be is not known yet
     shares = settle_shares(recipe.data)
     data = recipe.data.model_copy(update=shares)
     recipe = recipe.model_copy(update={"data": data})
@@ -127,8 +132,11 @@ def _rows(data: DataSection, store: TokenStore, tokenizer: Tokenizer) -> PackedR
 
 def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | None, start: Model | None) -> Prepared:
     data = recipe.data
-    examples = read_all_given(data.files, text=data.text)
-    held_out = read_all_given(data.validation_files, text=data.text) if data.validation_files else []
+    bad = on_bad(data)
+    examples = read_all_given(data.files, text=data.text, bad=bad)
+    held_out = read_all_given(data.validation_files, text=data.text, bad=bad) if data.validation_files else []
+    if isinstance(bad, Skipped) and bad.count:
+        witness.note(left_out(bad.count, bad.first[0]))
     if tokenizer is None:
         texts = [example.full()[0] for example in examples]
         tokenizer = _tokenizer(recipe.tokenizer, lambda: texts, None)
@@ -202,9 +210,29 @@ def _check_length(config: ModelConfig, length: int) -> None:
         )
 
 
+def check_memory(recipe: Recipe, config: ModelConfig) -> None:
+    """Raise ConfigError for a model that the machine could not hold while it trains."""
+    smaller = "choose a smaller model.size or model.settings.width"
+    try:
+        with torch.device("meta"):  # shapes alone
+            count = sum(parameter.numel() for parameter in Transformer(config).parameters())
+    except (RuntimeError, TypeError, OverflowError):  # as torch refuses what does not fit into 63 bits
+        raise ConfigError("a model needs sizes that a machine can hold", got="2^63 or more", do=smaller) from None
+    memory = memory_of(choose_device(recipe.train.device))
+    # Weights, gradients and Adam's two moments, in float32; frozen vectors, the most of such a model, need the first.
+    needed = 4 * count * (1 if recipe.model.freeze_vectors else 4)
+    if memory is not None and needed > memory:
+        raise ConfigError(
+            f"to train {count:,} parameters a machine needs {needed / 1e9:,.1f} GB",
+            got=f"one with {memory / 1e9:,.1f} GB",
+            do=smaller,
+        )
+
+
 def _module(recipe: Recipe, tokenizer: Tokenizer, witness: Witness) -> Transformer:
     config = model_config(recipe, tokenizer.vocabulary_size)
     check_fit(tokenizer, config.output_stack.embed.vocabulary)
+    check_memory(recipe, config)
     module = build(config, seed=recipe.train.seed)
     if recipe.model.vectors is not None:
         freeze = recipe.model.freeze_vectors

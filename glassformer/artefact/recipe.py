@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from glassformer.artefact.card import write_card
 from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.resolve import resolve
+from glassformer.artefact.whole import write_whole
 from glassformer.artefact.witness import Screen, Witness
-from glassformer.config import Recipe, read_settings, read_toml, write_toml
+from glassformer.config import Recipe, read_settings, read_toml, toml_of
 from glassformer.errors import ConfigError, GlassformerError, TrainingError
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.train.checkpoint import Shelf
 from glassformer.train.loop import fit
 from glassformer.train.machine import choose_device
 
@@ -23,6 +26,8 @@ from glassformer.train.machine import choose_device
 _FIXED = ("task", "data", "tokenizer", "model")
 # Enough hidden words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
+_CHECKPOINTS = "checkpoints"
+_WRITTEN_BEFORE_TRAINING = ("tokens", store.TOKENIZER, store.RECIPE, "metrics.jsonl", "tensorboard")
 
 
 def train(
@@ -45,32 +50,27 @@ def train(
     out = Path(out)
     witness = Screen() if witness is None else witness
     settled = resolve(recipe, set)
-    going_on, made = _begin(out, settled, resume=resume), _first_new(out)
+    going_on = _begin(out, settled, resume=resume)
     choose_device(settled.train.device)
-    try:
+    with _leaving_nothing_when_refused(out):
         prepared = prepare_run(settled, out, witness, tokenizer=Tokenizer.load(out) if going_on else None)
         if not going_on:
             # A run that is stopped and resumed must find the same pieces and the same settings.
             prepared.tokenizer.save(out)
-            write_toml(prepared.recipe, out / store.RECIPE)
+            write_whole(out / store.RECIPE, toml_of(prepared.recipe))
         facts = _run(prepared, out, resume, witness)
-    except TrainingError:
-        raise  # what it was about is saved in the folder
-    except GlassformerError:
-        if made is not None and not (out / "checkpoints").exists():
-            shutil.rmtree(made, ignore_errors=True)
-        raise
     return _finish(prepared, out, facts)
 
 
 def _run(prepared: Prepared, out: Path, resume: bool, witness: Witness) -> dict[str, Any]:
-    """Train to the end; how long it took."""
+    """Train to the end; how long it took, also where an earlier call took it."""
     task, settings, held_out = prepared.task, prepared.recipe.train, prepared.held_out
     steps = fit(prepared.module, task, settings, out=out, held_out=held_out, resume=resume, say=witness.note)
-    facts: dict[str, Any] = {}
-    for step in witness.training(steps):
-        facts = {"steps": step.step, "seconds": round(step.elapsed, 1)}
-    return facts
+    for _ in witness.training(steps):
+        pass
+    last = Shelf(out / _CHECKPOINTS).newest()
+    assert last is not None  # a run ends with a checkpoint
+    return {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
 
 
 def _begin(out: Path, recipe: Recipe, *, resume: bool) -> bool:
@@ -97,10 +97,25 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> bool:
     return True
 
 
-def _first_new(out: Path) -> Path | None:
-    """The highest folder that would be made for `out`, None when all are there."""
-    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
-    return missing[-1] if missing else None
+@contextmanager
+def _leaving_nothing_when_refused(out: Path) -> Iterator[None]:
+    """Before its first checkpoint a run that is refused takes away what it has written to `out`, and nothing else."""
+    new_folders = [folder for folder in (out, *out.parents) if not folder.exists()]
+    new_names = [name for name in _WRITTEN_BEFORE_TRAINING if not (out / name).exists()]
+    try:
+        yield
+    except TrainingError:
+        raise  # what it was about is saved in the folder
+    except GlassformerError:
+        if not (out / _CHECKPOINTS).exists():
+            for path in (out / name for name in new_names):
+                shutil.rmtree(path, ignore_errors=True)  # a folder
+                with suppress(OSError):
+                    path.unlink()
+            with suppress(OSError):  # a folder that is not empty is another's too
+                for folder in new_folders:
+                    folder.rmdir()
+        raise
 
 
 def _settled_by_the_run(section: str) -> tuple[str, ...]:

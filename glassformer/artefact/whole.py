@@ -47,6 +47,19 @@ def place(directory: Path, name: str) -> Path:
     return waiting if waiting.exists() else directory / name
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write one file: whoever looks finds the old one or the new one, whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        _flush(draft)
+        os.replace(draft, path)
+        _flush(path.parent)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def _move_up(directory: Path, names: Sequence[str]) -> None:
     ready = directory / _READY
     if not ready.is_dir():

@@ -60,10 +60,10 @@ def _alone(asked: Asked, answer: Callable[[list[str]], Sequence[Answer]]) -> Non
 def _standard_input() -> Iterator[Asked]:
     for number, raw in enumerate(sys.stdin.buffer, start=1):
         try:
-            text = raw.decode("utf-8").rstrip("\r\n")
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"standard input, line {number} must be UTF-8 text", got=f"the byte 0x{raw[error.start]:02x}"
+                f"standard input, line {number} must be UTF-8 text", got=f"the byte 0x{error.object[error.start]:02x}"
             ) from None
         if text.strip():
             yield Asked(text, f"standard input, line {number}")

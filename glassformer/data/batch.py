@@ -1,4 +1,4 @@
-"""Rows of pieces side by side, as arrays and as tensors.
+"""Rows of pieces side by side, as arrays.
 
 B rows, S places in a row.
 """
@@ -7,13 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    import torch
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -35,12 +31,6 @@ class Batch:
     words: Integers
     special: Flags
     segments: Integers | None = None
-
-    def tensors(self) -> dict[str, torch.Tensor]:
-        """The same as torch tensors by name, ids and numbers as int64; memory is shared."""
-        import torch
-
-        return {name: torch.from_numpy(values) for name, values in vars(self).items() if values is not None}
 
 
 def pad(rows: Sequence[Sequence[int]], length: int, pad_id: int) -> tuple[Integers, Flags]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.config import DataSection
-from glassformer.data.lines import OnBad, Skipped, stop
+from glassformer.data.lines import OnBad, Skipped, left_out, stop
 from glassformer.data.read import Document, files_of, read
 from glassformer.data.rows import table_kind
 from glassformer.data.split import SIDES, Repeats, Side, place_of, repeats, shared, side_of, text_hash
@@ -46,7 +46,7 @@ class Corpus:
         if self.leaked:
             notes.append(f"{self.leaked:,} documents of the validation files stand in the training text too")
         if self.skipped:
-            notes.append(f"{self.skipped:,} bad rows were left out, the first: {self.first_skipped[0]}")
+            notes.append(left_out(self.skipped, self.first_skipped[0]))
         return notes
 
 
@@ -59,7 +59,7 @@ def settle_shares(section: DataSection) -> dict[str, float]:
     missing: set[str] = {name for name, share in shares.items() if share > 0} | {"train"}
     sides = len(missing)
     places: set[float] = set()
-    for document in _documents(section.files, section, _on_bad(section)):
+    for document in _documents(section.files, section, on_bad(section)):
         if not document.continued:
             place = place_of(text_hash(document.text), section.seed)
             places.add(place)
@@ -77,7 +77,7 @@ def settle_shares(section: DataSection) -> dict[str, float]:
 
 def training_texts(section: DataSection, shares: Shares) -> Iterator[str]:
     """The texts of the training side, for a tokenizer to learn from."""
-    for placed in _placed(section, shares, _on_bad(section)):
+    for placed in _placed(section, shares, on_bad(section)):
         if placed.name == "train":
             yield placed.document.text
 
@@ -96,7 +96,7 @@ def prepare(
     Raises DataError for what cannot be read, and when no text is left for training.
     """
     shares = settle_shares(section) if shares is None else dict(shares)
-    bad = _on_bad(section)
+    bad = on_bad(section)
     fingerprint = _fingerprint(section, tokenizer, shares)
     directory = Path(cache) / fingerprint[:16]
 
@@ -126,7 +126,8 @@ def prepare(
     )
 
 
-def _on_bad(section: DataSection) -> OnBad:
+def on_bad(section: DataSection) -> OnBad:
+    """What becomes of a row that cannot be used, as a recipe asks for it."""
     return Skipped() if section.on_bad_row == "skip" else stop
 
 

@@ -64,25 +64,19 @@ def read_given(
             bad(error)
 
 
-def read_all_given(paths: Iterable[str | Path], *, text: str = "text") -> list[GivenMasks]:
+def read_all_given(paths: Iterable[str | Path], *, text: str = "text", bad: OnBad = stop) -> list[GivenMasks]:
     """The rows of all these tables; of a folder only its tables, whatever else lies there."""
-    return [example for path in files_of(paths, tables=True) for example in read_given(path, text=text)]
+    return [example for path in files_of(paths, tables=True) for example in read_given(path, text=text, bad=bad)]
 
 
-def given_batch(
-    examples: Sequence[GivenMasks], tokenizer: Tokenizer, *, special: bool = True, length: int | None = None
-) -> tuple[Batch, Corrupted]:
-    """Texts with their own masks as one batch: arrays [B, S]; S is the longest row, or `length`.
+def given_batch(examples: Sequence[GivenMasks], tokenizer: Tokenizer) -> tuple[Batch, Corrupted]:
+    """Texts with their own masks as one batch: arrays [B, S]; S is the longest row.
 
-    An answer of several pieces is hidden as several masks. Raises DataError for a text longer than `length`.
+    An answer of several pieces is hidden as several masks.
     """
     full = [example.full() for example in examples]
-    encodings = tokenizer.encode_batch([text for text, _ in full], special=special)
-    longest = max(map(len, encodings))
-    if length is not None and longest > length:
-        example = examples[max(range(len(examples)), key=lambda place: len(encodings[place]))]
-        raise DataError(f"a text of at most {length} pieces", got=f"{longest} in {example.text[:60]!r}")
-    size = longest if length is None else length
+    encodings = tokenizer.encode_batch([text for text, _ in full])
+    size = max(map(len, encodings))
     ids, real = pad([encoding.ids for encoding in encodings], size, tokenizer.pad_id or 0)  # [B, S]
     words = pad([[-1 if word is None else word for word in e.words] for e in encodings], size, -1)[0]
     special_pieces = pad([[int(flag) for flag in e.special] for e in encodings], size, 1)[0] == 1

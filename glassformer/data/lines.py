@@ -47,6 +47,11 @@ class Skipped:
             self.first.append(str(error))
 
 
+def left_out(count: int, first: str) -> str:
+    """What a person is told of rows that were skipped."""
+    return f"{count:,} bad rows were left out, the first: {first}"
+
+
 def is_zipped(path: Path) -> bool:
     """Whether a file's name says it is compressed."""
     return path.suffix.lower() == ".gz"
@@ -62,6 +67,12 @@ def open_bytes(path: Path) -> BinaryIO:
         raise DataError(f"a file is needed at {path}", got="a folder") from None
     except PermissionError:
         raise DataError(f"{path} must be readable", got="no permission") from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(f"{path} must be readable", got=error.strerror or str(error))
 
 
 def read_lines(path: Path, *, bad: OnBad = stop, longest: int = -1) -> Iterator[Line]:
@@ -77,6 +88,8 @@ def read_lines(path: Path, *, bad: OnBad = stop, longest: int = -1) -> Iterator[
             raise DataError(
                 f"{path} must be a whole gzip file", got=f"a damaged one ({error})", do="fetch or compress it again"
             ) from None
+        except OSError as error:  # a disk or a network that fails
+            raise _unreadable(path, error) from None
 
 
 def _decoded(path: Path, handle: BinaryIO, bad: OnBad, longest: int) -> Iterator[Line]:

@@ -61,12 +61,26 @@ def _jsonl(path: Path, columns: tuple[str, ...], bad: OnBad) -> Iterator[Row]:
         except RecursionError:
             bad(DataError(f"{where} must be JSON", got="lists within lists, too deep to read"))
             continue
+        except ValueError:
+            bad(DataError(f"{where} must be JSON", got="a whole number of thousands of digits"))
+            continue
         if not isinstance(values, dict):
             bad(DataError(f"{where} must be a JSON object", got=type(values).__name__))
         elif missing := [column for column in columns if column not in values]:
             bad(_no_column(where, missing[0], values))
+        elif half := _half_character([values[column] for column in columns or values]):
+            bad(DataError(f"{where} must be text", got=f"{half!r}, half of a character"))
         else:
             yield Row(values, where)
+
+
+def _half_character(values: list[object]) -> str:
+    """A surrogate without its other half, which JSON can name though no text can hold it; "" where there is none."""
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        return str(error.object[error.start])
+    return ""
 
 
 def _csv(path: Path, columns: tuple[str, ...], bad: OnBad) -> Iterator[Row]:
@@ -169,8 +183,8 @@ def _parquet(path: Path, columns: tuple[str, ...], bad: OnBad) -> Iterator[Row]:
                     for values in batch.to_pylist():
                         number += 1
                         yield Row(values, f"{path}, row {number}")
-            except ArrowException as error:
-                raise DataError(f"{path} must be a Parquet file", got=str(error).splitlines()[0]) from None
+            except (ArrowException, OSError, UnicodeDecodeError) as error:
+                raise DataError(f"{path} must be a whole Parquet file", got=str(error).splitlines()[0]) from None
 
 
 def _no_column(where: str, column: str, known: Mapping[str, object] | list[str]) -> DataError:

@@ -6,30 +6,43 @@ import re
 
 _START = re.compile(
     r"""
-    \n\s*                        # a new line
+    [。！？]+["'”’»)\]」』]*\s*   # the end of a sentence where no blank follows it,
+    |
+    \n\s*                        # or a new line,
     |
     (?P<mark>[.!?…]+)            # or the end of a sentence,
-    ["'”’»)\]]*                  #   its closing quotes,
-    \s+                          #   and a blank,
-    (?=["'“‘«(\[]*[A-Z0-9])      #   before a capital or a number
+    ["'”’“‘»)\]]*                #   its closing quotes,
+    (?P<blank>\s+)               #   and a blank,
+    (?=["'“‘„‚«(\[]*(?P<next>\w))  #   before a capital or a number
     """,
     re.VERBOSE,
 )
 
 # After a title or a single letter a full stop ends no sentence.
-_NO_END = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|St|Prof|Mt|Messrs|vs|No)|\b[A-Z])$")
+_NO_END = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Mt|Messrs|vs|No|(?P<initial>[^\W\d_]))$")
 
 
 def sentence_starts(text: str) -> list[int]:
     """Characters where a sentence begins, in order; the first is the first that is no blank.
 
-    A sentence begins on a new line, and after a full stop, question or exclamation mark (and closing quotes) that a
-    capital or a number follows.
+    A sentence begins on a new line, after a full stop, question or exclamation mark (and closing quotes) that a
+    capital of any script or a number follows, and after 。！？ whatever follows.
     """
     first = len(text) - len(text.lstrip())
     starts = [first] if first < len(text) else []
-    for found in _START.finditer(text, first):
-        abbreviated = found["mark"] == "." and _NO_END.search(text, max(0, found.start() - 8), found.start())
-        if not abbreviated and found.end() < len(text):
-            starts.append(found.end())
+    starts += [found.end() for found in _START.finditer(text, first) if found.end() < len(text) and _begins(found)]
     return starts
+
+
+def _begins(found: re.Match[str]) -> bool:
+    """Whether a sentence begins behind a place that looks like it."""
+    if found["mark"] is None:
+        return True
+    if not (found["next"].isupper() or found["next"].isdecimal()):
+        return "\n" in found["blank"]
+    return found["mark"] != "." or not _abbreviated(found.string, found.start())
+
+
+def _abbreviated(text: str, stop: int) -> bool:
+    last = _NO_END.search(text, max(0, stop - 8), stop)
+    return last is not None and (last["initial"] is None or last["initial"].isupper())

@@ -23,15 +23,6 @@ def text_hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def side(text: str, *, seed: int, shares: Mapping[str, float]) -> Side:
-    """The side of a document.
-
-    `shares` gives the parts of `validation` and `test`; what is left is `train`. The same text, seed and shares give
-    the same side on every machine. Raises ConfigError when the shares leave nothing for training.
-    """
-    return side_of(place_of(text_hash(text), seed), shares)
-
-
 def place_of(hashed: int, seed: int) -> float:
     """The place in [0, 1) that a seed gives to a text with this `text_hash`."""
     salted = hashlib.blake2b(f"{seed}:{hashed}".encode(), digest_size=8).digest()

@@ -6,7 +6,6 @@ D documents, N pieces, S sentences.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.data.read import Document
-from glassformer.data.split import text_hash
 from glassformer.errors import DataError
-from glassformer.text.tokenizer import Tokenizer
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -39,35 +35,6 @@ class TokenStore:
     word_bits: npt.NDArray[np.uint8]
     sentences: npt.NDArray[np.int64]
     hashes: npt.NDArray[np.uint64]
-
-    @classmethod
-    def build(
-        cls,
-        documents: Iterable[Document],
-        tokenizer: Tokenizer,
-        directory: str | Path,
-        *,
-        fingerprint: str,
-        progress: Callable[[int], None] | None = None,
-    ) -> TokenStore:
-        """Tokenize documents into a directory, or open it when it already holds this fingerprint.
-
-        Streams: memory does not grow with the text. The directory appears whole or not at all. `progress` is told the
-        characters just done. Raises DataError when no document has a piece.
-        """
-        from glassformer.data.write import Placed, write_stores
-
-        stores = write_stores(
-            (Placed("", text_hash(document.text), document) for document in documents),
-            tokenizer,
-            Path(directory),
-            names=("",),
-            fingerprint=fingerprint,
-            progress=progress,
-        )
-        if not stores[""].documents:
-            raise DataError("a store needs at least one document with words", got="none")
-        return stores[""]
 
     @classmethod
     def open(cls, directory: str | Path) -> TokenStore:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
@@ -61,28 +61,38 @@ def write_stores(
     if not _holds(directory, names, fingerprint):
         temporary = directory.parent / f".{directory.name}-{os.getpid()}"
         try:
-            shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process that had this number
-            temporary.mkdir(parents=True)
             with ExitStack() as stack:
-                writers = {name: stack.enter_context(_Writer(temporary / name, tokenizer)) for name in names}
-                for chunks in _calls(_chunks(documents)):
-                    _write(chunks, tokenizer, writers)
+                with _writing_to(directory.parent):
+                    shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process that had this number
+                    temporary.mkdir(parents=True)
+                    writers = {name: stack.enter_context(_Writer(temporary / name, tokenizer)) for name in names}
+                for chunks in _calls(_chunks(documents)):  # reading: its errors are not ours
+                    with _writing_to(directory.parent):
+                        _write(chunks, tokenizer, writers)
                     if progress is not None:
                         progress(sum(len(chunk.text) for chunk in chunks))
-                for writer in writers.values():
-                    writer.finish(fingerprint)
-            if at_end is not None:
-                at_end(temporary)
-            _put(temporary, directory, names, fingerprint)
-        except OSError as error:
-            raise DataError(
-                f"the store of tokenized text must be written to {directory.parent}",
-                got=str(error.strerror or error),
-                do="make room there, or choose another data.cache",
-            ) from None
+                with _writing_to(directory.parent):
+                    for writer in writers.values():
+                        writer.finish(fingerprint)
+            with _writing_to(directory.parent):
+                if at_end is not None:
+                    at_end(temporary)
+                _put(temporary, directory, names, fingerprint)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     return {name: TokenStore.open(directory / name) for name in names}
+
+
+@contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"the store of tokenized text must be written to {folder}",
+            got=str(error.strerror or error),
+            do="make room there, or choose another data.cache",
+        ) from None
 
 
 def _holds(directory: Path, names: Sequence[str], fingerprint: str) -> bool:
@@ -197,7 +207,8 @@ class _Writer:
 
     def __exit__(self, *exception: object) -> None:
         for file in self._files.values():
-            file.close()
+            with suppress(OSError):  # `finish` has flushed a store that is whole; another one is thrown away
+                file.close()
 
     def open_document(self, hashed: int) -> None:
         """The next pieces belong to a new document; one that gets none leaves no trace."""

@@ -70,7 +70,8 @@ class DrawnMasks:
         # The limit keeps all batches in one shape. Single pieces never meet it; a whole word that would pass it is
         # left out, as in google-research/bert.
         self._settings = settings.model_copy(update={"max_predictions": most})
-        facts = [rows.store.fingerprint, rows.length, settings.model_dump(exclude={"name"})]
+        cut = [type(rows).__name__, rows.length, self.walls]
+        facts = [rows.store.fingerprint, cut, settings.model_dump(exclude={"name"})]
         self.fingerprint = hashlib.sha256(repr(facts).encode()).hexdigest()
 
     def __len__(self) -> int:
@@ -110,13 +111,11 @@ class StandingMasks:
 
     walls = False
 
-    def __init__(
-        self, examples: Sequence[GivenMasks], tokenizer: Tokenizer, *, special: bool = True, length: int | None = None
-    ) -> None:
+    def __init__(self, examples: Sequence[GivenMasks], tokenizer: Tokenizer) -> None:
         if not examples:
             raise DataError("masked words need at least one text with [MASK] and its answers", got="none")
         check_mask(tokenizer)
-        self._batch, self._corrupted = given_batch(examples, tokenizer, special=special, length=length)
+        self._batch, self._corrupted = given_batch(examples, tokenizer)
         self._most = int((self._corrupted.labels >= 0).sum(1).max())
         facts = [tokenizer.fingerprint, [(example.text, example.answers) for example in examples]]
         self.fingerprint = hashlib.sha256(repr(facts).encode()).hexdigest()

@@ -80,6 +80,10 @@ class MaskedLM:
         """The entropy of the text's pieces: what is reached by knowing how frequent each of them is."""
         return self.unigram.entropy
 
+    def rows(self, step: int) -> int:
+        """How many rows a step has: fewer in the last batch of a bucket."""
+        return len(self._order.of_step(step)[0])
+
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
         """One of the `parts` of a step; raises ConfigError when there are fewer rows than parts."""
         numbers, epochs = self._order.of_step(step)

@@ -83,6 +83,10 @@ class Task(Protocol):
         """Loss per target of the best guess that looks at nothing (the unigram entropy), None where unknown."""
         ...
 
+    def rows(self, step: int) -> int:
+        """How many rows a step has, at least one."""
+        ...
+
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
         """One of the `parts` into which the rows of a step are cut: a pure function of data, seed and numbers."""
         ...

@@ -46,7 +46,7 @@ def _from_json(path: Path) -> Tokenizer:
 def _from_vocabulary(path: Path) -> Tokenizer:
     """BERT's own format: one piece per line, its id the line's number (google-research/bert, tokenization.py)."""
     try:
-        pieces = path.read_text(encoding="utf-8").splitlines()
+        pieces = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise TokenizerError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
     vocabulary: dict[str, int] = {}

@@ -47,10 +47,14 @@ class Checkpoint:
 
 
 class Shelf:
-    """The checkpoints of one run: the newest `keep` of them, and the best model found so far."""
+    """The checkpoints of one run, and the best model found so far.
 
-    def __init__(self, folder: Path, *, keep: int) -> None:
-        self.folder, self.keep = folder, keep
+    Kept are the newest, and the newest `keep` among those whose step is a multiple of `every`: one that was written
+    by chance, by the clock or Ctrl-C, takes no other's place.
+    """
+
+    def __init__(self, folder: Path, *, keep: int = 1, every: int = 1) -> None:
+        self.folder, self.keep, self.every = folder, keep, every
 
     def __bool__(self) -> bool:
         return bool(self._named("step"))
@@ -81,9 +85,17 @@ class Shelf:
                 got=getattr(error, "strerror", None) or str(error),
                 do=self._what_is_left(),
             ) from None
-        for old in self._named(kind)[: -self.keep if kind == "step" else -1]:
-            shutil.rmtree(old, ignore_errors=True)
+        if kind == "step":
+            there = self._named("step")
+            regular = [path for path in there if _step_of(path) % self.every == 0]
+            self._keep_only("step", {target, *regular[-self.keep :]})
         return target
+
+    def keep_best(self, *steps: int) -> None:
+        """Clear away the best models of other steps: those that a better one followed, or that a run which was thrown
+        back has not found yet.
+        """
+        self._keep_only("best", {path for path in self._named("best") if _step_of(path) in steps})
 
     def newest(self) -> Checkpoint | None:
         """The newest checkpoint, None when there is none. Raises CheckpointError when it is damaged."""
@@ -102,8 +114,13 @@ class Shelf:
     def _named(self, kind: str) -> list[Path]:
         if not self.folder.is_dir():
             return []
-        found = [(match, path) for path in self.folder.iterdir() if (match := _NAME.fullmatch(path.name))]
-        return [path for _, path in sorted((int(match[2]), path) for match, path in found if match[1] == kind)]
+        found = [path for path in self.folder.iterdir() if (match := _NAME.fullmatch(path.name)) and match[1] == kind]
+        return sorted(found, key=_step_of)
+
+    def _keep_only(self, kind: str, kept: set[Path]) -> None:
+        for path in self._named(kind):
+            if path not in kept:
+                shutil.rmtree(path, ignore_errors=True)
 
     def _clear_drafts(self) -> None:
         for draft in self.folder.glob(".*.draft"):
@@ -113,6 +130,10 @@ class Shelf:
         named = self._named("step")
         way = "make room and go on with --resume"
         return f"{way}: {named[-1].name} is whole" if named else "make room and start again"
+
+
+def _step_of(folder: Path) -> int:
+    return int(folder.name.rpartition("-")[2])
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
@@ -131,12 +152,11 @@ def read_checkpoint(folder: Path) -> Checkpoint:
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
     """Parameters and buffers by name; one that two modules share stands once."""
-    buffers = {name: buffer for name, buffer in model.state_dict().items() if not isinstance(buffer, nn.Parameter)}
     parameters = dict(model.named_parameters())
     owned = {parameter.data_ptr() for parameter in parameters.values()}
     return {
         **{name: parameter.detach() for name, parameter in parameters.items()},
-        **{name: buffer for name, buffer in buffers.items() if buffer.data_ptr() not in owned},
+        **{name: tensor for name, tensor in model.state_dict().items() if tensor.data_ptr() not in owned},
     }
 
 

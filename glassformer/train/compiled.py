@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+from contextlib import AbstractContextManager
 
 import torch
 from torch import Tensor
@@ -31,8 +32,13 @@ _RECOMPUTE = {
 }
 
 
+# Each shape is compiled once, and torch gives up after 8 of them: rows in buckets have up to 21 lengths, each with a
+# full and a last batch, and either may be cut into parts of two sizes.
+_MOST_SHAPES = 128
+
+
 class LossFunction:
-    """`task.loss` on this machine. `compiled` may turn False at the first call: a failed compile is never fatal."""
+    """`task.loss` on this machine. `compiled` may turn False at a new shape: a failed compile is never fatal."""
 
     def __init__(self, task: Task, model: Transformer, machine: Machine, *, compiled: bool, say: Say) -> None:
         self._task, self._model, self._machine, self._say = task, model, machine, say
@@ -43,12 +49,14 @@ class LossFunction:
 
     def __call__(self, batch: Batch) -> Tensor:
         """The sum of the losses of a batch that is on the machine's device."""
-        if not self.compiled or self._proved:
+        if not self.compiled:
             return self._function(batch)
         try:
-            with functorch_config.patch(_RECOMPUTE):
+            with functorch_config.patch(_RECOMPUTE), _many_shapes():
                 loss = self._function(batch)
         except Exception as error:
+            if self._proved and not _is_the_compilers(error):
+                raise
             self._say(f"could not compile ({type(error).__name__}: {_first_line(error)}); going on without")
             self.compiled, self._function = False, self._eager
             return self._function(batch)
@@ -82,6 +90,19 @@ def has_compiler(device: torch.device) -> bool:
     if device.type == "cuda":
         return importlib.util.find_spec("triton") is not None
     return any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++", "cl"))
+
+
+def _many_shapes() -> AbstractContextManager[None]:
+    from torch._dynamo import config  # takes a second, so only where something is compiled
+
+    limit = "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"  # its name up to torch 2.6
+    patched: AbstractContextManager[None] = config.patch({limit: _MOST_SHAPES})
+    return patched
+
+
+def _is_the_compilers(error: Exception) -> bool:
+    """Whether compiling failed, rather than what was compiled: not enough memory is no reason to go on without."""
+    return type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
 
 
 def _first_line(error: Exception) -> str:

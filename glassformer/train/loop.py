@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
 from glassformer.config import TrainSection
 from glassformer.data.chance import draw
-from glassformer.errors import NotFiniteError
+from glassformer.errors import CheckpointError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Batch, Task
 from glassformer.train.machine import Say, repeatable
@@ -60,7 +62,7 @@ def fit(
         keep_freed_memory()  # not before: the compiler leaves hundreds of megabytes behind
         mark = time.monotonic()
         while not run.over:
-            parts = [task.batch(progress.step, part, settings.accumulate) for part in range(settings.accumulate)]
+            parts = parts_of(task, progress.step, settings.accumulate)
             # Counted before the first backward pass: each target weighs the same, however the step is cut.
             targets = max(1, sum(part.targets for part in parts))
             seed = step_seed(settings.seed, progress.step).to(device)
@@ -71,7 +73,7 @@ def fit(
                 losses.append(float(loss.detach()))
             norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
             if not math.isfinite(sum(losses) + norm):
-                raise _not_finite(out, progress.step, parts, losses)
+                raise _not_finite(run, out, parts, losses)
 
             rate = settings.learning_rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
@@ -119,27 +121,52 @@ def step_seed(seed: int, step: int) -> Tensor:
     return torch.tensor(draw(seed, step).astype("int64").item() & 0x7FFFFFFF, dtype=torch.int32)
 
 
+def parts_of(task: Task, step: int, accumulate: int) -> list[Batch]:
+    """The rows of a step in `accumulate` parts, or in as many as there are rows."""
+    parts = min(accumulate, task.rows(step))
+    return [task.batch(step, part, parts) for part in range(parts)]
+
+
 def _compile(run: Run) -> None:
     """One pass forward and back, so that the clock of the run starts when the kernels are there."""
     if not run.loss_of.compiled or run.over:
         return
     started = time.monotonic()
-    batch = run.task.batch(run.progress.step, 0, run.settings.accumulate).to(run.machine.device)
+    batch = parts_of(run.task, run.progress.step, run.settings.accumulate)[0].to(run.machine.device)
     run.loss_of(batch.with_noise(step_seed(run.settings.seed, run.progress.step).to(run.machine.device))).backward()
     run.state.optimizer.zero_grad(set_to_none=True)
-    run.facts["compiled"] = run.loss_of.compiled
     run.progress.setup += time.monotonic() - started
 
 
-def _not_finite(out: Path, step: int, parts: Sequence[Batch], losses: Sequence[float]) -> NotFiniteError:
-    """Save the batch that caused it, before the optimizer has moved, and say so."""
-    guilty = [index for index, loss in enumerate(losses) if not math.isfinite(loss)] or range(len(parts))
-    path = out / f"not-finite-step-{step + 1}.safetensors"
-    tensors = {f"{index}.{name}": value.contiguous() for index in guilty for name, value in parts[index].tensors()}
-    save_file(tensors, path)
+def _not_finite(run: Run, out: Path, parts: Sequence[Batch], losses: Sequence[float]) -> NotFiniteError:
+    """Save the run as it stands before the step, and the batch that caused it, and say so."""
+    step = run.progress.step
     what = "loss" if not math.isfinite(sum(losses)) else "gradient"
+    path = out / f"not-finite-step-{step + 1}.safetensors"
+    guilty = [index for index, loss in enumerate(losses) if not math.isfinite(loss)] or range(len(parts))
+    try:
+        # The optimizer has not moved: a run that is resumed from here meets the same batch again.
+        if step and run.state.finite:
+            run.save()
+    except CheckpointError as error:
+        run.say(str(error))
+    try:
+        _write_batch(path, {index: parts[index] for index in guilty})
+        got = f"the batch that is saved in {path}"
+    except (OSError, SafetensorError) as error:
+        got = f"a batch that could not be saved ({getattr(error, 'strerror', None) or error})"
     return NotFiniteError(
         f"training needs finite numbers: the {what} of step {step + 1} is not",
-        got=f"the batch that is saved in {path}",
+        got=got,
         do="the weights have not moved: resume with a lower learning rate, a longer warm-up or precision float32",
     )
+
+
+def _write_batch(path: Path, parts: Mapping[int, Batch]) -> None:
+    tensors = {f"{index}.{name}": value.contiguous() for index, part in parts.items() for name, value in part.tensors()}
+    draft = path.with_suffix(".draft")
+    try:
+        save_file(tensors, draft)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)

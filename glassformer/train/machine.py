@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -75,6 +76,16 @@ def choose_device(name: str) -> torch.device:
         here = f"this machine has {count} CUDA devices and a CPU" if count else "this machine has a CPU only"
         raise DeviceError(f"the device {name!r} was asked for", got=here, do="use --device cpu") from None
     return device
+
+
+def memory_of(device: torch.device) -> int | None:
+    """The bytes a device has in all, None where the system does not tell."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return None
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:

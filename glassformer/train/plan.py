@@ -15,7 +15,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Task
 from glassformer.train.compiled import LossFunction, worth_compiling
 from glassformer.train.ending import Ending
-from glassformer.train.loop import step_seed
+from glassformer.train.loop import parts_of, step_seed
 from glassformer.train.machine import Say, repeatable, settle
 from glassformer.train.memory import keep_freed_memory
 from glassformer.train.optimize import build_optimizer, trained
@@ -75,7 +75,7 @@ def plan(
     with repeatable(machine):
         for step in range(steps + 1):
             started = time.monotonic()
-            parts = [task.batch(step, part, settings.accumulate) for part in range(settings.accumulate)]
+            parts = parts_of(task, step, settings.accumulate)
             for part in parts:
                 seed = step_seed(settings.seed, step).to(machine.device)
                 loss_of(part.to(machine.device).with_noise(seed)).backward()

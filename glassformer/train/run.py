@@ -35,7 +35,9 @@ def to_standard_error(message: str) -> None:
 
 @dataclass
 class Run:
-    """What the loop works with. `facts` are the circumstances that a resumed run is compared with."""
+    """What the loop works with. `facts` are the circumstances that a resumed run is compared with. `saved_step` is the
+    step of the newest checkpoint, and `saved_best` that of the best model which it knows.
+    """
 
     task: Task
     held_out: Task | None
@@ -49,6 +51,7 @@ class Run:
     facts: dict[str, Any]
     say: Say
     saved_step: int | None
+    saved_best: int
     saved_at: float = field(default_factory=time.monotonic)
     evaluated: float = 0.0
 
@@ -76,7 +79,8 @@ class Run:
         state = State.fresh(model, settings)
         compiled, reason = worth_compiling(settings, ending, model, task.batch(0).pieces, machine)
         facts = circumstances(settings, machine, task=task.name, data=task.fingerprint, compiled=compiled)
-        shelf = Shelf(out / "checkpoints", keep=max(settings.keep, settings.average or 0))
+        keep, every = max(settings.keep, settings.average or 0), settings.checkpoint_every or 1
+        shelf = Shelf(out / "checkpoints", keep=keep, every=every)
         found = _newest(shelf, resume=resume)
         if found is not None:
             state.restore(found)
@@ -84,6 +88,7 @@ class Run:
                 facts["compiled"] = found.facts.get("compiled", compiled)
             for difference in differences(found.facts, facts):
                 say(f"the end may differ from an unbroken run's: {difference}")
+        shelf.keep_best(state.progress.best_step)
         say(f"{machine}; {reason}")
         say(f"{task.name}: {'going on after' if found else 'beginning at'} step {state.progress.step:,}")
         return cls(
@@ -99,6 +104,7 @@ class Run:
             facts=facts,
             say=say,
             saved_step=state.progress.step if found else None,
+            saved_best=state.progress.best_step,
             evaluated=ending.fraction(state.progress),
         )
 
@@ -129,6 +135,8 @@ class Run:
                 self.progress.best, self.progress.best_step = scores["loss"], self.progress.step
                 self.progress.misses = 0
                 self.shelf.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
+                # Thrown back to the newest checkpoint, the run would look for the best model that it knew there.
+                self.shelf.keep_best(self.progress.step, self.saved_best)
             else:
                 self.progress.misses += 1
         return scores
@@ -143,8 +151,11 @@ class Run:
     def save(self) -> None:
         """Write a checkpoint, unless this step has one."""
         if self.saved_step != self.progress.step:
+            self.facts["compiled"] = self.loss_of.compiled
             facts: Mapping[str, Any] = {**self.facts, "progress": asdict(self.progress)}
             self.shelf.save(self.progress.step, self.state.tensors(), facts)
+            self.saved_best = self.progress.best_step
+            self.shelf.keep_best(self.saved_best)
         self.saved_step, self.saved_at = self.progress.step, time.monotonic()
 
     def finish(self) -> None:

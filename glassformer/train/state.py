@@ -51,6 +51,13 @@ class State:
             "random": _random_states(),
         }
 
+    @property
+    def finite(self) -> bool:
+        """Whether all that is learned is: a run that has broken its weights must not save them over whole ones."""
+        groups = self.tensors()
+        learned = (tensor for group in ("model", "optimizer", "average") for tensor in groups[group].values())
+        return all(bool(tensor.isfinite().all()) for tensor in learned)
+
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go back to where a checkpoint was written. Raises CheckpointError when it is of another model."""
         mine = self.tensors()

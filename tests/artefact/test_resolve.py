@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from glassformer.artefact.prepare import model_config
 from glassformer.artefact.resolve import parse_changes, ready_recipes, resolve
-from glassformer.config import Recipe, read_settings, read_toml, write_toml
+from glassformer.config import FillConfig, Recipe, read_settings, read_toml, write_toml
 from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 
@@ -133,3 +134,22 @@ def test_longer_rows_get_longer_positions() -> None:
 def test_read_toml_of_a_missing_file() -> None:
     with pytest.raises(ConfigError, match="got no such file"):
         read_toml("nowhere.toml")
+
+
+def test_a_recipe_may_begin_with_a_mark(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_bytes(b"\xef\xbb\xbf[train]\nsteps = 3\n")
+    assert read_toml(path) == {"train": {"steps": 3}}
+
+
+def test_a_folder_is_no_recipe(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"must be a recipe, a TOML file; got Is a directory"):
+        read_toml(tmp_path)
+
+
+def test_numbers_beyond_all_bounds_are_refused_where_they_mean_nothing() -> None:
+    for name, value in (("decay", math.inf), ("checkpoint_minutes", math.nan), ("seed", -(2**63) - 1)):
+        with pytest.raises(ConfigError, match=rf"train\.{name}"):
+            read_settings(Recipe, {"train": {name: value}})
+    assert read_settings(Recipe, {"train": {"seed": -(2**63)}}).train.seed == -(2**63)
+    assert read_settings(FillConfig, {"value": -math.inf}).value == -math.inf

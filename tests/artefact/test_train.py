@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -263,6 +264,87 @@ def test_nothing_is_left_behind_by_what_cannot_be_done(text_file: Path, tmp_path
         train({}, out=tmp_path / "run", witness=Silent())
     with pytest.raises(DeviceError, match="'nonsense'"):
         train(recipe(text_file, device="nonsense"), out=tmp_path / "run", witness=Silent())
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_is_refused_takes_no_other_with_it(text_file: Path, tmp_path: Path) -> None:
+    """In a fresh project both make `runs/`; the one that is refused leaves the other's files and none of its own."""
+    other = tmp_path / "runs" / "other" / "tokenizer.json"
+
+    class Meanwhile(Listener):
+        def note(self, message: str) -> None:
+            other.parent.mkdir(parents=True, exist_ok=True)
+            other.write_text("another run's")
+
+    values = recipe(text_file, patience=2)
+    values["data"]["validation"] = 0.0
+    with pytest.raises(ConfigError, match="patience"):
+        train(values, out=tmp_path / "runs" / "mine", witness=Meanwhile())
+    assert other.read_text() == "another run's"
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["other"]
+
+
+def test_a_run_that_is_refused_leaves_a_folder_as_it_was(text_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.md").write_text("a person's")
+    values = recipe(text_file, patience=2)
+    values["data"]["validation"] = 0.0
+    with pytest.raises(ConfigError, match="patience"):
+        train(values, out=tmp_path / "mine", witness=Silent())
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.md"]
+
+
+def test_killed_while_it_writes_its_recipe_a_run_can_go_on(
+    text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    replace = os.replace
+
+    def killed(draft: Path, target: Path) -> None:
+        if Path(target).name == "recipe.toml":
+            raise Killed
+        replace(draft, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", killed)
+        with pytest.raises(Killed):
+            train(recipe(text_file), out=tmp_path / "run", witness=Silent())
+    assert not (tmp_path / "run" / "recipe.toml").exists()
+    assert train(recipe(text_file), out=tmp_path / "run", resume=True, witness=Silent()).metrics["steps"] == 6
+
+
+def test_asked_for_again_a_finished_run_still_knows_how_long_it_took(
+    run: Model, text_file: Path, tmp_path: Path
+) -> None:
+    again = train(recipe(text_file), out=tmp_path / "run", resume=True, witness=Silent())
+    assert again.metrics["steps"] == 6
+    assert again.metrics == run.metrics
+
+
+def test_rows_that_cannot_be_used_are_left_out_of_given_masks_too(tmp_path: Path) -> None:
+    rows = [{"text": "She [MASK] summer", "answers": ["likes"]}, {"text": "He [MASK]", "answers": []}]
+    path = tmp_path / "given.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    values = recipe(path) | {"task": {"given": True}}
+    with pytest.raises(DataError, match="line 2"):
+        train(values, out=tmp_path / "run", witness=Silent())
+    values["data"]["on_bad_row"] = "skip"
+    listener = Listener()
+    model = train(values, out=tmp_path / "run", witness=listener)
+    assert any(note.startswith("1 bad rows were left out, the first: ") and "line 2" in note for note in listener.notes)
+    assert model.evaluate(path)["targets"] == model.metrics["scores"]["targets"]
+
+
+@pytest.mark.parametrize("width", [40_960_000, 10**30])
+def test_a_model_that_no_machine_holds_is_refused_before_the_text_is_read(tmp_path: Path, width: int) -> None:
+    text = tmp_path / "broken.txt"
+    text.write_bytes(b"\xff")
+    values = recipe(text)
+    values["model"]["settings"]["width"] = width
+    with pytest.raises(ConfigError, match=r"needs [\d,.]+ GB; got one with|sizes that a machine can hold"):
+        train(values, out=tmp_path / "run", witness=Silent())
     assert not (tmp_path / "run").exists()
 
 

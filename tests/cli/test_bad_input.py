@@ -70,6 +70,14 @@ def test_standard_input_that_is_not_utf8(run: Run, trained: Path) -> None:
     refused(run("fill", trained, "-", stdin=b"a [MASK]\nb \xff [MASK]\n"), "standard input, line 2 must be UTF-8")
 
 
+def test_the_mark_that_windows_puts_first_is_no_text(run: Run, trained: Path) -> None:
+    with_mark = run("fill", trained, "-", "--json", stdin=b"\xef\xbb\xbfa [MASK]\nb [MASK]\n")
+    assert with_mark.records == run("fill", trained, "-", "--json", stdin=b"a [MASK]\nb [MASK]\n").records
+    refused(
+        run("fill", trained, "-", stdin=b"\xef\xbb\xbfa \xfe [MASK]\n"), "line 1 must be UTF-8 text; got the byte 0xfe"
+    )
+
+
 def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
     refused(run("fill", trained, "nothing is hidden"), "needs at least one [MASK]", "'nothing is hidden'")
     path = tmp_path / "lines.txt"
@@ -97,6 +105,13 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
         (["--vocabulary", "3"], "a vocabulary of at least"),
         (["--precision", "float61"], "train.precision"),
         (["--batch", "0"], "train.batch"),
+        (["--seed", str(10**30)], "train.seed"),
+        (["--set", f"data.seed={2**63}"], "data.seed"),
+        (["--minutes", "inf"], "train.minutes"),
+        (["--minutes", "1e308"], "train.minutes"),
+        (["--learning-rate", "inf"], "train.learning_rate"),
+        (["--set", "train.epochs=nan"], "train.epochs"),
+        (["--set", "model.settings.width=40960000"], "parameters a machine needs"),
         (["--set", "task.rate=1.5"], "task.rate"),
         (["--set", "tokenizer.file=nowhere"], "a tokenizer is needed at"),
         (["--start", "nowhere"], "brings its own sizes"),

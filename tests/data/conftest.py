@@ -12,6 +12,7 @@ from glassformer.data.read import Document
 from glassformer.data.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
+from tests.data.made import build_store
 
 WORDS = "the a fox dog sees likes jumps quickly over summer lazy brown hiking healthily river".split()  # noqa: SIM905
 
@@ -41,7 +42,7 @@ def make_store(tmp_path: Path, tokenizer: Tokenizer) -> MakeStore:
 
     def make(documents: Sequence[str]) -> TokenStore:
         places = (Document(text, f"document {number}") for number, text in enumerate(documents))
-        return TokenStore.build(places, tokenizer, tmp_path / "store", fingerprint="made")
+        return build_store(places, tokenizer, tmp_path / "store")
 
     return make
 

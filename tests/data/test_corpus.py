@@ -11,9 +11,9 @@ import pytest
 
 from glassformer.config import DataSection
 from glassformer.data.corpus import Corpus, prepare, settle_shares, training_texts
-from glassformer.data.split import side
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
+from tests.data.made import side
 
 
 def section(path: Path, texts: list[str], **settings: object) -> DataSection:

@@ -13,7 +13,6 @@ from glassformer.data.given import GivenMasks, given_batch, read_all_given, read
 from glassformer.data.lines import Skipped
 from glassformer.errors import DataError
 from glassformer.text.special import SpecialTokens
-from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
 
 SLIDES = ("She likes the summer better", "He loves to stay healthy", "They go hiking quite often")
@@ -40,7 +39,7 @@ def test_the_slides_sentences_with_their_four_masks() -> None:
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram", "words"])
 def test_answers_of_several_pieces_are_several_masks(kind: Kind) -> None:
     tokenizer = train_tokenizer(kind, SLIDES, vocabulary=300 if kind == "bpe" else 60, lowercase=False)
-    batch, hidden = given_batch(GIVEN, tokenizer, length=64)
+    batch, hidden = given_batch(GIVEN, tokenizer)
     for row, (example, text) in enumerate(zip(GIVEN, SLIDES, strict=True)):
         plain = tokenizer.encode(text)
         assert batch.ids[row, batch.real[row]].tolist() == plain.ids
@@ -48,12 +47,6 @@ def test_answers_of_several_pieces_are_several_masks(kind: Kind) -> None:
         assert tokenizer.decode(answer).split() == list(example.answers)
         assert (hidden.ids[row, hidden.hidden[row]] == tokenizer.mask_id).all()
     assert not (hidden.hidden & (batch.special | ~batch.real)).any()
-
-
-def test_a_text_that_is_too_long_is_named() -> None:
-    tokenizer = train_tokenizer("words", SLIDES, vocabulary=60)
-    with pytest.raises(DataError, match=r"at most 6 pieces; got 7 in 'She \[MASK\]"):
-        given_batch(GIVEN, tokenizer, length=6)
 
 
 def test_they_are_read_from_tables(tmp_path: Path) -> None:
@@ -97,10 +90,6 @@ def test_rows_that_do_not_fit_are_named(row: dict[str, object], message: str, tm
     assert bad.count == 1
 
 
-def test_without_special_pieces_when_asked(tmp_path: Path) -> None:
-    tokenizer: Tokenizer = train_tokenizer("wordpiece", SLIDES, vocabulary=100)
-    framed, _ = given_batch(GIVEN[1:2], tokenizer)
-    bare, _ = given_batch(GIVEN[1:2], tokenizer, special=False)
-    assert framed.ids[0, 1:-1].tolist() == bare.ids[0].tolist()
+def test_an_answer_needs_a_mask() -> None:
     with pytest.raises(DataError, match="got 1 masks and 0 answers"):
         GivenMasks("[MASK]", ())

@@ -146,14 +146,3 @@ def test_pad_fills_and_cuts() -> None:
     ids, real = pad([[1, 2, 3, 4], [5], []], 3, 9)
     assert ids.tolist() == [[1, 2, 3], [5, 9, 9], [9, 9, 9]]
     assert real.tolist() == [[True] * 3, [True, False, False], [False] * 3]
-
-
-def test_a_batch_becomes_tensors(store: TokenStore) -> None:
-    import torch
-
-    _, batch = packed(store, 16, FRAMES["encoder"])
-    tensors = batch.tensors()
-    assert set(tensors) == {"ids", "real", "positions", "documents", "words", "special"}
-    assert tensors["ids"].dtype == torch.int64
-    assert tensors["real"].dtype == torch.bool
-    assert tensors["ids"].tolist() == batch.ids.tolist()

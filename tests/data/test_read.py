@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import io
 import json
+import os
 import shutil
 import tracemalloc
 from collections.abc import Callable
@@ -157,6 +159,14 @@ def _bad_sum(path: Path) -> None:
     path.write_bytes(bytes(content))
 
 
+def _bad_page(path: Path) -> None:
+    """Heading and end are whole, a page between them is not."""
+    write(path, [f"{text} {number}" for number, text in enumerate(TEXTS * 200)])
+    content = bytearray(path.read_bytes())
+    content[len(content) // 4 : len(content) // 2] = bytes(len(content) // 2 - len(content) // 4)
+    path.write_bytes(bytes(content))
+
+
 def _folder(path: Path) -> None:
     path.mkdir()
 
@@ -182,6 +192,12 @@ BROKEN: list[tuple[str, Callable[[Path], None], str]] = [
     ("x.txt.gz", _bytes(b"no gzip"), r"must be a whole gzip file; got a damaged one"),
     ("x.jsonl", _bytes(b'{"text": "a"}\n{"text": \n'), r"x\.jsonl, line 2 must be JSON; got .* at column"),
     ("x.jsonl", _bytes(b"[" * 100_000), "must be JSON; got lists within lists"),
+    (
+        "x.jsonl",
+        _bytes(b'{"text": "a", "id": ' + b"1" * 5000 + b"}"),
+        "line 1 must be JSON; got a whole number of thousands",
+    ),
+    ("x.jsonl", _bytes(b'{"text": "a \\ud800 b"}'), r"line 1 must be text; got '\\ud800', half of a character"),
     ("x.jsonl", _bytes(b'["a"]\n'), "line 1 must be a JSON object; got list"),
     ("x.jsonl", _bytes(b'{"txt": "a"}\n'), r"line 1 must have a column 'text'; got columns txt; did you mean 'txt'"),
     ("x.jsonl", _bytes(b'{"text": 3}\n'), "line 1: column 'text' must hold text; got 3"),
@@ -192,8 +208,9 @@ BROKEN: list[tuple[str, Callable[[Path], None], str]] = [
     ("x.csv", _bytes(b"\n \n"), "must hold rows; got only blanks"),
     ("x.tsv", _bytes(b"text\n"), "must hold text; got only blanks"),
     ("x.tsv", _bytes(b"id\ttext\n1\ta\tb\n"), r"x\.tsv, line 2 must have 2 columns, .*; got 3"),
-    ("x.parquet", _bytes(b"PAR1 no"), r"x\.parquet must be a Parquet file; got "),
-    ("x.parquet", _bytes(b""), r"x\.parquet must be a Parquet file; got "),
+    ("x.parquet", _bytes(b"PAR1 no"), r"x\.parquet must be a whole Parquet file; got "),
+    ("x.parquet", _bytes(b""), r"x\.parquet must be a whole Parquet file; got "),
+    ("x.parquet", _bad_page, r"x\.parquet must be a whole Parquet file; got "),
     ("x.parquet.gz", _bad_gzip, "must be a whole gzip file"),
     ("x.json", _bytes(b'["a"]'), r"x\.json must be text or a table; got JSON; write one object a line"),
     ("nowhere.txt", lambda path: None, r"nowhere\.txt; got no such file"),
@@ -230,10 +247,28 @@ def test_more_that_cannot_be_read(tmp_path: Path) -> None:
         files_of([tmp_path / "sub"])
 
 
+def test_a_disk_that_fails_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(io.BytesIO):
+        def readline(self, size: int | None = -1) -> bytes:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    path = write(tmp_path / "x.txt", TEXTS)
+    monkeypatch.setattr("glassformer.data.lines.open_bytes", lambda path: Failing())
+    with pytest.raises(DataError, match=r"x\.txt must be readable; got Input/output error"):
+        list(read(path))
+
+
+def test_half_a_character_where_nobody_looks(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"text": "a \\ud83d\\ude00", "id": "\\ud800"}')
+    assert [document.text for document in read(path)] == ["a 😀"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "good", "count"),
     [
         ("x.jsonl", b'{"text": "a"}\n{\n{"txt": "b"}\n{"text": ""}\n\xff\n{"text": "c"}\n', ["a", "c"], 4),
+        ("x.jsonl", b'{"text": "a"}\n{"n": ' + b"9" * 5000 + b'}\n{"text": "\\udc00"}\n{"text": "c"}', ["a", "c"], 2),
         ("x.csv", b"id,text\n1,a\n2\n3,c\n", ["a", "c"], 1),
         ("x.txt", b"a\n\n\xff\n\nc\n", ["a", "c"], 1),
     ],

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from glassformer.data.split import Repeats, repeats, shared, side, text_hash
+from glassformer.data.split import Repeats, repeats, shared, text_hash
 from glassformer.errors import ConfigError
+from tests.data.made import side
 
 SHARES = {"validation": 0.2, "test": 0.1}
 

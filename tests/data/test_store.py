@@ -20,6 +20,7 @@ from glassformer.data.store import TokenStore
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
+from tests.data.made import build_store
 
 KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "unigram", "words")
 MakeStore = Callable[[Sequence[str]], TokenStore]
@@ -33,9 +34,7 @@ def test_the_store_holds_the_tokenizers_pieces(kind: Kind, texts: list[str], tmp
     long = "".join(word + chance.choice(blanks) for text in texts * 3 for word in text.split())
     documents = [*texts, long, "x" * 9000, "[MASK] " + texts[0]]
     tokenizer = train_tokenizer(kind, documents, vocabulary=300)
-    store = TokenStore.build(
-        (Document(text, "") for text in documents), tokenizer, tmp_path / "store", fingerprint="made"
-    )
+    store = build_store((Document(text, "") for text in documents), tokenizer, tmp_path / "store")
     assert store.documents == len(documents)
     assert store.ids.dtype == np.uint16
     for number, text in enumerate(documents):
@@ -65,6 +64,27 @@ def test_sentences_begin_where_a_reader_would_say() -> None:
     assert sentence_starts(" \n") == sentence_starts("") == []
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["Das ist gut.", "Über den Berg.", "„Nein.“", "Äpfel u. a. sind da! noch da."],
+        ["Это А. С. Пушкин.", "Он жил в Москве?", "Щука плавает… и спит.", "3 рыбы."],
+        ["Είναι καλό.", "Ώρα να πάμε."],
+        ["你好。", "「他来了！」", "我们走吧？！", "好"],
+        ["Dr. Ärger kam.\nnoch eine zeile", "und eine mit punkt.", "neu"],
+    ],
+)
+def test_sentences_of_other_scripts(parts: list[str]) -> None:
+    """Parts that end with 。！？ stand side by side; a lower letter begins a sentence on a new line only."""
+    text = parts[0]
+    for part in parts[1:]:
+        text += "" if text[-1] in "。！？」" else "\n" if part[0].islower() or part == "neu" else " "
+        text += part
+    wanted = [piece for part in parts for piece in part.split("\n")]
+    starts = sentence_starts(text)
+    assert [text[a:b].strip() for a, b in zip(starts, [*starts[1:], len(text)], strict=True)] == wanted
+
+
 def test_documents_without_pieces_leave_no_trace(make_store: MakeStore) -> None:
     store = make_store(["\u200b", "the fox", "\x01", "a dog", "\ufffd"])
     assert store.documents == 2
@@ -74,7 +94,7 @@ def test_documents_without_pieces_leave_no_trace(make_store: MakeStore) -> None:
 
 def test_a_continued_document_is_one(tokenizer: Tokenizer, tmp_path: Path) -> None:
     parts = [Document("The fox", "a"), Document(" sees the dog.", "a", continued=True), Document("Summer", "b")]
-    store = TokenStore.build(parts, tokenizer, tmp_path / "store", fingerprint="made")
+    store = build_store(parts, tokenizer, tmp_path / "store")
     assert store.documents == 2
     assert store.document(0).tolist() == tokenizer.encode("The fox sees the dog.", special=False).ids
 
@@ -83,11 +103,11 @@ def test_it_is_built_once_and_opened_again(store: TokenStore, tokenizer: Tokeniz
     def unread() -> Iterator[Document]:
         yield from pytest.fail("an open store must not read its files again")
 
-    again = TokenStore.build(unread(), tokenizer, store.directory, fingerprint="made")
+    again = build_store(unread(), tokenizer, store.directory)
     for name in ("ids", "offsets", "word_bits", "sentences", "hashes"):
         assert np.array_equal(getattr(again, name), getattr(store, name))
     assert (again.fingerprint, again.vocabulary_size) == ("made", tokenizer.vocabulary_size)
-    other = TokenStore.build([Document(texts[0], "")], tokenizer, store.directory, fingerprint="another")
+    other = build_store([Document(texts[0], "")], tokenizer, store.directory, fingerprint="another")
     assert other.documents == 1
     assert not list(store.directory.parent.glob(".*"))
 
@@ -98,14 +118,14 @@ def test_a_stopped_build_leaves_nothing(tokenizer: Tokenizer, tmp_path: Path) ->
         raise DataError("notes.txt, line 2 must be UTF-8 text")
 
     with pytest.raises(DataError, match="line 2"):
-        TokenStore.build(broken(), tokenizer, tmp_path / "store", fingerprint="made")
+        build_store(broken(), tokenizer, tmp_path / "store")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_store_that_cannot_be_written_is_said(tokenizer: Tokenizer, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file where a folder should be")
     with pytest.raises(DataError, match=r"must be written to .*taken; got .*; make room there"):
-        TokenStore.build([Document("the fox", "")], tokenizer, tmp_path / "taken" / "store", fingerprint="made")
+        build_store([Document("the fox", "")], tokenizer, tmp_path / "taken" / "store")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
@@ -117,7 +137,7 @@ def test_a_full_disk_leaves_the_old_store(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(DataError, match="got No space left on device; make room there"):
-        TokenStore.build([Document("the fox", "")], tokenizer, store.directory, fingerprint="another")
+        build_store([Document("the fox", "")], tokenizer, store.directory, fingerprint="another")
     assert TokenStore.open(store.directory).documents == store.documents
     assert [path.name for path in store.directory.parent.iterdir()] == ["store"]
 
@@ -125,14 +145,14 @@ def test_a_full_disk_leaves_the_old_store(
 def test_progress_adds_up_to_the_text(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
     seen: list[int] = []
     places = (Document(text * 30, "") for text in texts)
-    TokenStore.build(places, tokenizer, tmp_path / "store", fingerprint="made", progress=seen.append)
+    build_store(places, tokenizer, tmp_path / "store", progress=seen.append)
     assert sum(seen) == 30 * sum(map(len, texts))
 
 
 def test_large_vocabularies_get_wide_numbers(tmp_path: Path) -> None:
     words = [f"w{number}" for number in range(66_000)]
     tokenizer = train_tokenizer("words", [" ".join(words)], vocabulary=70_000)
-    store = TokenStore.build([Document(" ".join(words), "")], tokenizer, tmp_path / "store", fingerprint="made")
+    store = build_store([Document(" ".join(words), "")], tokenizer, tmp_path / "store")
     assert store.ids.dtype == np.uint32
     assert store.document(0).tolist() == tokenizer.encode(" ".join(words), special=False).ids
 
@@ -142,11 +162,19 @@ def test_what_is_no_store_is_refused(store: TokenStore, tokenizer: Tokenizer, tm
         TokenStore.open(tmp_path)
     facts = json.loads((store.directory / "store.json").read_text())
     (store.directory / "store.json").write_text(json.dumps(facts | {"format": 99}))
-    with pytest.raises(DataError, match="must be a store of version 1; got 99"):
+    with pytest.raises(DataError, match="must be a store of version 2; got 99"):
         TokenStore.open(store.directory)
     (store.directory / "store.json").write_text(json.dumps(facts))
     (store.directory / "ids.bin").write_bytes(b"12")
     with pytest.raises(DataError, match=r"ids\.bin must hold .* bytes; got 2"):
         TokenStore.open(store.directory)
-    with pytest.raises(DataError, match="at least one document with words"):
-        TokenStore.build([Document("\u200b", "")], tokenizer, tmp_path / "empty", fingerprint="made")
+
+
+def test_what_reading_runs_into_is_not_told_as_a_full_disk(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    def failing() -> Iterator[Document]:
+        yield Document("the fox " * 200_000, "")
+        raise OSError(errno.EIO, os.strerror(errno.EIO), "notes.txt")
+
+    with pytest.raises(OSError, match=r"Input/output error: 'notes\.txt'"):
+        build_store(failing(), tokenizer, tmp_path / "store")
+    assert not list(tmp_path.iterdir())

@@ -11,6 +11,7 @@ from glassformer.data.read import Document
 from glassformer.data.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
+from tests.data.made import build_store
 
 SUBJECTS, VERBS, OBJECTS = ("she", "he", "nobody"), ("likes", "loves", "avoids"), ("summer", "hiking", "porridge")
 
@@ -38,7 +39,7 @@ def tokenizer(texts: list[str]) -> Tokenizer:
 def store(texts: list[str], tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> TokenStore:
     """The text as pieces."""
     documents = (Document(text, f"document {number}") for number, text in enumerate(texts))
-    return TokenStore.build(documents, tokenizer, tmp_path_factory.mktemp("tasks") / "store", fingerprint="made")
+    return build_store(documents, tokenizer, tmp_path_factory.mktemp("tasks") / "store")
 
 
 @pytest.fixture(scope="session")

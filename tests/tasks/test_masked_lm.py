@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -232,6 +233,30 @@ def test_rows_in_buckets(store: TokenStore, tokenizer: Tokenizer, model: Transfo
     assert task.evaluate(model)["targets"] > 0
 
 
+def test_a_small_last_batch_is_cut_into_as_many_parts_as_it_has_rows(
+    store: TokenStore, tokenizer: Tokenizer, model: Transformer, tmp_path: Path
+) -> None:
+    """The last batch of a bucket may have fewer rows than a step has parts: still the same weights, in float64."""
+    rows = BucketedRows(store, 24, frame=Frame.encoder(tokenizer))
+    hidden = DrawnMasks(rows, tokenizer, TaskSection(), seed=0)
+    order = BucketOrder(rows, 8, fingerprint=hidden.fingerprint, seed=0)
+    task = MaskedLM(hidden, batch=8, order=order)
+    sizes = [task.rows(step) for step in range(len(order))]
+    assert sum(sizes) == len(rows)
+    assert min(sizes) < 6
+    trained = []
+    for accumulate in (1, 6):
+        settings = TrainSection(
+            steps=len(order), batch=8, accumulate=accumulate, precision="float64", compile="off", epsilon=1e-6
+        )
+        mine = copy.deepcopy(model)
+        told = list(fit(mine, task, settings, out=tmp_path / str(accumulate), say=lambda message: None))
+        assert [step.step for step in told] == list(range(1, len(order) + 1))
+        trained.append({name: parameter.detach() for name, parameter in mine.named_parameters()})
+    whole, cut = trained
+    assert max(float((whole[name] - cut[name]).abs().max()) for name in whole) < 1e-11  # sums in another order
+
+
 # --------------------------------------------------------------------------- masks that stand in the data
 
 
@@ -284,3 +309,11 @@ def test_a_tokenizer_without_a_mask_is_refused(rows: PackedRows) -> None:
 def test_fingerprints_tell_tasks_apart(make: MakeTask) -> None:
     assert make().fingerprint == make().fingerprint
     assert len({make(**chosen).fingerprint for chosen in ({}, {"rate": 0.3}, {"whole_words": True})}) == 3
+
+
+def test_fingerprints_tell_how_the_text_is_cut(store: TokenStore, tokenizer: Tokenizer) -> None:
+    frame = Frame.encoder(tokenizer)
+    cuts = [PackedRows(store, 24, frame=frame, walls=walls) for walls in (True, False)]
+    named = {DrawnMasks(rows, tokenizer, TaskSection(), seed=0).fingerprint for rows in cuts}
+    named.add(DrawnMasks(BucketedRows(store, 24, frame=frame), tokenizer, TaskSection(), seed=0).fingerprint)
+    assert len(named) == 3

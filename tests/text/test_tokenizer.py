@@ -77,6 +77,11 @@ def test_vocabulary_file_says_whether_letters_are_lowered(tmp_path: Path) -> Non
     assert Tokenizer.load(tmp_path).encode("Ab é", special=False).pieces == ["Ab", "é"]
 
 
+def test_a_vocabulary_file_may_begin_with_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("\ufeff[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nab", encoding="utf-8")
+    assert list(Tokenizer.load(tmp_path).vocabulary()) == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ab"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_saved_tokenizer_opens_in_transformers_with_equal_ids(
     kind: Kind, trained: Callable[[Kind], Tokenizer], tmp_path: Path

@@ -43,13 +43,21 @@ def test_the_last_few_are_kept_and_the_best_apart(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, keep=2)
     for step in (8, 9, 10, 100_000_000):
         shelf.save(step, TENSORS, {})
-    for step in (3, 5):
+    for step in (3, 4, 5):
         shelf.save(step, TENSORS, {}, kind="best")
+        shelf.keep_best(step)
     assert names(tmp_path) == ["best-00000005", "step-00000010", "step-100000000"]
     newest, best = shelf.newest(), shelf.best()
     assert newest is not None
     assert best is not None
     assert (newest.step, best.step) == (100_000_000, 5)
+
+
+def test_one_written_by_chance_takes_no_others_place(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, keep=2, every=4)
+    for step, kept in ((4, [4]), (8, [4, 8]), (9, [4, 8, 9]), (11, [4, 8, 11]), (12, [8, 12])):
+        shelf.save(step, TENSORS, {})
+        assert names(tmp_path) == [f"step-{each:08d}" for each in kept]
 
 
 def test_drafts_are_never_read_and_are_cleared_away(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,66 @@ def test_a_failed_compile_is_told_and_goes_on() -> None:
     assert told[0].endswith("going on without")
     assert "\n" not in told[0]
     assert torch.equal(loss_of(batch), Toy().loss(model, batch))
+
+
+@pytest.fixture
+def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Traced, guarded and counted as for a compiler, but run by torch: a shape takes a moment and not a minute."""
+    torch._dynamo.reset()
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_more_shapes_than_torch_would_compile() -> None:
+    """Rows in buckets have up to 21 lengths, and torch alone stops at the ninth shape."""
+    told: list[str] = []
+    model = toy_model(layers=1)
+    loss_of = LossFunction(Toy(), model, settle(toy_settings()), compiled=True, say=told.append)
+    before = torch._dynamo.config.recompile_limit
+    torch._dynamo.utils.counters.clear()
+    for size in (*range(2, 12), *range(2, 12)):
+        batch = Toy(size=size).batch(0).with_noise(step_seed(0, 0))
+        assert torch.equal(loss_of(batch), Toy().loss(model, batch))
+    assert loss_of.compiled
+    assert told == []
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 10
+    assert torch._dynamo.config.recompile_limit == before
+
+
+class LaterUnkind(Toy):
+    """A loss that no compiler takes as one graph, from three rows on."""
+
+    def loss(self, model: Transformer, batch: Batch) -> Tensor:
+        if len(batch.numbers) > 2:
+            torch._dynamo.graph_break()
+        return super().loss(model, batch)
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_a_later_shape_that_fails_is_told_and_goes_on() -> None:
+    model = toy_model(layers=1)
+    told: list[str] = []
+    loss_of = LossFunction(LaterUnkind(), model, settle(toy_settings()), compiled=True, say=told.append)
+    for size in (2, 3, 4):
+        batch = Toy(size=size).batch(0).with_noise(step_seed(0, 0))
+        assert torch.equal(loss_of(batch), Toy().loss(model, batch))
+        assert loss_of.compiled is (size == 2)
+    assert len(told) == 1
+    assert told[0].startswith("could not compile (Unsupported")
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_too_little_memory_is_not_taken_for_a_failed_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(batch: Batch) -> Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    loss_of = LossFunction(Toy(), toy_model(layers=1), settle(toy_settings()), compiled=True, say=quiet)
+    batch = Toy().batch(0).with_noise(step_seed(0, 0))
+    loss_of(batch)
+    monkeypatch.setattr(loss_of, "_function", full)
+    with pytest.raises(torch.OutOfMemoryError):
+        loss_of(batch)
+    assert loss_of.compiled
 
 
 def test_an_error_of_ours_is_not_taken_for_a_failed_compile() -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Callable, Mapping
+import math
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,6 +23,7 @@ from glassformer.train.checkpoint import Shelf, weights
 from glassformer.train.loop import fit, step_seed
 from glassformer.train.record import Step
 from glassformer.train.run import to_standard_error
+from glassformer.train.stopping import Interrupted
 from tests.train.toy import Toy, toy_model, toy_settings
 
 
@@ -108,9 +114,10 @@ def test_clipping_scales_all_gradients_alike(tmp_path: Path) -> None:
     assert torch.allclose(moments["loose"] * (1e-3 / steps[0].norm), moments["tight"], rtol=1e-3, atol=1e-12)
 
 
-@pytest.mark.parametrize("ema", [None, 0.9])
-def test_stopped_and_resumed_is_unbroken(tmp_path: Path, ema: float | None) -> None:
+@pytest.mark.parametrize(("ema", "average"), [(None, None), (0.9, None), (None, 2), (0.9, 3)])
+def test_stopped_and_resumed_is_unbroken(tmp_path: Path, ema: float | None, average: int | None) -> None:
     chosen = {"steps": 9, "dropout": 0.2, "ema": ema, "checkpoint_every": 4, "optimizer": "bert-adam"}
+    chosen |= {"average": average}
     held_out = Toy(seed=5)
     whole, told = train(tmp_path / "whole", held_out=held_out, **chosen)  # type: ignore[arg-type]
     stopped = fit(
@@ -131,6 +138,33 @@ def test_stopped_and_resumed_is_unbroken(tmp_path: Path, ema: float | None) -> N
     assert not any("may differ" in message for message in said)
     lines = [json.loads(line) for line in (tmp_path / "cut" / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == sorted({line["step"] for line in lines})
+
+
+@pytest.mark.parametrize("every", [2, None])
+def test_ctrl_c_changes_no_average_and_no_best(tmp_path: Path, every: int | None) -> None:
+    """Stopped after each odd step: checkpoints by chance push none off the shelf that the mean is made of."""
+    chosen: dict[str, object] = {"steps": 9, "checkpoint_every": every, "average": every and 3, "keep": 1}
+    chosen |= {"evaluate_every": 4} if every is None else {}
+    told: dict[str, list[str]] = {"whole": [], "cut": []}
+    held_out = None if every else Toy(seed=5)
+    whole, _ = train(tmp_path / "whole", held_out=held_out, said=told["whole"].append, **chosen)  # type: ignore[arg-type]
+    for stop in (1, 3, 5, 7):
+        steps = fit(
+            toy_model(), Toy(), _settings(chosen), out=tmp_path / "cut", held_out=held_out, resume=True,
+            say=lambda message: None,
+        )  # fmt: skip
+        with pytest.raises(Interrupted):
+            _stop_after(stop, steps)
+    cut, _ = train(tmp_path / "cut", held_out=held_out, resume=True, said=told["cut"].append, **chosen)  # type: ignore[arg-type]
+    assert told["cut"][-1] == told["whole"][-1]
+    assert told["whole"][-1].startswith("kept: ")
+    assert equal(whole, cut)
+
+
+def _stop_after(stop: int, steps: Iterator[Step]) -> None:
+    for step in steps:
+        if step.step == stop:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _settings(chosen: Mapping[str, object]) -> TrainSection:
@@ -206,6 +240,35 @@ def test_the_best_model_is_kept(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "checkpoints").glob("best-*")] == ["best-00000004"]
 
 
+def test_the_best_of_a_run_that_was_thrown_back(tmp_path: Path) -> None:
+    """Killed after step 6, whose best no checkpoint knows, and told otherwise the second time: step 2 stays best."""
+    settings = {"steps": 8, "evaluate_every": 2, "checkpoint_every": 3, "keep": 1}
+    first = Getting(2.0, 3.0, 1.0)
+    killed = fit(toy_model(), Toy(), toy_settings(**settings), out=tmp_path, held_out=first, say=lambda message: None)
+    for _ in range(5):
+        next(killed)
+    folder = tmp_path / "checkpoints"
+    shelf = Shelf(folder)
+    del killed
+    shelf.save(6, {"model": {"a": torch.ones(1)}}, {}, kind="best")  # killed before the checkpoint of step 6
+    second = Getting(3.0, 4.0, 5.0)
+    said: list[str] = []
+    kept, _ = train(tmp_path, held_out=second, resume=True, said=said.append, **settings)  # type: ignore[arg-type]
+    assert torch.equal(kept["encoder.embed.word.weight"], first.seen[0])
+    assert said[-1].startswith("kept: the best model, of step 2 ")
+    assert [path.name for path in folder.glob("best-*")] == ["best-00000002"]
+
+
+def test_the_best_that_the_newest_checkpoint_knows_is_kept_until_the_next(tmp_path: Path) -> None:
+    settings = {"steps": 9, "evaluate_every": 2, "checkpoint_every": 3, "keep": 1}
+    steps = fit(
+        toy_model(), Toy(), toy_settings(**settings), out=tmp_path, held_out=Getting(4.0, 3.0, 2.0, 1.0, 5.0),
+        say=lambda message: None,
+    )  # fmt: skip
+    seen = [sorted(int(path.name[-2:]) for path in (tmp_path / "checkpoints").glob("best-*")) for _ in steps]
+    assert seen == [[], [2], [2], [2, 4], [2, 4], [6], [6], [6, 8], [8]]
+
+
 def test_patience_ends_the_run(tmp_path: Path) -> None:
     held_out = Getting(3.0, 1.0, 2.0, 2.5, 0.5)
     _, steps = train(tmp_path, held_out=held_out, steps=100, evaluate_every=2, patience=2)
@@ -245,7 +308,8 @@ def test_the_mean_of_the_last_checkpoints(tmp_path: Path) -> None:
 
 def test_only_the_last_checkpoints_stay(tmp_path: Path) -> None:
     train(tmp_path, steps=7, checkpoint_every=2, keep=2)
-    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == ["step-00000006", "step-00000007"]
+    kept = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert kept == ["step-00000004", "step-00000006", "step-00000007"]
 
 
 def test_minutes_end_a_run(tmp_path: Path) -> None:
@@ -270,6 +334,43 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_move(tmp_path: Path)
     saved = load_file(tmp_path / "not-finite-step-3.safetensors")
     assert torch.equal(saved["0.inputs.ids"], Toy().batch(2, 0, 2).inputs.ids)  # type: ignore[arg-type]
     assert torch.equal(saved["1.labels"], Toy().batch(2, 1, 2).labels)
+    # Nothing is lost: what was learned is saved, and whoever goes on meets the same batch.
+    newest = Shelf(tmp_path / "checkpoints").newest()
+    assert newest is not None
+    assert newest.step == 2
+    assert equal(before, newest.tensors("model"))
+    with pytest.raises(NotFiniteError, match="step 3"):
+        train(tmp_path, toy_model(seed=9), Toy(poison_step=2), resume=True)
+    unbroken, _ = train(tmp_path / "unbroken", accumulate=2)
+    resumed, _ = train(tmp_path, toy_model(seed=9), resume=True, accumulate=2)
+    assert equal(unbroken, resumed)
+    assert not list(tmp_path.glob("*.draft"))
+
+
+def test_broken_weights_are_not_saved_over_whole_ones(tmp_path: Path) -> None:
+    model = toy_model()
+    steps = fit(model, Toy(), toy_settings(), out=tmp_path, say=lambda message: None)
+    next(steps)
+    with torch.no_grad():
+        model.word_table[3] = math.nan
+    with pytest.raises(NotFiniteError):
+        next(steps)
+    assert not Shelf(tmp_path / "checkpoints")
+
+
+def test_a_full_disk_hides_no_loss_that_is_not_finite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    said: list[str] = []
+    steps = fit(toy_model(), Toy(poison_step=1), toy_settings(), out=tmp_path, say=said.append)
+    next(steps)
+    for name in ("loop", "checkpoint"):
+        monkeypatch.setattr(sys.modules[f"glassformer.train.{name}"], "save_file", full)
+    with pytest.raises(NotFiniteError, match=r"step 2 is not; got a batch that could not be saved \(No space left"):
+        next(steps)
+    assert said[-1].startswith("the checkpoint of step 1 could not be written")
+    assert not list(tmp_path.glob("not-finite*"))
 
 
 def test_a_gradient_that_is_not_finite_stops_too(tmp_path: Path) -> None:

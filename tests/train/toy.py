@@ -37,6 +37,9 @@ class Toy:
     def steps_per_epoch(self) -> float:
         return ROWS / self.size
 
+    def rows(self, step: int) -> int:
+        return self.size
+
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
         order = np.array_split(np.arange(step * self.size, (step + 1) * self.size), parts)[part]
         return self._rows(order % ROWS, order, poison=step == self.poison_step)
