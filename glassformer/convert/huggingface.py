@@ -166,7 +166,7 @@ def read_config(
             keywords[row.ours] = row.absent
     try:
         return family_config(family.name, keywords), aside
-    except (ConfigError, TypeError) as error:  # a TypeError is a word where a number should stand
+    except ConfigError as error:
         raise CheckpointError(f"{where} must describe a model that can be built", got=str(error)) from None
 
 

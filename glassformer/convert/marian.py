@@ -20,7 +20,7 @@ def _positions(config: ModelConfig) -> Tensor:
     """All sines before all cosines, for each position their table has: [P, W]."""
     assert config.encoder is not None
     length = config.encoder.embed.position.max_length
-    return halves(torch.arange(length), config.encoder.width, torch.float64)
+    return halves(torch.arange(length), config.encoder.width)
 
 
 def _read_vocabulary(values: Values) -> dict[str, Any]:

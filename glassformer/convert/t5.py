@@ -13,11 +13,18 @@ _PATH = "encoder.blocks.0.feed_forward.body.activation"
 
 
 def _read_feed_forward(values: Values) -> dict[str, Any]:
-    """`relu`, `gated-silu` …; for history's sake `gated-gelu` means the tanh form."""
-    said = values.get("feed_forward_proj", "relu")
+    """`relu`, `gated-silu` …; for history's sake `gated-gelu` means the tanh form.
+
+    transformers sets `dense_act_fn` and `is_gated_act` from it, and then again from the file where they stand there.
+    """
+    said = str(values.get("feed_forward_proj", "relu"))
     word = "gelu_new" if said == "gated-gelu" else said.removeprefix("gated-")
-    named = Setting("feed_forward_proj", "activation", _PATH, "relu", ACTIVATIONS)
-    return {"gated": said.startswith("gated-"), **named.read({"feed_forward_proj": word})}
+    key = "dense_act_fn" if "dense_act_fn" in values else "feed_forward_proj"
+    named = Setting(key, "activation", _PATH, "relu", ACTIVATIONS)
+    return {
+        "gated": values.get("is_gated_act", said.startswith("gated-")),
+        **named.read({key: values.get("dense_act_fn", word)}),
+    }
 
 
 def _write_feed_forward(config: ModelConfig) -> dict[str, Any]:

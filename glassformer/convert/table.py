@@ -121,7 +121,7 @@ class Derived:
 
 TensorRow = Same | Ignore | Derived
 
-# Derived tables are stored in float32 at best, after arithmetic in another order than ours.
+# Derived tables, of numbers up to 1, were computed in float32 at best, in another order than ours.
 DERIVED_TOLERANCE = 1e-5
 
 
@@ -152,6 +152,7 @@ def read_tensors(
     """
     state: dict[str, Tensor] = {}
     used: set[str] = set()
+    alone = {row.theirs for row in rows if isinstance(row, Same)}
     aside: dict[str, str] = {}
     for row in expand(rows, shapes):
         tensor = _one(row, source, used, shapes, where)
@@ -159,7 +160,7 @@ def read_tensors(
         used.add(row.theirs)
         for copy in row.copies:
             if copy in source and copy not in used:
-                _same_bits(copy, row.theirs, source[copy], tensor, where)
+                _same_bits(copy, row.theirs, source[copy], tensor, where, may_be_untied=copy in alone)
                 aside[copy] = f"the same as {row.theirs}"
     for name in source:
         if name not in used and name not in aside:
@@ -207,17 +208,22 @@ def _reason(rows: Sequence[TensorRow], name: str, tensor: Tensor, config: ModelC
     )
 
 
-def _same_bits(copy: str, name: str, one: Tensor, two: Tensor, where: str) -> None:
+def _same_bits(copy: str, name: str, one: Tensor, two: Tensor, where: str, *, may_be_untied: bool) -> None:
+    """Refuse a copy that differs; where the family has a row for it alone, it may be untied instead."""
     if one.shape != two.shape or not torch.equal(one, two):
         raise CheckpointError(
-            f"{where}: {copy} must repeat {name}, as its settings say that the two are tied",
+            f"{where}: {copy} must repeat {name}: the two are one tensor here",
             got="other numbers",
-            do='if they are meant to differ, set "tie_word_embeddings": false in config.json',
+            do='if they are meant to differ, set "tie_word_embeddings": false in config.json' if may_be_untied else "",
         )
 
 
-def _close(one: Tensor, two: Tensor) -> bool:
-    return one.shape == two.shape and torch.allclose(one.double(), two.double(), rtol=0, atol=DERIVED_TOLERANCE)
+def _close(stored: Tensor, computed: Tensor) -> bool:
+    """Whether the numbers are the same but for the arithmetic and the rounding of the type they are stored in."""
+    if stored.shape != computed.shape or not stored.is_floating_point():
+        return False
+    tolerance = max(DERIVED_TOLERANCE, torch.finfo(stored.dtype).eps)
+    return torch.allclose(stored.double(), computed.double(), rtol=0, atol=tolerance)
 
 
 def _match(pattern: str, name: str) -> tuple[str, ...] | None:

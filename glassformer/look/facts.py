@@ -22,6 +22,7 @@ FACT_AXES = {
     "positions": "sentence piece",
     "segments": "sentence piece",
     "may_look": "sentence query key",
+    "first": "sentence piece",
 }
 
 
@@ -30,8 +31,13 @@ def facts(config: ModelConfig, inputs: Inputs, target: Inputs | None) -> dict[st
     first = config.encoder or config.decoder
     assert first is not None
     found = side_facts("inputs", inputs, first)
+    side, answering = "inputs", inputs
     if target is not None and config.decoder is not None:
         found |= side_facts("target", target, config.decoder)
+        if config.encoder is not None:
+            side, answering = "target", target
+    if config.sentence_head is not None:
+        found[f"{side}.first"] = first_real(answering)
     return found
 
 
@@ -51,3 +57,11 @@ def count(inputs: Inputs) -> Tensor:
         return torch.arange(inputs.shape[1], device=inputs.device)[None]  # [1, S]
     before = [[max(sum(row[: place + 1]) - 1, 0) for place in range(len(row))] for row in inputs.real.int().tolist()]
     return torch.tensor(before, device=inputs.device)  # [B, S]
+
+
+def first_real(inputs: Inputs) -> Tensor:
+    """Which piece speaks for its sentence: the first that is no padding. [B, S] bool."""
+    batch, pieces = inputs.shape
+    rows = [[True] * pieces] * batch if inputs.real is None else inputs.real.tolist()
+    speaks = [row.index(True) if any(row) else 0 for row in rows]
+    return torch.tensor([[piece == one for piece in range(pieces)] for one in speaks], device=inputs.device)  # [B, S]

@@ -341,9 +341,14 @@ class _Writer:
         self.probabilities("head", f"{rows} vocabulary", "vocabulary")
 
     def sentence_head(self, config: SentenceHeadConfig, states: str) -> None:
-        x = Operand(states, "sentence 0 input")
+        of: dict[str, Operand | None] = {
+            "left": Operand(f"{self.side}.first", "sentence piece"),
+            "right": Operand(states, "sentence piece channel"),
+        }
+        name = self.add("sentence_head.first", "sentence channel", "dot_product", of, over="piece", scale=1.0)
+        x = Operand(name, "sentence input")
         if config.pooler:
-            of: dict[str, Operand | None] = {
+            of = {
                 "left": x,
                 "right": Operand("parameters.sentence_head.pooler.weight", "channel input"),
                 "bias": Operand("parameters.sentence_head.pooler.bias", "channel"),

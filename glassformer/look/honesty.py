@@ -58,14 +58,14 @@ def measure(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
 
 
 def predict(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> Output:
-    """As the user predicts: weights already of that precision, or float32 weights under autocast."""
+    """As the user predicts: weights of that precision, or float32 weights under autocast, which casts no float64."""
     own = next(original.parameters()).dtype
-    if predicts_in == own:
-        model = shadow(original, own)
-        inputs, target = as_type(replay.inputs, own), replay.target and as_type(replay.target, own)
+    under_autocast = predicts_in not in (own, *LIMITS)
+    weights = torch.float32 if under_autocast else predicts_in
+    model = shadow(original, weights)
+    inputs, target = as_type(replay.inputs, weights), replay.target and as_type(replay.target, weights)
+    with torch.autocast(replay.inputs.device.type, predicts_in, enabled=under_autocast):
         return model(inputs, target, places=replay.places)
-    with torch.autocast(replay.inputs.device.type, predicts_in):
-        return replay.model(replay.inputs, replay.target, places=replay.places)
 
 
 def as_type(inputs: Inputs, dtype: torch.dtype) -> Inputs:

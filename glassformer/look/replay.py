@@ -80,10 +80,16 @@ class Replay:
                 self.run_head(kept(self.statement.entering["head"]))
             elif unit == "sentence_head":
                 assert self.model.sentence_head is not None
-                self.model.sentence_head(kept(self.statement.entering["sentence_head"]), None)
+                self.model.sentence_head(kept(self.statement.entering["sentence_head"]), self.answering.real, None)
             else:
                 self.run_in_stack(unit, kept)
         return seen
+
+    @property
+    def answering(self) -> Inputs:
+        """The side whose pieces the heads read."""
+        crossing = self.statement.memory is not None and self.target is not None
+        return self.target if crossing and self.target is not None else self.inputs
 
     def own_precision(self) -> AbstractContextManager[None]:
         """The precision of the weights, whatever autocast is on around."""

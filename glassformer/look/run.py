@@ -85,6 +85,7 @@ def choose_places(
 ) -> tuple[Tensor | None, Tensor | None]:
     """Where the vocabulary is scored, [N], and the right pieces there, [N] or None."""
     side = target if target is not None and model.decoder is not None else inputs
+    side.check()
     if labels is not None and labels.dim() == 2:
         flat = labels.flatten()
         places = (flat != -100).nonzero()[:, 0] if places is None else places

@@ -48,7 +48,7 @@ class VocabularyHead(nn.Module):
 
 
 class SentenceHead(nn.Module):
-    """From the first piece to label scores, through BERT's tanh pooler or straight."""
+    """From the first piece that is no padding to label scores, through BERT's tanh pooler or straight."""
 
     def __init__(self, config: SentenceHeadConfig, width: int) -> None:
         super().__init__()
@@ -56,13 +56,14 @@ class SentenceHead(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, config.labels) if config.labels else None
         self.taps = (
+            "first",
             *(("pooled",) if config.pooler else ()),
             *(("logits", "log_probabilities", "probabilities") if config.labels else ()),
         )
 
-    def forward(self, states: Tensor, noise: Noise | None) -> Tensor:
+    def forward(self, states: Tensor, real: Tensor | None, noise: Noise | None) -> Tensor:
         """States [B, S, W] to label scores [B, L], or to the pooled vector [B, W] without labels."""
-        pooled = states[:, 0]  # [B, W]
+        pooled = tap(self, "first", first_real(states, real))  # [B, W]
         if self.pooler is not None:
             pooled = tap(self, "pooled", torch.tanh(self.pooler(pooled)))
         if self.output is None:
@@ -71,3 +72,11 @@ class SentenceHead(nn.Module):
         if wanted(self, "log_probabilities", "probabilities"):
             tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
         return logits
+
+
+def first_real(states: Tensor, real: Tensor | None) -> Tensor:
+    """The state of each sentence's first piece that is no padding: [B, S, W] and [B, S] to [B, W]."""
+    if real is None:
+        return states[:, 0]  # [B, W]
+    sentences = torch.arange(states.shape[0], device=states.device)
+    return states[sentences, real.int().argmax(dim=1)]  # [B, W]

@@ -19,10 +19,10 @@ from glassformer.parts.dropout import Noise
 class Inputs:
     """One batch of pieces. Only `ids` (or `vectors` in their place) is needed; the rest is derived or absent.
 
-    ids [B, S] int64 · vectors [B, S, W] · real [B, S] bool, False = padding · positions [B, S] int64 (default:
-    counted over the real pieces) · segments [B, S] int64 · hidden [B, S] bool, True = a hidden word ·
+    ids [B, S] int64 · vectors [B, S, W] · real [B, S] bool, False = padding · positions [B or 1, S] int64
+    (default: counted over the real pieces) · segments [B, S] int64 · hidden [B, S] bool, True = a hidden word ·
     documents [B, S] int64, equal = same side of the walls · may_look [B or 1, Q, K] bool, True = may look,
-    one more mask on top of the model's own · rows [B] int32 and seed (int32 scalar) choose dropout.
+    one more mask on top of the model's own (K: with those in the cache) · noise chooses dropout, in training.
     """
 
     ids: Tensor | None = None
@@ -50,19 +50,39 @@ class Inputs:
         assert given is not None
         return given.device
 
-    def check(self) -> None:
-        """Refuse tensors whose shapes do not fit together; raises ShapeError."""
-        shape = self.shape
+    @property
+    def told(self) -> dict[str, Tensor]:
+        """What masks may ask about each piece, [B, S], by name; only what was given."""
+        facts = {"real": self.real, "hidden": self.hidden, "segments": self.segments, "documents": self.documents}
+        return {name: fact for name, fact in facts.items() if fact is not None}
+
+    def check(self, *, before: int = 0) -> None:
+        """Refuse tensors whose shapes do not fit together; `before` pieces are in the cache. Raises ShapeError."""
+        batch, pieces = self.shape
         for name in ("real", "positions", "segments", "hidden", "documents"):
             tensor: Tensor | None = getattr(self, name)
-            if tensor is not None and tensor.shape not in (shape, (1, shape[1])):
-                raise ShapeError(f"inputs.{name} must be {list(shape)} like the ids", got=str(list(tensor.shape)))
-        mask = self.may_look
-        if mask is not None and (mask.dim() != 3 or mask.shape[0] not in (1, shape[0]) or mask.shape[1] != shape[1]):
+            shared = name == "positions" and tensor is not None and tensor.shape == (1, pieces)
+            if tensor is not None and tensor.shape != (batch, pieces) and not shared:
+                raise ShapeError(f"inputs.{name} must be {[batch, pieces]} like the ids", got=str(list(tensor.shape)))
+        mask, keys = self.may_look, before + pieces
+        if mask is not None and mask.shape not in ((batch, pieces, keys), (1, pieces, keys)):
             raise ShapeError(
-                f"inputs.may_look must be [{shape[0]} or 1, {shape[1]}, keys]: who looks, at whom",
+                f"inputs.may_look must be [{batch} or 1, {pieces}, {keys}]: who looks, at whom",
                 got=str(list(mask.shape)),
             )
+
+    def check_numbers(self, *, vocabulary: int, segments: int) -> None:
+        """Refuse ids and segments that a model has no row for; it reads them all, so only what people give is asked.
+
+        Raises ShapeError.
+        """
+        for name, tensor, rows in (("ids", self.ids, vocabulary), ("segments", self.segments, segments)):
+            if tensor is not None and tensor.numel() and rows:
+                least, largest = (int(number) for number in tensor.aminmax())
+                if least < 0 or largest >= rows:
+                    raise ShapeError(
+                        f"inputs.{name} must be from 0 to {rows - 1}", got=str(least if least < 0 else largest)
+                    )
 
     def to(self, device: torch.device | str) -> Inputs:
         """The same on another device."""
@@ -73,7 +93,10 @@ class Inputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """states [B, S, W] · logits [B, S, V], or [N, V] at chosen places · sentence_logits [B, L] · memory [B, K, W]."""
+    """states [B, S, W] · logits [B, S, V], or [N, V] at chosen places · memory [B, K, W] · `cache` as it was handed in.
+
+    sentence_logits [B, L]; of a sentence head without labels, what it has instead: the pooled vector [B, W].
+    """
 
     states: Tensor
     logits: Tensor | None = None

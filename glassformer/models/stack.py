@@ -80,7 +80,7 @@ class Stack(nn.Module):
         memory_real: Tensor | None = None,
     ) -> Tensor:
         """Pieces to states [B, S, W]."""
-        inputs.check()
+        inputs.check(before=0 if cache is None else cache.length)
         noise = self.noise(inputs)
         context, positions = self.context(inputs, cache, memory, memory_real, noise)
         x = self.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.hidden, noise)  # [B, S, W]
@@ -107,8 +107,9 @@ class Stack(nn.Module):
         batch, pieces = inputs.shape
         device = inputs.device
         before = 0 if cache is None else cache.length
-        counted = None if cache is None else cache.real
-        real = inputs.real if cache is None else cache.advance(batch, pieces, inputs.real, device)
+        counted = None if cache is None else cache.facts.get("real")
+        told = inputs.told
+        known = told if cache is None else cache.advance(batch, pieces, told, device)
         index = torch.arange(before + pieces, device=device)[None]  # [1, K]
         positions = inputs.positions
         if positions is None:
@@ -119,11 +120,10 @@ class Stack(nn.Module):
                 got=f"{before + pieces}",
                 do="cut the text into windows, or build the model with a larger max_length",
             )
-        key = Side(index, real, inputs.hidden, inputs.segments, inputs.documents)
-        query = Side(index[:, before:], None, inputs.hidden, inputs.segments, inputs.documents)
+        key, query = Side(index, **known), Side(index[:, before:], **told)
         context = Context(
             masks={reach: self.mask(reach, inputs)(query, key) for reach in self.windows},
-            rotary={(base, size): _tables(positions, size, base) for base, size in self.rotary},
+            rotary={(base, size): rotary_tables(positions, size, base) for base, size in self.rotary},
             bias=None if self.relative_bias is None else self.relative_bias(query.index, key.index),
             memory=memory,
             memory_mask=None if memory_real is None else memory_real[:, None, None, :],  # [B, 1, 1, K]
@@ -146,7 +146,7 @@ def may_look_rule(config: StackConfig) -> Mask:
 
 
 def _per_head(mask: Tensor | None) -> Tensor | None:
-    return None if mask is None else mask[:, None]  # [B or 1, 1, Q, K]
+    return None if mask is None else mask[:, None]  # [B or 1, 1, Q or 1, K]
 
 
 def _count(index: Tensor, before: int, real: Tensor | None, counted: Tensor | None) -> Tensor:
@@ -156,8 +156,3 @@ def _count(index: Tensor, before: int, real: Tensor | None, counted: Tensor | No
     newest = torch.ones_like(index[:, before:]) if real is None else real.long()
     start = before if counted is None else counted.sum(dim=1, keepdim=True)
     return (newest.cumsum(dim=1) - 1 + start).clamp(min=0)
-
-
-def _tables(positions: Tensor, size: int, base: float) -> tuple[Tensor, Tensor]:
-    """Rotary tables in double precision: angles grow with the position, and float32 would round them."""
-    return rotary_tables(positions, size, base, torch.float64)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.config import InitialConfig, ModelConfig
-from glassformer.errors import ShapeError
+from glassformer.errors import ConfigError, ShapeError
 from glassformer.models.heads import SentenceHead, VocabularyHead
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.stack import Stack
@@ -55,7 +55,7 @@ class Transformer(nn.Module):
         if self.encoder is None or self.decoder is None:
             stack = self.decoder if self.encoder is None else self.encoder
             assert stack is not None
-            noise = stack.noise(inputs)
+            answering, noise = inputs, stack.noise(inputs)
             states = stack(replace(inputs, noise=noise), cache=cache)  # [B, S, W]
         else:
             if target is None:
@@ -63,13 +63,13 @@ class Transformer(nn.Module):
             noise = self.encoder.noise(inputs)
             inputs = replace(inputs, noise=noise)
             memory = self.encoder(inputs) if memory is None else memory  # [B, K, W]
-            target = replace(target, noise=target.noise or noise)
+            answering = target = replace(target, noise=target.noise or noise)
             states = self.decoder(target, cache=cache, memory=memory, memory_real=inputs.real)  # [B, S, W]
         logits = None
         if self.head is not None:
             chosen = states if places is None else states.flatten(0, 1).index_select(0, places)  # [B, S, W] or [N, W]
             logits = self.head(chosen, self.word_table)
-        answer = None if self.sentence_head is None else self.sentence_head(states, noise)
+        answer = None if self.sentence_head is None else self.sentence_head(states, answering.real, noise)
         return Output(states=states, logits=logits, sentence_logits=answer, memory=memory, cache=cache)
 
     @property
@@ -85,12 +85,21 @@ class Transformer(nn.Module):
         return self.output_stack.embed.word.weight
 
     def new_cache(self) -> Cache:
-        """An empty cache for the decoder's blocks (or the only stack's)."""
+        """An empty cache for the decoder's blocks (or the only stack's).
+
+        Raises ConfigError where pieces see what comes after them: each new one would change those in the cache.
+        """
+        if not self.config.output_stack.causal:
+            raise ConfigError(
+                "a cache needs a causal stack",
+                got=f"{self.config.family}, whose pieces also look ahead",
+                do="run it on the whole text at once",
+            )
         return Cache(len(self.output_stack.blocks))
 
 
 def build(config: ModelConfig, *, seed: int = 0) -> Transformer:
-    """A model with fresh weights, the same for the same seed on every machine."""
+    """A model with fresh weights, the same for the same seed (and the same torch: it does the drawing)."""
     model = Transformer(config)
     draw_weights(model, config.initial, torch.Generator().manual_seed(seed))
     return model

@@ -101,7 +101,7 @@ class Attention(nn.Module):
         return query, key, value
 
     def may_look(self, context: Context) -> Tensor | None:
-        """The mask of this layer, [B or 1, 1, Q, K], True = may look."""
+        """The mask of this layer, [B or 1, 1, Q or 1, K], True = may look."""
         return context.masks[self.window]
 
     def explicit(

@@ -5,10 +5,16 @@ B sentences · K key pieces · G key-value heads · D query size · E value size
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
+
+from glassformer.errors import ShapeError
+
+# What a piece is taken for when the others are told a fact and it is not. A document has no such meaning.
+UNTOLD: Mapping[str, bool | int] = {"real": True, "hidden": False, "segments": 0}
 
 
 @dataclass
@@ -41,28 +47,45 @@ class LayerCache:
 
 
 class Cache:
-    """One `LayerCache` per block, and which of the pieces seen so far are real."""
+    """One `LayerCache` per block, and what was told of the pieces seen so far: which are real, in which document."""
 
     def __init__(self, layers: int) -> None:
         self.layers = tuple(LayerCache() for _ in range(layers))
         self.length = 0
-        self.real: Tensor | None = None  # [B, K]
+        self.facts: dict[str, Tensor] = {}  # each [B, K]
 
-    def advance(self, batch: int, pieces: int, real: Tensor | None, device: torch.device) -> Tensor | None:
-        """Count `pieces` new ones; returns which of all pieces so far are real, [B, K], None when all are."""
-        if real is None and self.real is None:
-            self.length += pieces
-            return None
-        before = self.real if self.real is not None else torch.ones(batch, self.length, dtype=torch.bool, device=device)
-        newest = real if real is not None else torch.ones(batch, pieces, dtype=torch.bool, device=device)
-        self.real = torch.cat((before, newest), dim=1)  # [B, K]
+    def advance(
+        self, batch: int, pieces: int, newest: Mapping[str, Tensor], device: torch.device
+    ) -> Mapping[str, Tensor]:
+        """Count `pieces` new ones, of which these facts are told, each [B, S]; returns all facts so far, each [B, K].
+
+        Raises ShapeError when documents are told of some pieces and not of others.
+        """
+        if self.length:
+            names = self.facts.keys() | newest.keys()
+            before = _filled(names, self.facts, (batch, self.length), device)
+            newest = _filled(names, newest, (batch, pieces), device)
+            newest = {name: torch.cat((before[name], newest[name]), dim=1) for name in names}  # [B, K]
+        self.facts = dict(newest)
         self.length += pieces
-        return self.real
+        return self.facts
 
     def reorder(self, rows: Tensor) -> None:
         """Keep the given rows of the batch in the given order; beams use this to follow their parents."""
         for layer in self.layers:
             layer.own.reorder(rows)
             layer.memory.reorder(rows)
-        if self.real is not None:
-            self.real = self.real.index_select(0, rows)
+        self.facts = {name: fact.index_select(0, rows) for name, fact in self.facts.items()}
+
+
+def _filled(
+    names: Set[str], told: Mapping[str, Tensor], shape: tuple[int, int], device: torch.device
+) -> dict[str, Tensor]:
+    """These facts of some pieces: as they were told, else what is taken for granted."""
+    lost = names - told.keys() - UNTOLD.keys()
+    if lost:
+        raise ShapeError(f"{min(lost)} must be told of all pieces or of none", got="pieces with and pieces without")
+    return {
+        name: told[name] if name in told else torch.full(shape, UNTOLD[name], device=device)  # [B, S]
+        for name in names
+    }

@@ -19,7 +19,7 @@ class Context:
     """Masks, positions, memory, cache and noise of this pass.
 
     `masks` holds, for each window in use (None = no window), who may look at whom in self-attention:
-    [B or 1, 1, Q, K], True = may look, or None when nothing is forbidden. `rotary` holds cosines and sines
+    [B or 1, 1, Q or 1, K], True = may look, or None when nothing is forbidden. `rotary` holds cosines and sines
     [B or 1, 1, Q, D] for each pair of (base, query size). `bias` is added to scaled scores, [1, H, Q, K].
     """
 

@@ -45,14 +45,14 @@ class Mask:
             one, two = self(query, key), other(query, key)
             if one is None or two is None:
                 return two if one is None else one
-            return one & two  # [B or 1, Q, K]
+            return one & two  # [B or 1, Q or 1, K]
 
         return Mask(f"{self.words} & {other.words}", both)
 
     def __or__(self, other: Mask) -> Mask:
         def either(query: Side, key: Side) -> Tensor | None:
             one, two = self(query, key), other(query, key)
-            return None if one is None or two is None else one | two  # [B or 1, Q, K]
+            return None if one is None or two is None else one | two  # [B or 1, Q or 1, K]
 
         return Mask(f"({self.words} | {other.words})", either)
 

@@ -1,5 +1,7 @@
 """How order gets in: added to the embedding, turned into queries and keys, or added to the scores.
 
+Angles grow with the position and float32 would round those of far ones: waves are computed in double precision.
+
 B sentences · S pieces · Q query pieces · K key pieces · H heads · D query size · W width
 """
 
@@ -20,36 +22,36 @@ def angles(positions: Tensor, rates: Tensor) -> Tensor:
     return positions[..., None].to(rates.dtype) * rates
 
 
-def paper_rates(width: int, dtype: torch.dtype) -> Tensor:
+def paper_rates(width: int) -> Tensor:
     """1 / 10000^(2i/W) for i = 0 … W/2-1 (Vaswani et al. 2017, §3.5): [W/2]."""
-    return 10000.0 ** (-torch.arange(0, width, 2, dtype=dtype) / width)
+    return 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
 
 
-def tensor2tensor_rates(width: int, dtype: torch.dtype) -> Tensor:
+def tensor2tensor_rates(width: int) -> Tensor:
     """1 / 10000^(i/(n-1)) for i = 0 … n-1 with n = W/2, as tensor2tensor spaces its waves: [W/2]."""
     count = width // 2
-    return 10000.0 ** (-torch.arange(count, dtype=dtype) / max(count - 1, 1))
+    return 10000.0 ** (-torch.arange(count, dtype=torch.float64) / max(count - 1, 1))
 
 
-def interleaved(positions: Tensor, width: int, dtype: torch.dtype) -> Tensor:
+def interleaved(positions: Tensor, width: int) -> Tensor:
     """Sine, cosine, sine, cosine … (the paper): [...] to [..., W]."""
-    wave = angles(positions, paper_rates(width, dtype).to(positions.device))
+    wave = angles(positions, paper_rates(width).to(positions.device))
     return torch.stack((wave.sin(), wave.cos()), dim=-1).flatten(-2)  # [..., W]
 
 
-def halves(positions: Tensor, width: int, dtype: torch.dtype) -> Tensor:
+def halves(positions: Tensor, width: int) -> Tensor:
     """All sines, then all cosines, with the paper's wave lengths (Marian): [...] to [..., W]."""
-    wave = angles(positions, paper_rates(width, dtype).to(positions.device))
+    wave = angles(positions, paper_rates(width).to(positions.device))
     return torch.cat((wave.sin(), wave.cos()), dim=-1)  # [..., W]
 
 
-def tensor2tensor(positions: Tensor, width: int, dtype: torch.dtype) -> Tensor:
+def tensor2tensor(positions: Tensor, width: int) -> Tensor:
     """All sines, then all cosines, with tensor2tensor's wave lengths: [...] to [..., W]."""
-    wave = angles(positions, tensor2tensor_rates(width, dtype).to(positions.device))
+    wave = angles(positions, tensor2tensor_rates(width).to(positions.device))
     return torch.cat((wave.sin(), wave.cos()), dim=-1)  # [..., W]
 
 
-LAYOUTS: dict[str, Callable[[Tensor, int, torch.dtype], Tensor]] = {
+LAYOUTS: dict[str, Callable[[Tensor, int], Tensor]] = {
     "paper": interleaved,
     "tensor2tensor": tensor2tensor,
     "halves": halves,
@@ -65,8 +67,8 @@ class Sinusoidal(nn.Module):
         self.layout = LAYOUTS[config.layout]
 
     def forward(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
-        """[B or 1, S] to [B or 1, S, W]. In double precision first: float32 angles of far positions would round."""
-        return self.layout(positions, self.width, torch.float64).to(dtype)
+        """[B or 1, S] to [B or 1, S, W]."""
+        return self.layout(positions, self.width).to(dtype)
 
 
 class Learned(nn.Module):
@@ -89,15 +91,19 @@ POSITIONS: dict[str, Callable[[PositionConfig, int], nn.Module] | None] = {
 }
 
 
-def rotary_tables(positions: Tensor, size: int, base: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def rotary_tables(positions: Tensor, size: int, base: float) -> tuple[Tensor, Tensor]:
     """Cosines and sines of the angle by which each pair is turned: twice [B or 1, 1, S, D]."""
-    rates = base ** (-torch.arange(0, size, 2, dtype=dtype, device=positions.device) / size)
+    rates = base ** (-torch.arange(0, size, 2, dtype=torch.float64, device=positions.device) / size)
     wave = angles(positions, rates).repeat(1, 1, 2)[:, None]  # [B or 1, 1, S, D]
     return wave.cos(), wave.sin()
 
 
 def rotate(x: Tensor, tables: tuple[Tensor, Tensor]) -> Tensor:
-    """Turn each pair (i, i + D/2) by its angle (Su et al. 2021, eq. 34): [B, H, S, D] to the same."""
+    """Turn each pair by its angle (Su et al. 2021, eq. 34): [B, H, S, D] to the same.
+
+    The paper turns neighbours, (2i, 2i + 1); here, as in Llama and ModernBERT, a pair stands half a head apart,
+    (i, i + D/2): the same model with its channels in another order.
+    """
     cosine, sine = (table.to(x.dtype) for table in tables)
     first, second = x.chunk(2, dim=-1)
     return x * cosine + torch.cat((-second, first), dim=-1) * sine  # [B, H, S, D]

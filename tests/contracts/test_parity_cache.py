@@ -8,6 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.config import ModelConfig
+from glassformer.errors import ConfigError, ShapeError
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.cache import Cache
@@ -55,6 +57,63 @@ def test_beams_may_change_places(row: Row, padding: Padding) -> None:
     assert (whole[0, 4:] - whole[1, 4:]).abs().max() > 1e-3
 
 
+def hides_words(config: ModelConfig) -> ModelConfig:
+    """A decoder in which hidden words are no keys."""
+    assert config.decoder is not None
+    return config.model_copy(update={"decoder": config.decoder.model_copy(update={"hide_masked": True})})
+
+
+TOLD = {
+    "documents": torch.tensor([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 0, 0], [0, 1, 2, 2, 2, 2]]),
+    "hidden": torch.tensor([[0, 1, 0, 0, 1, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 0, 1]], dtype=torch.bool),
+}
+
+
+@pytest.mark.parametrize("what", TOLD)
+@pytest.mark.parametrize("row", [Row(row.name, row.family, row.settings, hides_words) for row in DECODERS], ids=str)
+def test_walls_and_hidden_words_hold_for_the_pieces_that_come_later(row: Row, what: str) -> None:
+    model = row.model()
+    source, side = sides(row, "none")
+    plain, told = answers(model, source, side, None), replace(side, **{what: TOLD[what]})
+    whole = answers(model, source, told, None)
+    assert (whole - plain).abs().max() > 1e-3
+    for bites in BITES.values():
+        cache, start, found = model.new_cache(), 0, []
+        for bite in bites:
+            found.append(answers(model, source, cut(told, start, start + bite), cache))
+            start += bite
+        torch.testing.assert_close(torch.cat(found, dim=1), whole, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_wall_is_told_of_all_pieces_or_of_none(first: bool) -> None:
+    row = next(row for row in DECODERS if row.name == "gpt2")
+    _, side = sides(row, "none")
+    told = replace(side, documents=TOLD["documents"])
+    model = row.model()
+    cache = model.new_cache()
+    model(cut(told if first else side, 0, 4), cache=cache)
+    with pytest.raises(ShapeError, match="documents must be told of all pieces or of none"):
+        model(cut(side if first else told, 4, 5), cache=cache)
+
+
+def test_hiding_may_begin_late() -> None:
+    """Pieces of which nothing was told are real and not hidden."""
+    row = Row("gpt2", "gpt2", change=hides_words)
+    _, side = sides(row, "none")
+    model, late = row.model(), TOLD["hidden"] & (torch.arange(6) > 3)
+    whole = answers(model, None, replace(side, hidden=late), None)
+    cache = model.new_cache()
+    first = answers(model, None, cut(side, 0, 3), cache)
+    rest = answers(model, None, cut(replace(side, hidden=late), 3, 6), cache)
+    torch.testing.assert_close(torch.cat((first, rest), dim=1), whole, rtol=0, atol=TOLERANCE)
+
+
+def test_a_stack_that_looks_ahead_has_no_cache() -> None:
+    with pytest.raises(ConfigError, match="a cache needs a causal stack; got bert, whose pieces also look ahead"):
+        Row("bert", "bert").model().new_cache()
+
+
 def sides(row: Row, padding: Padding) -> tuple[Inputs | None, Inputs]:
     """The source, where there is one, and the decoder's side, six pieces long; long enough for any padding."""
     inputs, target = row.batch(padding=padding)
@@ -77,7 +136,8 @@ def of(side: Inputs) -> Tensor:
 
 def cut(side: Inputs, start: int, stop: int) -> Inputs:
     """Some pieces of each row."""
-    return Inputs(ids=of(side)[:, start:stop], real=None if side.real is None else side.real[:, start:stop])
+    names = ("ids", "real", "documents", "hidden")
+    return Inputs(**{name: fact[:, start:stop] for name in names if (fact := getattr(side, name)) is not None})
 
 
 def follow(side: Inputs, parents: Tensor) -> Inputs:

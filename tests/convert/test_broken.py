@@ -108,6 +108,31 @@ def test_a_broken_folder_is_told_in_a_sentence(damage: Callable[[Path], object],
     assert "\n" not in str(caught.value).split("(")[0]
 
 
+TIED = {
+    "BertForMaskedLM": "cls.predictions.decoder.weight",
+    "BartForConditionalGeneration": "lm_head.weight",
+    "T5ForConditionalGeneration": "encoder.embed_tokens.weight",
+    "DistilBertForMaskedLM": "vocab_projector.weight",
+    "GPT2LMHeadModel": "lm_head.weight",
+}
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_to_untie_is_advised_only_where_it_helps(name: str, tmp_path: Path) -> None:
+    save(name, tmp_path)
+    change_tensors(tmp_path, lambda tensors: tensors.update({TIED[name]: torch.ones(23, 12)}))
+    with pytest.raises(CheckpointError, match="must repeat") as caught:
+        read_huggingface(tmp_path)
+    change_settings(tmp_path, tie_word_embeddings=False)
+    if "tie_word_embeddings" in str(caught.value):
+        head = read_huggingface(tmp_path).config.head
+        assert head is not None
+        assert not head.tied
+    else:
+        with pytest.raises(CheckpointError):
+            read_huggingface(tmp_path)
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no such folder"):
         read_huggingface(tmp_path / "nowhere")

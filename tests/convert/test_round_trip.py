@@ -11,6 +11,8 @@ import transformers
 from torch import Tensor
 
 from glassformer.convert import FAMILY_TABLES, read_huggingface, write_huggingface
+from glassformer.convert.family import ACTIVATIONS
+from glassformer.errors import CheckpointError
 from glassformer.models.transformer import Transformer
 from tests.contracts.families import Row
 from tests.contracts.test_parity import COMPARED
@@ -127,12 +129,18 @@ def test_a_bart_without_an_output_bias_has_zeros(tmp_path: Path) -> None:
     assert not read_huggingface(tmp_path).state["head.bias"].any()
 
 
-def test_marians_stored_sines_are_checked_and_let_go(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_marians_stored_sines_are_checked_and_let_go(dtype: torch.dtype, tmp_path: Path) -> None:
     model = save("MarianMTModel", tmp_path)
     name = "model.encoder.embed_positions.weight"
-    table = model.state_dict()[name].clone()
+    table = model.state_dict()[name].to(dtype)
+    change_tensors(tmp_path, lambda tensors: tensors.update({n: t.to(dtype) for n, t in tensors.items()}))
     change_tensors(tmp_path, lambda tensors: tensors.update({name: table}))
     assert name in read_huggingface(tmp_path).report.tensors_aside
+    table[3, 3] += 0.02
+    change_tensors(tmp_path, lambda tensors: tensors.update({name: table}))
+    with pytest.raises(CheckpointError, match="sines and cosines are computed"):
+        read_huggingface(tmp_path)
 
 
 def test_gpt2s_stored_masks_are_let_go(tmp_path: Path) -> None:
@@ -158,6 +166,30 @@ def test_an_untied_t5_of_today_and_of_yesterday(tmp_path: Path) -> None:
         thinking = config.encoder.blocks[0].feed_forward
         assert thinking is not None
         assert (thinking.body.gated, thinking.body.activation) == (True, "gelu_tanh")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new", "is_gated_act": True},
+        {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu"},
+        {"feed_forward_proj": "relu", "dense_act_fn": "silu"},
+        {"feed_forward_proj": "silu", "is_gated_act": True},
+        {"feed_forward_proj": "gated-silu", "is_gated_act": False},
+    ],
+    ids=str,
+)
+def test_what_t5_says_twice_is_read_as_the_reference_reads_it(said: dict[str, object], tmp_path: Path) -> None:
+    reference = transformers.T5Config(**said)
+    gated: bool = reference.is_gated_act  # type: ignore[attr-defined]
+    save("T5ForConditionalGeneration", tmp_path, feed_forward_proj="gated-relu" if gated else "relu")
+    change_settings(tmp_path, **{"dense_act_fn": ..., "is_gated_act": ..., **said})
+    encoder = read_huggingface(tmp_path).config.encoder
+    assert encoder is not None
+    thinking = encoder.blocks[0].feed_forward
+    assert thinking is not None
+    assert thinking.body.gated == gated
+    assert thinking.body.activation == dict(ACTIVATIONS)[reference.dense_act_fn]  # type: ignore[attr-defined]
 
 
 def test_older_words_for_rotary_positions(tmp_path: Path) -> None:

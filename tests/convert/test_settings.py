@@ -58,7 +58,9 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("marian", {"encoder_layerdrop": 0.1}, "layers are not dropped"),
     ("bart", {"normalize_before": True}, "come after"),
     ("t5", {"is_encoder_decoder": False}, "two stacks"),
-    ("t5", {"feed_forward_proj": "gated-mish"}, "feed_forward_proj must be one of"),
+    ("t5", {"feed_forward_proj": "gated-mish", "dense_act_fn": ...}, "feed_forward_proj must be one of"),
+    ("t5", {"dense_act_fn": "mish"}, "dense_act_fn must be one of"),
+    ("t5", {"is_gated_act": "yes"}, "gated: Input should be a valid boolean"),
 )
 
 
@@ -113,7 +115,7 @@ def test_every_word_for_an_activation_is_understood(family: str, tmp_path: Path)
     }.get(family, "hidden_act")  # fmt: skip
     save(CLASS[family], tmp_path)
     for theirs, ours in ACTIVATIONS:
-        more = {"classifier_activation": theirs} if family == "modernbert" else {}
+        more = {"modernbert": {"classifier_activation": theirs}, "t5": {"dense_act_fn": ...}}.get(family, {})
         change_settings(tmp_path, **{key: theirs, **more})
         config = read_huggingface(tmp_path).config
         side = "decoder" if config.encoder is None else "encoder"

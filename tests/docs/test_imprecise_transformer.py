@@ -83,7 +83,7 @@ def test_the_stacks_may_have_different_depths(encoder: int, decoder: int) -> Non
 @pytest.mark.parametrize(("width", "offset"), [(6, 3), (64, 5), (128, 11), (512, 43)])
 def test_distances_between_positions_do_not_always_grow(width: int, offset: int) -> None:
     """C-10: they grow with the offset at first, and fall for the first time from `offset` to `offset` + 1."""
-    table = interleaved(torch.arange(100)[None], width, torch.float64)[0]  # [S, W]
+    table = interleaved(torch.arange(100)[None], width)[0]  # [S, W]
     distances = (table - table[0]).norm(dim=-1).tolist()
     first = next(k for k, (one, two) in enumerate(itertools.pairwise(distances)) if two < one)
     assert first == offset
@@ -91,7 +91,7 @@ def test_distances_between_positions_do_not_always_grow(width: int, offset: int)
 
 def test_adding_words_does_not_keep_the_order_of_distances() -> None:
     """C-10: between sums of word and position, a neighbour is often farther than the word after it."""
-    position = interleaved(torch.arange(200)[None], 64, torch.float64)[0]  # [S, W]
+    position = interleaved(torch.arange(200)[None], 64)[0]  # [S, W]
     stream = position + torch.randn(200, 64, dtype=torch.float64)
     near, far = (stream[1:-1] - stream[:-2]).norm(dim=-1), (stream[2:] - stream[:-2]).norm(dim=-1)
     broken = float((near > far).double().mean())

@@ -295,6 +295,24 @@ def test_the_gate_compares_with_the_fast_kernels_and_with_prediction() -> None:
     assert low.holds
 
 
+@pytest.mark.parametrize("own", [torch.float32, torch.float64])
+@pytest.mark.parametrize("traced", [torch.float32, torch.float64])
+def test_the_gate_predicts_as_the_user_does_whatever_the_trace_runs_in(own: torch.dtype, traced: torch.dtype) -> None:
+    """Autocast leaves float64 weights alone: under it such a trace would be compared with itself."""
+    model = bert_model(dtype=own)
+    gate = trace(model, Inputs(ids=IDS), dtype=traced, predicts_in=torch.bfloat16).honesty
+    with torch.no_grad():
+        exact = bert_model()(Inputs(ids=IDS)).logits
+        with torch.autocast("cpu", torch.bfloat16):
+            rough = model.float()(Inputs(ids=IDS)).logits
+    assert exact is not None
+    assert rough is not None
+    expected = float((exact - rough.double()).abs().max() / exact.abs().max())
+    # What the trace itself rounds, in float32, is a thousandth of what bfloat16 does.
+    assert gate.predicted == pytest.approx(expected, rel=1e-2)
+    assert expected > 1e-3
+
+
 def test_the_gate_is_closed_when_looking_changes_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     found = trace(bert_model(), Inputs(ids=IDS))
     assert found.run is not None

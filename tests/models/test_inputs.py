@@ -135,11 +135,36 @@ def _rows(values: Tensor | None, rows: Tensor) -> Tensor | None:
         (Inputs(), "needs ids or vectors"),
         (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), real=torch.ones(2, 4, dtype=torch.bool)), r"\[2, 3\]"),
         (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), segments=torch.zeros(3, 3)), "inputs.segments"),
+        (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), hidden=torch.ones(1, 3) > 0), r"inputs.hidden .* got \[1, 3\]"),
     ],
 )
 def test_tensors_that_do_not_fit_are_refused(inputs: Inputs, message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         inputs.check()
+
+
+@pytest.mark.parametrize("may_look", ["own", "shared"])
+def test_a_mask_of_ones_own_counts_the_pieces_in_the_cache(may_look: str) -> None:
+    model, ids = named("gpt2").model(), torch.randint(3, 23, (2, 5))
+    mask = torch.rand(2 if may_look == "own" else 1, 5, 5) < 0.5
+    whole = model(Inputs(ids=ids, may_look=mask)).states
+    cache = model.new_cache()
+    first = model(Inputs(ids=ids[:, :3], may_look=mask[:, :3, :3]), cache=cache).states
+    with pytest.raises(ShapeError, match=r"may_look must be \[2 or 1, 2, 5\]"):
+        model(Inputs(ids=ids[:, 3:], may_look=mask[:, 3:, 3:]), cache=cache)
+    rest = model(Inputs(ids=ids[:, 3:], may_look=mask[:, 3:]), cache=cache).states
+    torch.testing.assert_close(torch.cat((first, rest), dim=1), whole, rtol=0, atol=ROUNDING)
+
+
+def test_ids_and_segments_beyond_the_tables_are_refused() -> None:
+    inputs = Inputs(ids=torch.tensor([[3, 99]]), segments=torch.tensor([[0, 1]]))
+    inputs.check_numbers(vocabulary=100, segments=2)
+    with pytest.raises(ShapeError, match=r"inputs.ids must be from 0 to 22; got 99"):
+        inputs.check_numbers(vocabulary=23, segments=2)
+    with pytest.raises(ShapeError, match=r"inputs.segments must be from 0 to 0; got 1"):
+        inputs.check_numbers(vocabulary=100, segments=1)
+    with pytest.raises(ShapeError, match=r"inputs.ids must be from 0 to 22; got -1"):
+        Inputs(ids=torch.tensor([[-1]])).check_numbers(vocabulary=23, segments=0)
 
 
 def test_a_text_longer_than_the_model_numbers_is_refused() -> None:
@@ -160,9 +185,9 @@ def test_inputs_move_together() -> None:
     assert {moved.ids.device.type, moved.hidden.device.type, moved.device.type} == {"meta"}
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (2, 4, 4), (3, 5, 4)])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 4, 4), (3, 5, 4), (3, 4, 1), (1, 4, 5)])
 def test_a_mask_of_another_shape_is_refused_by_the_model(shape: tuple[int, ...]) -> None:
     model = build(slides())
     inputs = Inputs(ids=torch.zeros(3, 4, dtype=torch.long), may_look=torch.ones(shape, dtype=torch.bool))
-    with pytest.raises(ShapeError, match=r"may_look must be \[3 or 1, 4, keys\]"):
+    with pytest.raises(ShapeError, match=r"may_look must be \[3 or 1, 4, 4\]"):
         model(inputs)

@@ -43,7 +43,7 @@ BY_FAMILY: list[tuple[str, Change, str]] = [
     ("bert", {"fill": 10000.0}, r"negative number"),
     ("slides", {"width": 5}, r"sinusoidal positions come in pairs: width must be even, got 5"),
     ("slides", {"fill": 0.0}, r"negative number"),
-    ("slides", {"positions": "rotary"}, r"'none', 'learned' or 'sinusoidal'"),
+    ("slides", {"positions": "rotary"}, r"'sinusoidal', 'learned' or 'none'"),
     ("llama", {"heads": 6, "width": 12, "key_value_heads": 4}, r"multiple of key_value_heads, got 6 and 4"),
     ("llama", {"heads": 4, "width": 12, "key_value_heads": 4}, r"query_size must be even, got 3"),
     ("modernbert", {"reach": 0}, r"greater than or equal to 1"),
@@ -63,6 +63,17 @@ BY_FAMILY: list[tuple[str, Change, str]] = [
     ("t5", {"decoder_layers": 0}, r"layers must be greater than or equal to 1"),
     ("t5", {"buckets": 2}, r"greater than or equal to 4"),
     ("t5", {"buckets": 32, "max_distance": 16}, r"max_distance must be greater than 16, got 16"),
+    ("bert", {"width": "128"}, r"width: .*valid integer; got '128'"),
+    ("bert", {"layers": 2.5}, r"layers: .*valid integer.*; got 2.5"),
+    ("bert", {"layers": "2"}, r"layers: .*valid integer; got '2'"),
+    ("bert", {"layers": True}, r"layers: .*valid integer; got True"),
+    ("bert", {"heads": "4"}, r"heads: .*valid integer; got '4'"),
+    ("bert", {"size": 4}, r"size: .*valid string; got 4"),
+    ("bert", {"size": ["base"]}, r"size: .*valid string; got \['base'\]"),
+    ("bert", {"dropout": None}, r"dropout: .*valid number; got None"),
+    ("bert", {"tied": "no"}, r"tied: .*valid boolean; got 'no'"),
+    ("slides", {"zero": "nonsense"}, r"zero: .*'word' or 'sum'; got 'nonsense'"),
+    ("modernbert", {"global_every": 0}, r"global_every must be greater than or equal to 1, got 0"),
     ("bart", {"decoder_heads": 5}, r"width must be a multiple of heads.*768 / 5"),
 ]
 
@@ -74,6 +85,10 @@ def test_impossible_families(family: str, settings: Change, message: str) -> Non
     assert "\n" not in str(caught.value)
     assert "  " not in str(caught.value)
     assert "validation error" not in str(caught.value)
+
+
+def test_whole_numbers_may_stand_for_numbers() -> None:
+    assert family_config("bert", {"size": "tiny", "fill": -10000}) == bert(size="tiny")
 
 
 def tree(config: ModelConfig, path: str, value: object) -> Change:

@@ -53,7 +53,7 @@ def test_each_layout_has_its_formula() -> None:
 @pytest.mark.parametrize("layout", SCALAR)
 def test_sinusoids(layout: str, width: int) -> None:
     positions = torch.tensor([[0, 1, 2, 3, 17, 100, 1000]])
-    table = LAYOUTS[layout](positions, width, torch.float64)  # [1, S, W]
+    table = LAYOUTS[layout](positions, width)  # [1, S, W]
     expected = [[SCALAR[layout](p, i, width) for i in range(width)] for p in positions[0].tolist()]
     torch.testing.assert_close(table, torch.tensor([expected], dtype=torch.float64), rtol=0, atol=ROUNDING)
 
@@ -80,7 +80,7 @@ def test_learned_rows_start_after_the_offset(offset: int) -> None:
 def test_rotary_turns_each_pair_by_its_angle(size: int) -> None:
     x = torch.randn(2, 3, 5, size, dtype=torch.float64)  # [B, H, S, D]
     positions = torch.tensor([[0, 1, 2, 30, 500]])
-    turned = rotate(x, rotary_tables(positions, size, 10000.0, torch.float64))
+    turned = rotate(x, rotary_tables(positions, size, 10000.0))
     half = size // 2
     for place, position in enumerate(positions[0].tolist()):
         for pair in range(half):
@@ -97,7 +97,7 @@ def test_rotary_turns_each_pair_by_its_angle(size: int) -> None:
 def test_rotary_products_depend_on_the_distance_alone() -> None:
     """(R(m) q) · (R(n) k) is the same for every pair of places as far apart (Su et al. 2021, eq. 16)."""
     query, key = torch.randn(2, 8, dtype=torch.float64)
-    tables = rotary_tables(torch.arange(200)[None], 8, 10000.0, torch.float64)
+    tables = rotary_tables(torch.arange(200)[None], 8, 10000.0)
     queries = rotate(query.expand(1, 1, 200, 8), tables)[0, 0]  # [S, D]
     keys = rotate(key.expand(1, 1, 200, 8), tables)[0, 0]  # [S, D]
     products = queries @ keys.T  # [S, S]
@@ -110,7 +110,7 @@ def test_rotary_products_depend_on_the_distance_alone() -> None:
 
 def test_rotary_keeps_lengths() -> None:
     x = torch.randn(1, 2, 50, 6, dtype=torch.float64)
-    turned = rotate(x, rotary_tables(torch.arange(50)[None], 6, 10000.0, torch.float64))
+    turned = rotate(x, rotary_tables(torch.arange(50)[None], 6, 10000.0))
     torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1), rtol=0, atol=ROUNDING)
 
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError, validate_call
 
 from glassformer.config import ModelConfig
 from glassformer.errors import ConfigError, did_you_mean
@@ -69,8 +69,9 @@ def family_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
         if key not in known:
             raise ConfigError(f"the family {name} has no setting {key!r}", do=did_you_mean(key, known))
     try:
-        return function(**settings)
+        return validate_call(function, config=ConfigDict(strict=True))(**settings)
     except ValidationError as error:
         reason = error.errors()[0]
         place = "".join(f"{step}: " for step in reason["loc"])
-        raise ConfigError(f"{name}: {place}{reason['msg'].removeprefix('Value error, ')}") from None
+        given = "" if isinstance(reason["input"], dict) else repr(reason["input"])
+        raise ConfigError(f"{name}: {place}{reason['msg'].removeprefix('Value error, ')}", got=given) from None

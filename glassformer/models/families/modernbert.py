@@ -14,6 +14,7 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
+from glassformer.errors import ConfigError
 from glassformer.models.families.blocks import attention_of, block_of, chosen, known_size
 
 # The published ones are base and large. The small ones are ours: BERT's small sizes with as many weights a layer.
@@ -51,6 +52,8 @@ def modernbert(
 
     `dropout` falls inside the feed-forward network; `attention_dropout` on the weights and on what attention adds.
     """
+    if global_every < 1:
+        raise ConfigError(f"global_every must be greater than or equal to 1, got {global_every}")
     known_layers, known_width, known_feed_forward = known_size(size, MODERNBERT_SIZES)
     layers, width = chosen(layers, known_layers), chosen(width, known_width)
     heads, feed_forward = chosen(heads, max(1, width // 64)), chosen(feed_forward, known_feed_forward)
