@@ -12,6 +12,7 @@ import torch
 from glassformer.artefact import store
 from glassformer.artefact.answers import Filled, Scored
 from glassformer.artefact.pickles import refuse_pickles
+from glassformer.artefact.resolve import HUB
 from glassformer.artefact.words import MaskedWords
 from glassformer.config import DataSection, ModelConfig, Recipe, TaskSection
 from glassformer.errors import CheckpointError, ConfigError, TokenizerError, did_you_mean
@@ -197,7 +198,7 @@ def load(
 
 def open_as_saved(path: str | Path) -> Model:
     """The same on the CPU, with the weights in the type in which they were saved; to write them elsewhere."""
-    if str(path).startswith("hub:"):
+    if str(path).startswith(HUB):
         return _foreign(path)
     path = Path(path)
     if not path.exists():
