@@ -20,6 +20,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.text.fit import check_fit
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.train.machine import choose_device
+from glassformer.whole import settled
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
@@ -221,7 +222,7 @@ def open_as_saved(path: str | Path) -> Model:
             source=path,
         )
     refuse_pickles(path)
-    if (path / "config.json").is_file():
+    if (settled(path) / "config.json").is_file():
         return _foreign(path)
     raise CheckpointError(
         f"a saved model is needed at {path}",
