@@ -43,15 +43,16 @@ model = gf.load({place})
 
 
 def write_card(model: Model, folder: Path) -> str:
-    """The card, in Markdown, of a model that is saved in that folder; it is named as the person named it."""
+    """The card, in Markdown, of a model saved in that folder; it tells the folder's name, and not where it is."""
     from glassformer import __version__
 
     facts = model.info()
+    name = folder.resolve().name or facts["family"]
     family, count = facts["family"], f"{facts['parameters']['all']:,}"
     purpose = " that guesses hidden words" if model.task is not None else ""
     return _CARD.format(
-        title=folder.name or facts["family"],
-        place=json.dumps(folder.as_posix(), ensure_ascii=False),
+        title=name,
+        place=json.dumps(name, ensure_ascii=False),
         opening=f"A {family} model of {count} parameters{purpose}, made with glassformer {__version__}.",
         data="\n".join(_data(model)),
         size="\n".join(_size(facts)),
@@ -78,6 +79,7 @@ def _data(model: Model) -> Iterator[str]:
         yield f"* Held out: {data.validation:.2%} of the documents, chosen by a hash of their text (seed {data.seed})"
     else:
         yield "* Held out: nothing"
+    yield "* `glassformer.json` and `recipe.toml` keep the whole paths of these files: `evaluate` needs them"
 
 
 def _size(facts: dict[str, Any]) -> Iterator[str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 import torch
 
 from glassformer.artefact.model import Model
+from glassformer.artefact.resolve import HUB
+from glassformer.artefact.store import is_ours
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
+from glassformer.errors import CheckpointError
 from glassformer.models.transformer import Transformer
-
-# What a hub id is marked with, so that nothing is ever fetched that was not asked for.
-HUB = "hub:"
 
 
 def read_foreign(path: str | Path) -> tuple[Model, Report]:
@@ -36,8 +36,13 @@ def read_foreign(path: str | Path) -> tuple[Model, Report]:
 def write_foreign(model: Model, directory: str | Path) -> None:
     """Write a folder that `transformers` loads and that computes the same.
 
-    Raises ConfigError for a family that Hugging Face does not have, CheckpointError when it cannot be written.
+    Raises ConfigError for a family that Hugging Face does not have, CheckpointError when it cannot be written, or when
+    it would be written over a model of ours: the weights of both have the same name.
     """
+    if is_ours(directory):
+        raise CheckpointError(
+            "an export needs a folder of its own", got=f"{directory}, which holds a model", do="choose another folder"
+        )
     state: Mapping[str, torch.Tensor] = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
     tokenizer = model.tokenizer if model.has_tokenizer else None
     write_huggingface(directory, model.config, state, tokenizer, tokens=model.tokens)

@@ -12,6 +12,7 @@ import torch
 from glassformer.artefact import store
 from glassformer.artefact.answers import Filled, Scored
 from glassformer.artefact.pickles import refuse_pickles
+from glassformer.artefact.resolve import HUB
 from glassformer.artefact.words import MaskedWords
 from glassformer.config import DataSection, ModelConfig, Recipe, TaskSection
 from glassformer.errors import CheckpointError, ConfigError, TokenizerError, did_you_mean
@@ -19,6 +20,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.text.fit import check_fit
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.train.machine import choose_device
+from glassformer.whole import settled
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
@@ -197,7 +199,7 @@ def load(
 
 def open_as_saved(path: str | Path) -> Model:
     """The same on the CPU, with the weights in the type in which they were saved; to write them elsewhere."""
-    if str(path).startswith("hub:"):
+    if str(path).startswith(HUB):
         return _foreign(path)
     path = Path(path)
     if not path.exists():
@@ -220,7 +222,7 @@ def open_as_saved(path: str | Path) -> Model:
             source=path,
         )
     refuse_pickles(path)
-    if (path / "config.json").is_file():
+    if (settled(path) / "config.json").is_file():
         return _foreign(path)
     raise CheckpointError(
         f"a saved model is needed at {path}",

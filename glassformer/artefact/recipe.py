@@ -13,7 +13,6 @@ from glassformer.artefact.card import write_card
 from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.resolve import resolve
-from glassformer.artefact.whole import write_whole
 from glassformer.artefact.witness import Screen, Witness
 from glassformer.config import Recipe, read_settings, read_toml, toml_of
 from glassformer.errors import ConfigError, GlassformerError, TrainingError
@@ -21,6 +20,7 @@ from glassformer.text.tokenizer import Tokenizer
 from glassformer.train.checkpoint import Shelf
 from glassformer.train.loop import fit
 from glassformer.train.machine import choose_device
+from glassformer.whole import drafted
 
 # What must not change while a run goes on: else its checkpoints would mean something else.
 _FIXED = ("task", "data", "tokenizer", "model")
@@ -57,7 +57,8 @@ def train(
         if not going_on:
             # A run that is stopped and resumed must find the same pieces and the same settings.
             prepared.tokenizer.save(out)
-            write_whole(out / store.RECIPE, toml_of(prepared.recipe))
+            with drafted(out / store.RECIPE) as draft:
+                draft.write_text(toml_of(prepared.recipe), encoding="utf-8")
         facts = _run(prepared, out, resume, witness)
     return _finish(prepared, out, facts)
 

@@ -11,6 +11,9 @@ from typing import Any
 from glassformer.config import Recipe, read_settings, read_toml
 from glassformer.errors import ConfigError, did_you_mean
 
+# What a hub id is marked with, so that nothing is ever fetched that was not asked for.
+HUB = "hub:"
+
 # Settings that name files and folders. In a recipe file they are meant from the folder the file is in.
 _PATHS = (
     ("data", "files"),
@@ -95,7 +98,7 @@ def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             continue
         path = table[key]
         if isinstance(path, str):
-            path = str(folder / path)
+            path = path if path.startswith(HUB) else str(folder / path)
         elif isinstance(path, list | tuple) and all(isinstance(one, str) for one in path):
             path = [str(folder / one) for one in path]
         settled[section] = {**table, key: path}

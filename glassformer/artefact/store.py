@@ -19,7 +19,6 @@ from pydantic import Field
 
 from glassformer.artefact.pickles import refuse_pickles
 from glassformer.artefact.weights import build_with, write_weights
-from glassformer.artefact.whole import place, replacing
 from glassformer.config import (
     DataSection,
     ModelConfig,
@@ -35,6 +34,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.text.fit import check_fit
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.whole import replacing, settled
 
 FORMAT = 1
 SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD = (
@@ -52,7 +52,7 @@ class TokenizerFacts(Settings):
     """Which tokenizer belongs to the model: the SHA-256 of its file, and which piece plays which role."""
 
     sha256: str
-    roles: dict[str, str | None]
+    roles: SpecialTokens
 
 
 class Facts(Settings):
@@ -113,12 +113,11 @@ def read(directory: str | Path) -> Saved:
 
     Raises CheckpointError when the directory is none of ours, lacks a file, was cut short, or is of another version.
     """
-    directory = Path(directory)
+    directory = settled(Path(directory))
     facts = read_facts(directory)
-    module = build_with(facts.model, place(directory, WEIGHTS))
-    tokenizer = None if facts.tokenizer is None else _tokenizer(place(directory, TOKENIZER), facts)
-    metrics = place(directory, METRICS)
-    card = place(directory, CARD)
+    module = build_with(facts.model, directory / WEIGHTS)
+    tokenizer = None if facts.tokenizer is None else _tokenizer(directory / TOKENIZER, facts.tokenizer, facts.model)
+    metrics, card = directory / METRICS, directory / CARD
     return Saved(
         module=module,
         tokenizer=tokenizer,
@@ -128,24 +127,25 @@ def read(directory: str | Path) -> Saved:
         data=facts.data,
         tokens=facts.tokens,
         metrics=_json(metrics) if metrics.is_file() else {},
-        card=card.read_text(encoding="utf-8") if card.is_file() else "",
+        # People edit the card as they like: no byte of it keeps a model from being opened.
+        card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
     )
 
 
 def read_recipe(directory: str | Path) -> Recipe | None:
     """The recipe a model was made from, None where there is none; raises ConfigError when it cannot be read."""
-    path = place(Path(directory), RECIPE)
+    path = settled(Path(directory)) / RECIPE
     return read_settings(Recipe, read_toml(path), where=str(path)) if path.is_file() else None
 
 
 def is_ours(directory: str | Path) -> bool:
     """Whether a directory holds a saved model of ours."""
-    return place(Path(directory), SETTINGS).is_file()
+    return (settled(Path(directory)) / SETTINGS).is_file()
 
 
 def read_facts(directory: Path) -> Facts:
     """What `glassformer.json` says; raises CheckpointError for another version or a damaged file."""
-    path = place(directory, SETTINGS)
+    path = directory / SETTINGS
     if not path.is_file():
         refuse_pickles(directory)
         raise CheckpointError(f"a saved model is needed at {directory}", got=f"no {SETTINGS} there")
@@ -171,7 +171,7 @@ def _write_files(directory: Path, saved: Saved) -> None:
     tokenizer = None
     if saved.tokenizer is not None:
         path = saved.tokenizer.save(directory)
-        tokenizer = TokenizerFacts(sha256=_sha256(path), roles=vars(saved.tokenizer.special))
+        tokenizer = TokenizerFacts(sha256=_sha256(path), roles=saved.tokenizer.special)
     if saved.recipe is not None:
         write_toml(saved.recipe, directory / RECIPE)
     lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in _finite(saved.metrics).items()]
@@ -216,22 +216,20 @@ def _json(path: Path) -> dict[str, Any]:
     return values
 
 
-def _tokenizer(path: Path, facts: Facts) -> Tokenizer:
-    assert facts.tokenizer is not None
+def _tokenizer(path: Path, facts: TokenizerFacts, model: ModelConfig) -> Tokenizer:
     if not path.is_file():
         raise CheckpointError(f"the model's tokenizer is needed at {path}", got="no such file")
     tokenizer = Tokenizer.load(path)
-    check_fit(tokenizer, facts.model.output_stack.embed.vocabulary)
-    if _sha256(path) != facts.tokenizer.sha256:
+    check_fit(tokenizer, model.output_stack.embed.vocabulary)
+    if _sha256(path) != facts.sha256:
         raise CheckpointError(
             f"{path} must be the tokenizer that was saved with the model",
             got="another one",
             do="put the original back: other pieces would give the words other meanings",
         )
-    roles = SpecialTokens(**facts.tokenizer.roles)
-    if roles == tokenizer.special:
+    if facts.roles == tokenizer.special:
         return tokenizer
-    return Tokenizer(path.read_text(encoding="utf-8"), roles)
+    return Tokenizer(path.read_text(encoding="utf-8"), facts.roles)
 
 
 def _sha256(path: Path) -> str:

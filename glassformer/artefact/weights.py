@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from glassformer.artefact.pickles import refuse_pickles
 from glassformer.config import ModelConfig
+from glassformer.convert.files import read_safetensors
 from glassformer.errors import CheckpointError
 from glassformer.models.transformer import Transformer
 
@@ -35,15 +36,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     if not path.is_file():
         raise CheckpointError(f"weights are needed at {path}", got="no such file")
     refuse_pickles(path)
-    try:
-        # Copied, so that each tensor begins where torch's own do: kernels round otherwise at other addresses.
-        return {name: tensor.clone() for name, tensor in load_file(str(path)).items()}
-    except SafetensorError as error:
-        raise CheckpointError(
-            f"{path} must be a whole safetensors file",
-            got=f"one that is cut short or damaged ({error})",
-            do="copy it again, or go back to an earlier checkpoint",
-        ) from None
+    return read_safetensors(path)
 
 
 def build_with(config: ModelConfig, path: Path) -> Transformer:

@@ -42,6 +42,8 @@ class MaskedWords:
 
     def fill(self, texts: Iterable[str], *, top: int) -> Iterator[Filled]:
         """Guesses for each text's hidden words, in order. Raises DataError for a text without [MASK]."""
+        if top < 1:
+            raise ConfigError("top counts the guesses for a hidden word, from 1 on", got=str(top))
         asked = [_Asked.of(text, self.tokenizer, self.room) for text in texts]
         answers = self._answers(row for each in asked for row in each.rows(self.tokenizer))
         for each in asked:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from glassformer.errors import GlassformerError, did_you_mean
 
@@ -53,8 +54,8 @@ def main(arguments: Sequence[str]) -> int:
     except GlassformerError as error:
         print(f"glassformer: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except KeyboardInterrupt as stopped:
+        return _stopped(stopped)
     except OSError as error:  # a place that cannot be written to, a full disk
         print(f"glassformer: {error}", file=sys.stderr)
         return IMPOSSIBLE
@@ -76,12 +77,33 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
     module = importlib.import_module(f"glassformer.cli.{verb}{'_' if verb == 'import' else ''}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command()(getattr(module, module.__name__.rpartition(".")[2]))
+    app.command()(_heard(getattr(module, module.__name__.rpartition(".")[2])))
     try:
         code = app(args=list(arguments), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:
         raise _readable(verb, error) from None
     return code if isinstance(code, int) else DONE
+
+
+def _heard(command: Callable[..., None]) -> Callable[..., int]:
+    """The command, its interrupts told before Typer sees them, which would end with 130 and say nothing."""
+
+    @functools.wraps(command)
+    def heard(*arguments: object, **options: object) -> int:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt as interrupt:
+            return _stopped(interrupt)
+        return DONE
+
+    return heard
+
+
+def _stopped(interrupt: KeyboardInterrupt) -> int:
+    """Say what is saved and how to go on, where the interrupt knows; give back the exit code."""
+    for line in (f"glassformer: {str(interrupt) or 'stopped'}", *getattr(interrupt, "__notes__", ())):
+        print(line, file=sys.stderr)
+    return int(getattr(interrupt, "exit_code", INTERRUPTED))
 
 
 def _readable(verb: str, error: BaseException) -> GlassformerError:

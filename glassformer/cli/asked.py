@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ import typer
 from glassformer.errors import ConfigError, DataError, did_you_mean
 
 if TYPE_CHECKING:
-    from glassformer.config import Recipe
+    from glassformer.config import ModelSection, Recipe
 
 What = Annotated[str, typer.Argument(metavar="WHAT", help="A recipe (.toml), or masked-lm.", show_default=False)]
 Files = Annotated[
@@ -20,7 +20,14 @@ Files = Annotated[
 Steps = Annotated[int | None, typer.Option("--steps", help="End after so many steps.")]
 Minutes = Annotated[float | None, typer.Option("--minutes", help="End after so many minutes.")]
 Family = Annotated[str | None, typer.Option("--family", help="bert, distilbert, roberta, modernbert or slides.")]
-Size = Annotated[str | None, typer.Option("--size", help="tiny, mini, small, medium, base, large, or 6x256 ...")]
+Size = Annotated[
+    str | None,
+    typer.Option(
+        "--size",
+        help="tiny, mini, small, medium, base or large, for bert also 6x256 ...; roberta, distilbert and slides have "
+        "none: --set model.settings.layers=6.",
+    ),
+]
 Start = Annotated[str | None, typer.Option("--start", help="A saved model to begin from, with its tokenizer.")]
 Vocabulary = Annotated[int | None, typer.Option("--vocabulary", help="Pieces that the tokenizer learns.")]
 Length = Annotated[int | None, typer.Option("--length", help="Pieces in a row of text.")]
@@ -78,20 +85,35 @@ def asked_recipe(
     if (steps is None) != (minutes is None):  # the recipe's own end must not come before the one asked for
         changes |= dict.fromkeys({"train.steps", "train.epochs", "train.minutes"} - changes.keys())
     changes |= parse_changes(assignments)
-    if "model.start" in changes or changes.get("model.family", "bert") != "bert":
-        changes.setdefault("model.size", None)  # the size in the recipe was meant for its own family
     if "-" in files:
         raise DataError("training reads its text more than once", got="standard input", do="save it to a file first")
     if files:
         changes["data.files"] = list(files)
-    if what in _SHORT:
-        if "data.files" not in changes:
-            raise DataError("text to learn from is needed", got="no files", do=f"glassformer train {what} TEXT.txt")
-        return resolve(_SHORT[what], changes)
-    known = ready_recipes()
-    if what in known or what.endswith(".toml"):
-        return resolve(what, changes)
-    if Path(what).exists():
-        do = f"glassformer train masked-lm {what}"
-        raise ConfigError("a recipe (.toml) or a task is needed first", got=what, do=do)
-    raise ConfigError("a recipe (.toml) or a task is needed", got=repr(what), do=did_you_mean(what, [*_SHORT, *known]))
+    if what in _SHORT and "data.files" not in changes:
+        raise DataError("text to learn from is needed", got="no files", do=f"glassformer train {what} TEXT.txt")
+    name, known = _SHORT.get(what, what), ready_recipes()
+    if name not in known and not name.endswith(".toml"):
+        if Path(what).exists():
+            do = f"glassformer train masked-lm {what}"
+            raise ConfigError("a recipe (.toml) or a task is needed first", got=what, do=do)
+        near = did_you_mean(what, [*_SHORT, *known])
+        raise ConfigError("a recipe (.toml) or a task is needed", got=repr(what), do=near)
+    if "model.size" not in changes and not _keeps_size(resolve(name).model, changes):
+        changes["model.size"] = None
+    return resolve(name, changes)
+
+
+def _keeps_size(own: ModelSection, changes: Mapping[str, object]) -> bool:
+    """Whether the size in a recipe still says something: a model to start from has its own, and so may a family."""
+    from glassformer.models.families import family_config
+
+    family = changes.get("model.family", own.family)
+    if "model.start" in changes:
+        return False
+    if own.size is None or family == own.family:
+        return True
+    try:
+        family_config(str(family), {"size": own.size})
+    except ConfigError:
+        return False
+    return True

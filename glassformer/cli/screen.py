@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from glassformer.whole import drafted
+
 
 def note(message: str) -> None:
     """Tell the person something that is no result."""
@@ -36,13 +38,8 @@ def results(out: Path | None) -> Iterator[TextIO]:
         with out.open("w", encoding="utf-8") as handle:
             yield handle
         return
-    waiting = out.with_name(f".{out.name}.part")
-    try:
-        with waiting.open("w", encoding="utf-8") as handle:
-            yield handle
-        waiting.replace(out)
-    finally:
-        waiting.unlink(missing_ok=True)
+    with drafted(out) as draft, draft.open("w", encoding="utf-8") as handle:
+        yield handle
 
 
 def console(handle: TextIO | None = None) -> Console:

@@ -80,9 +80,8 @@ def train(
     try:
         model = run(recipe, out=folder, resume=resume)
     except Interrupted as stopped:
-        note(f"glassformer: {stopped}")
-        note(f"go on with: {_again(folder)}")
-        raise typer.Exit(stopped.exit_code) from None
+        stopped.add_note(f"go on with: {_again(folder)}")
+        raise
     scores = {name: value for name, value in model.metrics.items() if name != "unigram_counts"}
     if json:
         record({"model": str(folder), **scores}, sys.stdout)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +11,24 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from glassformer.errors import CheckpointError
+from glassformer.whole import replacing
 
 SETTINGS, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+# All that belongs to one model in such a folder, whoever wrote it: beside other weights it would mislead.
+FILES = (
+    SETTINGS,
+    WEIGHTS,
+    INDEX,
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -38,7 +50,7 @@ def read_weights(directory: Path) -> dict[str, Tensor]:
     Raises CheckpointError when there are none, when a shard is missing or cut short, and for pickles.
     """
     if (directory / WEIGHTS).is_file():
-        return _read_safetensors(directory / WEIGHTS)
+        return read_safetensors(directory / WEIGHTS)
     if (directory / INDEX).is_file():
         return _read_shards(directory)
     pickles = sorted(path.name for path in directory.iterdir() if path.suffix.lower() in PICKLES)
@@ -61,7 +73,7 @@ def _read_shards(directory: Path) -> dict[str, Tensor]:
             raise CheckpointError(f"{directory / INDEX} must name files beside it", got=repr(shard))
         if not (directory / shard).is_file():
             raise CheckpointError(f"all shards named in {directory / INDEX} are needed", got=f"no file {shard}")
-        tensors |= _read_safetensors(directory / shard)
+        tensors |= read_safetensors(directory / shard)
     different = sorted(set(places) ^ set(tensors))
     if different:
         raise CheckpointError(
@@ -70,43 +82,27 @@ def _read_shards(directory: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def _read_safetensors(path: Path) -> dict[str, Tensor]:
+def read_safetensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of one file, on the CPU and as they were stored; raises CheckpointError when it is not whole."""
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+            # Copied, so that each tensor begins where torch's own do: kernels round otherwise at other addresses.
+            return {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dict
     except SafetensorError as error:
         raise CheckpointError(
             f"{path} must be a whole safetensors file",
             got=f"one that is cut short or damaged ({error})",
-            do="copy or download it again",
+            do="copy or download it again, or go back to an earlier one",
         ) from None
 
 
 def write_whole(directory: Path, fill: Callable[[Path], None]) -> None:
-    """Let `fill` write files into a new folder beside `directory`, flush them, and only then put them in place.
+    """Let `fill` write files into a new folder, and then make them those of `directory`, all at once.
 
     Raises CheckpointError when the disk does not take them; what was there before is then untouched.
     """
-    temporary: Path | None = None
     try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}-"))
-        fill(temporary)
-        for path in sorted(temporary.iterdir()):
-            _flush(path)
-        if directory.is_dir():
-            for path in sorted(temporary.iterdir(), key=lambda path: path.name == SETTINGS):
-                os.replace(path, directory / path.name)
-        else:
-            os.chmod(temporary, 0o755)  # a temporary folder is private, a saved model need not be
-            os.rename(temporary, directory)
+        with replacing(directory, FILES) as folder:
+            fill(folder)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{directory} must be written", got=str(error)) from None
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _flush(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

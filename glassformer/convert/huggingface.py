@@ -32,6 +32,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.text.load import as_vocabulary_file
 from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.whole import settled
 
 FAMILY_TABLES: dict[str, Family] = {
     family.name: family for family in (BERT, DISTILBERT, ROBERTA, MODERNBERT, GPT2, LLAMA, MARIAN, BART, T5)
@@ -66,6 +67,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     directory = Path(directory)
     if not directory.is_dir():
         raise CheckpointError(f"a folder is needed at {directory}", got="no such folder")
+    directory = settled(directory)
     where = str(directory / SETTINGS)
     values = read_json(directory / SETTINGS)
     family = family_of(values, where)

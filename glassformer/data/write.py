@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
@@ -18,6 +16,7 @@ from glassformer.data.sentences import sentence_starts
 from glassformer.data.store import FORMAT, TokenStore
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.whole import drafted, flush, remove
 
 # Characters per text handed to the tokenizer and per call: enough to keep all cores busy, little to keep in memory.
 _CHUNK = 8192
@@ -59,40 +58,30 @@ def write_stores(
     into the folder before it gets its name.
     """
     if not _holds(directory, names, fingerprint):
-        temporary = directory.parent / f".{directory.name}-{os.getpid()}"
         try:
-            with ExitStack() as stack:
-                with _writing_to(directory.parent):
-                    shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process that had this number
-                    temporary.mkdir(parents=True)
-                    writers = {name: stack.enter_context(_Writer(temporary / name, tokenizer)) for name in names}
-                for chunks in _calls(_chunks(documents)):  # reading: its errors are not ours
-                    with _writing_to(directory.parent):
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            with drafted(directory) as folder:
+                with ExitStack() as stack:
+                    writers = {name: stack.enter_context(_Writer(folder / name, tokenizer)) for name in names}
+                    for chunks in _calls(_chunks(documents)):
                         _write(chunks, tokenizer, writers)
-                    if progress is not None:
-                        progress(sum(len(chunk.text) for chunk in chunks))
-                with _writing_to(directory.parent):
+                        if progress is not None:
+                            progress(sum(len(chunk.text) for chunk in chunks))
                     for writer in writers.values():
                         writer.finish(fingerprint)
-            with _writing_to(directory.parent):
                 if at_end is not None:
-                    at_end(temporary)
-                _put(temporary, directory, names, fingerprint)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+                    at_end(folder)
+                flush(folder)
+                if directory.exists() and not _holds(directory, names, fingerprint):  # the store of another text
+                    remove(directory)
+        except OSError as error:
+            if not _holds(directory, names, fingerprint):  # else another process was quicker with the same text
+                raise DataError(
+                    f"the store of tokenized text must be written to {directory.parent}",
+                    got=str(error.strerror or error),
+                    do="make room there, or choose another data.cache",
+                ) from None
     return {name: TokenStore.open(directory / name) for name in names}
-
-
-@contextmanager
-def _writing_to(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise DataError(
-            f"the store of tokenized text must be written to {folder}",
-            got=str(error.strerror or error),
-            do="make room there, or choose another data.cache",
-        ) from None
 
 
 def _holds(directory: Path, names: Sequence[str], fingerprint: str) -> bool:
@@ -104,16 +93,6 @@ def _holds(directory: Path, names: Sequence[str], fingerprint: str) -> bool:
         if (facts.get("format"), facts.get("fingerprint")) != (FORMAT, fingerprint):
             return False
     return True
-
-
-def _put(temporary: Path, directory: Path, names: Sequence[str], fingerprint: str) -> None:
-    """Give the finished folder its name; another process may have been quicker with the same text."""
-    try:
-        os.rename(temporary, directory)
-    except OSError:
-        if not _holds(directory, names, fingerprint):
-            shutil.rmtree(directory)
-            os.rename(temporary, directory)
 
 
 # --------------------------------------------------------------------------- cutting
@@ -207,8 +186,7 @@ class _Writer:
 
     def __exit__(self, *exception: object) -> None:
         for file in self._files.values():
-            with suppress(OSError):  # `finish` has flushed a store that is whole; another one is thrown away
-                file.close()
+            file.close()
 
     def open_document(self, hashed: int) -> None:
         """The next pieces belong to a new document; one that gets none leaves no trace."""
@@ -233,9 +211,6 @@ class _Writer:
         """Write what is left and the facts by which the store is opened."""
         self._append("offsets", np.array([self._counts["ids"]]))
         self._append("word_bits", np.packbits(self._bits))
-        for file in self._files.values():
-            file.flush()
-            os.fsync(file.fileno())
         arrays = {name: [kind.str, self._counts[name]] for name, kind in self._kinds.items()}
         facts = {"format": FORMAT, "fingerprint": fingerprint, "vocabulary": self.vocabulary, "arrays": arrays}
         (self.directory / "store.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")

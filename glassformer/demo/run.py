@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassformer.config import Recipe, read_settings, read_toml
 from glassformer.demo.corpus import write_corpus
@@ -23,6 +22,7 @@ WEIGHTS = "encoder.blocks.0.self_attention.weights"
 CORPUS_CHARACTERS = 6_000_000
 ENGLISH_MINUTES = 2.0
 PROMISED = 1.3  # times the accuracy of always guessing the most frequent piece
+SLIDES_STEPS = (200, 400, 800)  # the first is enough wherever we have looked; rounding differs between machines
 SENTENCES = (
     "The function returns a [MASK] of strings .",
     "If the file does not [MASK] , an error is raised .",
@@ -31,16 +31,16 @@ SENTENCES = (
 )
 
 
-def run(out: Path) -> None:
-    """Train both models into `out`, show what they learned, and say what to try next."""
+def run(out: Path) -> list[str]:
+    """Train both models into `out`, show what they learned, and say what to try next; gives back broken promises."""
     from rich.console import Console
 
     console = Console(width=max(80, min(120, Console().width)))
     started = time.monotonic()
     console.rule("1  The three sentences of the slides")
-    show_slides(out / "slides", console)
+    promises = [show_slides(out / "slides", console)]
     console.rule("2  Real English: what Python's own documentation says")
-    show_english(out / "english", console)
+    promises.append(show_english(out / "english", console))
     console.rule(f"done in {time.monotonic() - started:.0f} s")
     english, small = out / "english", out / "slides"
     console.print("Both models stay where they are. Try next:\n")
@@ -53,16 +53,28 @@ def run(out: Path) -> None:
         "glassformer train masked-lm YOUR-TEXT.txt --minutes 10 --out runs/mine",
     ):
         console.print(f"  {command}", soft_wrap=True, highlight=False, markup=False)
+    return [promise.sentence for promise in promises if not promise.kept]
+
+
+class Promise(NamedTuple):
+    """Whether a model has learned what the demo promises, and that in one line."""
+
+    kept: bool
+    sentence: str
 
 
 # --------------------------------------------------------------------------- the slides
 
 
-def show_slides(out: Path, console: Console) -> None:
+def show_slides(out: Path, console: Console) -> Promise:
     """The slides' encoder until it knows its four hidden words, its weights, and what breaks it."""
     from rich.table import Table
 
-    model = train_slides(out, {})
+    for steps in SLIDES_STEPS:
+        model = train_slides(out, {}, steps)
+        promise = promise_of_slides(model)
+        if promise.kept:
+            break
     table = Table(title="what the model was shown, and what it says", title_justify="left")
     table.add_column("shown")
     table.add_column("says")
@@ -76,6 +88,7 @@ def show_slides(out: Path, console: Console) -> None:
             f"{_right(model, sentence)} of {len(sentence.hidden)}",
         )
     console.print(table)
+    console.print(promise.sentence, soft_wrap=True)
     sentence = slides().sentences[0]
     trace = model.trace(sentence.masked)
     weights = trace[WEIGHTS][0]
@@ -83,11 +96,11 @@ def show_slides(out: Path, console: Console) -> None:
         console.print(weight_table(sentence, rows, f"attention weights, head {head}: each row looks at the columns"))
     console.print("\none of these numbers, followed home:")
     console.print(
-        str(trace.explain(WEIGHTS, "head=1,query=likes,key=She")), soft_wrap=True, highlight=False, markup=False
+        str(trace.explain(WEIGHTS, "head=1,query=[MASK]@1,key=She")), soft_wrap=True, highlight=False, markup=False
     )
 
-    one_head = train_slides(out.with_name("slides-one-head"), {"heads": 1})
-    after = train_slides(out.with_name("slides-zeroed-after"), {"zero": "sum"})
+    one_head = train_slides(out.with_name("slides-one-head"), {"heads": 1}, steps)
+    after = train_slides(out.with_name("slides-zeroed-after"), {"zero": "sum"}, steps)
     table = Table(title="the same training, three ways", title_justify="left")
     for column in ("model", "hidden words right", "loss", "heads differ by"):
         table.add_column(column, justify="left" if column == "model" else "right")
@@ -96,11 +109,10 @@ def show_slides(out: Path, console: Console) -> None:
         ("one head", one_head),
         ("two heads, zeroed after the position is added", after),
     ):
-        right = sum(_right(trained, sentence) for sentence in slides().sentences)
         distance = head_distance(trained)
         table.add_row(
             name,
-            f"{right} of 4",
+            f"{_all_right(trained)} of 4",
             f"{trained.metrics['scores']['loss']:.3f}",
             "" if distance is None else f"{distance:.0%}",
         )
@@ -110,16 +122,18 @@ def show_slides(out: Path, console: Console) -> None:
         'average. Zeroed after the position, "likes" and "the" enter as the same vector and leave as the same answer '
         "(docs/imprecise.md, C-2)."
     )
+    return promise
 
 
-def train_slides(out: Path, settings: Mapping[str, Any]) -> Model:
-    """The slides' recipe with some of the family's settings changed."""
+def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
+    """The slides' recipe with some of the family's settings changed, to so many steps."""
     from glassformer.artefact.recipe import train
 
     with resources.as_file(resources.files("glassformer.recipes")) as folder:
         values = read_toml(folder / "slides.toml")
         values["data"]["files"] = [str(folder / "slides.jsonl")]
         values["model"]["settings"] = dict(settings)
+        values["train"]["steps"] = steps
         # A demo that was stopped goes on, and one that is asked for again shows the models it left.
         return train(read_settings(Recipe, values, where="the slides' recipe"), out=out, resume=True)
 
@@ -147,6 +161,18 @@ def head_distance(model: Model) -> float | None:
     return sum(distances) / len(distances) if distances else None
 
 
+def promise_of_slides(model: Model) -> Promise:
+    """The demo promises that all four hidden words are found."""
+    right = _all_right(model)
+    if right == 4:
+        return Promise(True, "Promise kept: all four hidden words are right.")
+    return Promise(False, f"Promise broken: {right} of the slides' four hidden words are right, all were promised.")
+
+
+def _all_right(model: Model) -> int:
+    return sum(_right(model, sentence) for sentence in slides().sentences)
+
+
 def _right(model: Model, sentence: Sentence) -> int:
     masks = model.fill(sentence.masked, top=1).masks
     return sum(mask.guesses[0].word == answer for mask, answer in zip(masks, sentence.answers, strict=True))
@@ -155,7 +181,7 @@ def _right(model: Model, sentence: Sentence) -> int:
 # --------------------------------------------------------------------------- English
 
 
-def show_english(out: Path, console: Console) -> None:
+def show_english(out: Path, console: Console) -> Promise:
     """A masked-word model on the documentation that every Python carries."""
     from rich.table import Table
 
@@ -193,7 +219,8 @@ def show_english(out: Path, console: Console) -> None:
         f"{scores['unigram_accuracy']:.1%}; perplexity {scores['perplexity']:.0f} against "
         f"{scores['unigram_perplexity']:.0f}"
     )
-    console.print(promise(scores), soft_wrap=True)
+    promise = promise_of_english(scores)
+    console.print(promise.sentence, soft_wrap=True)
     table = Table(title="its guesses", title_justify="left")
     table.add_column("text")
     table.add_column("best five")
@@ -201,16 +228,14 @@ def show_english(out: Path, console: Console) -> None:
         for mask in model.fill(text, top=5).masks:
             table.add_row(text, ", ".join(f"{guess.word} {guess.probability:.0%}" for guess in mask.guesses))
     console.print(table)
+    return promise
 
 
-def promise(scores: Mapping[str, float]) -> str:
-    """Whether the model beats the baseline by as much as the demo promises, in one line."""
+def promise_of_english(scores: Mapping[str, float]) -> Promise:
+    """The demo promises an accuracy on held-out text well above the baseline's."""
     accuracy, blind = scores["accuracy"], scores["unigram_accuracy"]
     reached = f"{accuracy / blind:.2f} x the baseline's accuracy" if blind else f"{accuracy:.1%} beside a baseline of 0"
     if accuracy > 0 and accuracy >= PROMISED * blind:
-        return f"Promise kept: {reached}, at least {PROMISED} x was promised."
-    return f"Promise broken: {reached}, at least {PROMISED} x was promised; a slower machine learns less in this time."
-
-
-if __name__ == "__main__":
-    run(Path(sys.argv[1] if len(sys.argv) > 1 else "runs"))
+        return Promise(True, f"Promise kept: {reached}, at least {PROMISED} x was promised.")
+    told = f"{reached}, at least {PROMISED} x was promised; a slower machine learns less in this time."
+    return Promise(False, f"Promise broken: {told}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from glassformer.look.trace import Trace
 from glassformer.look.watch import eager
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.whole import drafted
 
 VERSION = 1
 
@@ -57,13 +57,11 @@ def save(trace: Trace, path: Path, *, weights: bool) -> None:
         "honesty": None if trace.run is None and trace.saved_honesty is None else asdict(trace.honesty),
         "interventions": trace.python if trace.interventions else None,
     }
-    temporary = path.with_name(f"{path.name}.part")
     own = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
     try:
-        save_file(own, temporary, metadata={"glassformer": json.dumps(told)})
-        os.replace(temporary, path)
+        with drafted(path) as draft:
+            save_file(own, draft, metadata={"glassformer": json.dumps(told)})
     except (OSError, SafetensorError) as error:
-        temporary.unlink(missing_ok=True)
         raise CheckpointError(f"the trace could not be written to {path}", got=str(error)) from None
 
 

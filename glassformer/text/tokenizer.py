@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +15,7 @@ from tokenizers import AddedToken, models
 
 from glassformer.errors import TokenizerError
 from glassformer.text.special import SpecialTokens
+from glassformer.whole import drafted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,16 +86,8 @@ class Tokenizer:
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         target = directory / "tokenizer.json"
-        with tempfile.NamedTemporaryFile("wb", dir=directory, prefix=".tokenizer-", delete=False) as handle:
-            try:
-                handle.write(self._json.encode())
-                handle.flush()
-                os.fsync(handle.fileno())
-            except BaseException:
-                os.unlink(handle.name)
-                raise
-        os.chmod(handle.name, 0o644)  # a temporary file is private, a saved tokenizer need not be
-        os.replace(handle.name, target)
+        with drafted(target) as draft:
+            draft.write_bytes(self._json.encode())
         return target
 
     @property

@@ -70,6 +70,8 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
+        if device.type not in ("cpu", "cuda", "mps"):  # `meta` computes nothing, the rest nobody has tried
+            raise NotImplementedError
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):
         count = torch.cuda.device_count()

@@ -61,6 +61,13 @@ def test_paths_in_a_recipe_file_are_meant_from_its_folder(tmp_path: Path, monkey
     assert resolve(tmp_path / "elsewhere.toml") == recipe
 
 
+def test_a_hub_id_is_no_path(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text('[model]\nstart = "hub:owner/name"\n')
+    assert resolve(tmp_path / "recipe.toml").model.start == "hub:owner/name"
+    assert resolve("masked-lm-mini", {"model.start": "hub:owner/name"}).model.start == "hub:owner/name"
+    assert resolve("masked-lm-mini", {"model.start": "owner/name"}).model.start == str(Path.cwd() / "owner/name")
+
+
 def test_settings_as_people_type_them() -> None:
     typed = [
         "train.steps=10",

@@ -225,6 +225,24 @@ def test_a_run_that_has_not_ended(tmp_path: Path) -> None:
     assert "--resume" in refused(tmp_path)
 
 
+def test_a_card_that_is_no_utf8_keeps_nothing_from_being_opened(saved: Path, model: Model) -> None:
+    (saved / "README.md").write_bytes(b"# caf\xe9\n")
+    again = load(saved)
+    assert same_weights(model, again)
+    assert again.card == "# caf\ufffd\n"
+
+
+def test_a_role_that_nobody_knows(saved: Path) -> None:
+    path = saved / "glassformer.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    values["tokenizer"]["roles"]["begni"] = "[CLS]"
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert "tokenizer.roles.begni" in refused(saved)
+    values["tokenizer"]["roles"] = {"mask": 7}
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert "tokenizer.roles.mask: Input should be a valid string" in refused(saved)
+
+
 def test_weights_of_another_model(saved: Path) -> None:
     path = saved / "model.safetensors"
     state = load_file(path)

@@ -164,6 +164,14 @@ def test_a_text_without_a_mask(model: Model) -> None:
         model.fill("She likes the summer")
 
 
+@pytest.mark.parametrize("top", [0, -1])
+def test_no_guesses_at_all(model: Model, top: int) -> None:
+    with pytest.raises(ConfigError, match=f"guesses for a hidden word, from 1 on; got {top}"):
+        model.fill(TEXT, top=top)
+    with pytest.raises(ConfigError, match="from 1 on"):
+        model.fill([TEXT, TEXT], top=top)
+
+
 def test_a_text_of_blanks_has_no_score(model: Model) -> None:
     with pytest.raises(DataError, match="needs words"):
         model.score("  \n ")
@@ -217,3 +225,10 @@ def test_a_gpu_that_is_not_there(model: Model, tmp_path: object) -> None:
     path = model.save(f"{tmp_path}/saved")
     with pytest.raises(DeviceError, match="'cuda'"):
         load(path, device="cuda")
+
+
+@pytest.mark.parametrize("device", ["meta", "xpu", "cpu:zero"])
+def test_a_device_that_we_do_not_compute_on(model: Model, tmp_path: object, device: str) -> None:
+    path = model.save(f"{tmp_path}/saved")
+    with pytest.raises(DeviceError, match=f"the device '{device}' was asked for"):
+        load(path, device=device)

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.train.stopping import Interrupted
+
 Run = Callable[..., Any]
 
 
@@ -117,6 +119,7 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
         (["--start", "nowhere"], "brings its own sizes"),
         (["--set", "model.vectors=nowhere.txt"], "a file is needed at"),
         (["--device", "nonsense"], "the device 'nonsense'"),
+        (["--device", "meta"], "the device 'meta'"),
     ],
 )
 def test_settings_that_cannot_be(
@@ -194,10 +197,10 @@ def test_a_place_that_cannot_be_written_to(run: Run, trained: Path, tmp_path: Pa
 
 
 def test_a_full_disk(run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path, target: Path) -> None:
+    def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(os, "fsync", full)
     refused(run("fill", trained, "a [MASK]", "--out", tmp_path / "answers"), "No space left on device")
     assert list(tmp_path.iterdir()) == []
 
@@ -226,7 +229,8 @@ def test_numbers_that_are_not_finite_are_a_failure(run: Run, tmp_path: Path) -> 
 # --------------------------------------------------------------------------- Ctrl-C
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("wish", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wish: signal.Signals, code: int) -> None:
     command = [sys.executable, "-m", "glassformer", "train", "masked-lm", str(text_file), "--steps", "1000"]
     command += ["--size", "tiny", "--vocabulary", "160", "--length", "24", "--batch", "2", "--threads", "1"]
     command += ["--set", "train.compile=off"]
@@ -236,10 +240,10 @@ def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path) -> 
     assert started.stderr is not None
     for line in started.stderr:
         if line.startswith("step 1:"):
-            started.send_signal(signal.SIGINT)
+            started.send_signal(wish)
             break
     out, err = started.communicate(timeout=60)
-    assert (started.returncode, out) == (130, "")
+    assert (started.returncode, out) == (code, "")
     assert "everything is saved in runs/masked-lm" in err
     assert "Traceback" not in err
     again = err.splitlines()[-1].removeprefix("go on with: ")
@@ -248,3 +252,32 @@ def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path) -> 
     folder = tmp_path / "runs" / "masked-lm"
     assert list((folder / "checkpoints").glob("step-*"))
     assert not (folder / "glassformer.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("stopped", "code", "said"),
+    [
+        (Interrupted("everything is saved", signal_number=15), 143, "everything is saved"),
+        (Interrupted("everything is saved", signal_number=2), 130, "everything is saved"),
+        (KeyboardInterrupt(), 130, "stopped"),  # before a training has begun
+    ],
+)
+def test_a_demo_that_is_stopped_says_what_is_saved_and_how_to_go_on(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: KeyboardInterrupt, code: int, said: str
+) -> None:
+    def stopping(out: Path) -> list[str]:
+        raise stopped
+
+    monkeypatch.setattr("glassformer.demo.run.run", stopping)
+    done = run("demo", "--out", tmp_path / "my runs")
+    again = f"go on with: glassformer demo --out '{tmp_path / 'my runs'}'"
+    assert (done.code, done.out, done.err.splitlines()) == (code, "", [f"glassformer: {said}", again])
+
+
+def test_a_verb_that_is_stopped_says_so(run: Run, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopping(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("glassformer.artefact.model.load", stopping)
+    done = run("fill", trained, "a [MASK]")
+    assert (done.code, done.out, done.err) == (130, "", "glassformer: stopped\n")

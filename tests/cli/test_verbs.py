@@ -295,7 +295,9 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     there, back = tmp_path / "theirs", tmp_path / "ours"
     assert run("export", trained, there).out == f"{there}\n"
     assert run("import", there, back).out == f"{back}\n"
-    assert f'gf.load("{back.as_posix()}")' in (back / "README.md").read_text(encoding="utf-8")
+    card = (back / "README.md").read_text(encoding="utf-8")
+    assert 'gf.load("ours")' in card
+    assert str(tmp_path) not in card
     before, after = load(trained), load(back)
     state = dict(after.module.named_parameters())
     assert all(torch.equal(parameter, state[name]) for name, parameter in before.module.named_parameters())
@@ -305,6 +307,14 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     assert [mask["guesses"] for mask in one.records[0]["masks"]] == [
         mask["guesses"] for mask in two.records[0]["masks"]
     ]
+
+
+def test_an_export_is_not_written_over_a_model_of_ours(run: Run, trained: Path, tmp_path: Path) -> None:
+    before = {path.name: path.read_bytes() for path in trained.iterdir() if path.is_file()}
+    done = run("export", trained, trained)
+    assert (done.code, done.out) == (2, "")
+    assert f"an export needs a folder of its own; got {trained}, which holds a model" in done.err
+    assert {path.name: path.read_bytes() for path in trained.iterdir() if path.is_file()} == before
 
 
 def test_a_family_that_hugging_face_does_not_have(run: Run, drawn: Path, tmp_path: Path) -> None:

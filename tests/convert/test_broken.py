@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import huggingface_hub
@@ -185,6 +186,53 @@ def test_an_older_export_is_replaced(tmp_path: Path) -> None:
         write_huggingface(tmp_path, model.config, model.state_dict())
     assert torch.equal(tensors_of(tmp_path)[WORD], model.state_dict()["encoder.embed.word.weight"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", WEIGHTS]
+
+
+def test_nothing_of_an_older_export_is_read_with_the_new_weights(tmp_path: Path) -> None:
+    tokenizer = train_tokenizer("wordpiece", ["she likes summer better than winter"] * 3, vocabulary=60)
+    model = Row("bert", "bert", {"vocabulary": tokenizer.vocabulary_size}).model()
+    write_huggingface(tmp_path, model.config, model.state_dict(), tokenizer)
+    assert read_huggingface(tmp_path).tokenizer is not None
+    (tmp_path / "notes.md").write_text("mine")
+    (tmp_path / INDEX).write_text("{}")
+    write_huggingface(tmp_path, model.config, model.state_dict())
+    assert read_huggingface(tmp_path).tokenizer is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", WEIGHTS, "notes.md"]
+
+
+def test_an_export_that_was_cut_off_is_the_old_or_the_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        """The process ends here."""
+
+    models = [Row("bert", "bert").model(seed=seed) for seed in (0, 1)]
+    words = [model.state_dict()["encoder.embed.word.weight"] for model in models]
+    real, seen = os.replace, []
+    for moment in range(9):
+        folder = tmp_path / str(moment)
+        write_huggingface(folder, models[0].config, models[0].state_dict())
+        changes = iter(range(moment))
+
+        def dying(source: object, target: object, left: Iterator[int] = changes) -> None:
+            if next(left, None) is None:
+                raise Killed
+            real(str(source), str(target))
+
+        monkeypatch.setattr(os, "replace", dying)
+        try:
+            write_huggingface(folder, models[1].config, models[1].state_dict())
+            finished = True
+        except Killed:
+            finished = False
+        monkeypatch.setattr(os, "replace", real)
+        found = read_huggingface(folder).state["encoder.embed.word.weight"]
+        seen.append([torch.equal(found, word) for word in words])
+        if finished:
+            break
+    assert finished
+    assert len(seen) > 2
+    assert seen == sorted(seen, reverse=True)
+    assert seen[0] == [True, False]
+    assert seen[-1] == [False, True]
 
 
 def test_robertas_padding_cannot_be_chosen_twice(tmp_path: Path) -> None:

@@ -1,0 +1,143 @@
+"""Files and folders that are whole or absent: written beside their place, flushed, and only then given their name.
+
+A draft carries the number of its process: what a killed one has left is cleared by the next that writes the same
+thing, and what another process is still writing stays.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+# The new files of a folder, all of them, while they are put in their places.
+_READY = ".saved"
+
+
+@contextmanager
+def drafted(target: Path) -> Iterator[Path]:
+    """Inside, write a file or a folder to the path given; at the end it bears the name of `target`.
+
+    A file takes the place of an older one; a folder that holds something is not replaced. After an exception all is as
+    it was. Raises OSError when the disk does not take it.
+    """
+    _clear(target)
+    draft = _beside(target, "draft")
+    try:
+        yield draft
+        flush(draft)
+        os.replace(draft, target)
+        _flush_one(target.parent)
+    finally:
+        _discard(draft)
+
+
+@contextmanager
+def replacing(directory: Path, names: Sequence[str]) -> Iterator[Path]:
+    """Inside, write the new files to the folder given; at the end they are those of `directory`.
+
+    Of `names`, what was not written is gone afterwards; other files of the directory stay. `settled` finds the old
+    files or the new ones at any moment. Who does not know it finds no `names[0]`, the file by which a folder of this
+    kind is known, while some are old and some new. After an exception all is as it was.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    if not directory.exists():
+        with drafted(directory) as draft:
+            draft.mkdir()
+            yield draft
+        return
+    _put_in_place(directory, names)
+    with drafted(directory / _READY) as draft:
+        draft.mkdir()
+        yield draft
+    _put_in_place(directory, names)
+
+
+def settled(directory: Path) -> Path:
+    """Where the files are that `replacing` wrote: the folder itself, or one in it when it was stopped on the way."""
+    ready = directory / _READY
+    return ready if ready.is_dir() else directory
+
+
+def remove(directory: Path) -> None:
+    """Remove a folder: whoever looks finds all of it or nothing."""
+    aside = _beside(directory, "removed")
+    os.rename(directory, aside)
+    _discard(aside)
+
+
+def flush(path: Path) -> None:
+    """Wait until a file, or a folder with all that is in it, is on the disk."""
+    for inside in path.rglob("*") if path.is_dir() else ():
+        _flush_one(inside)
+    _flush_one(path)
+
+
+def _put_in_place(directory: Path, names: Sequence[str]) -> None:
+    """From the folder that holds them all, which goes last: stopped anywhere, this can be done again."""
+    ready = directory / _READY
+    if not ready.is_dir():
+        return
+    (directory / names[0]).unlink(missing_ok=True)
+    for name in names:
+        if not (ready / name).exists():
+            (directory / name).unlink(missing_ok=True)
+    for path in sorted(ready.iterdir(), key=lambda path: path.name == names[0]):
+        with drafted(directory / path.name) as draft:
+            try:
+                os.link(path, draft)
+            except OSError:  # a disk that has no second names
+                shutil.copyfile(path, draft)
+    remove(ready)
+
+
+# --------------------------------------------------------------------------- drafts
+
+
+def _beside(target: Path, kind: str) -> Path:
+    who = f"{os.getpid()}-{threading.get_native_id()}"
+    return target.with_name(f".{target.name.removeprefix('.')}.{who}.{kind}")
+
+
+def _clear(target: Path) -> None:
+    """Discard what killed processes have left beside the target, or one before us that had our number."""
+    name = re.escape(target.name.removeprefix("."))
+    pattern = re.compile(rf"\.{name}\.(\d+)-\d+\.(draft|removed)")
+    own = {_beside(target, kind).name for kind in ("draft", "removed")}
+    for path in target.parent.iterdir() if target.parent.is_dir() else ():
+        found = pattern.fullmatch(path.name)
+        if found and (path.name in own or not _alive(int(found[1]))):
+            _discard(path)
+
+
+def _alive(process: int) -> bool:
+    if os.name == "nt":  # there, asking in this way would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):  # somebody else's
+        return True
+    return True
+
+
+def _discard(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _flush_one(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():  # Windows has no handle for a folder
+        return
+    handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
