@@ -63,7 +63,7 @@ def write_stores(
             with drafted(directory) as folder:
                 with ExitStack() as stack:
                     writers = {name: stack.enter_context(_Writer(folder / name, tokenizer)) for name in names}
-                    for chunks in _calls(_chunks(documents)):
+                    for chunks in _calls(_chunks(_readable(documents))):
                         _write(chunks, tokenizer, writers)
                         if progress is not None:
                             progress(sum(len(chunk.text) for chunk in chunks))
@@ -82,6 +82,14 @@ def write_stores(
                     do="make room there, or choose another data.cache",
                 ) from None
     return {name: TokenStore.open(directory / name) for name in names}
+
+
+def _readable(documents: Iterable[Placed]) -> Iterator[Placed]:
+    """What goes wrong in reading must not be told as a disk that takes nothing more."""
+    try:
+        yield from documents
+    except OSError as error:
+        raise DataError(f"{error.filename or 'the text'} must be readable", got=error.strerror or str(error)) from None
 
 
 def _holds(directory: Path, names: Sequence[str], fingerprint: str) -> bool:

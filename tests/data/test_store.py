@@ -175,6 +175,6 @@ def test_what_reading_runs_into_is_not_told_as_a_full_disk(tokenizer: Tokenizer,
         yield Document("the fox " * 200_000, "")
         raise OSError(errno.EIO, os.strerror(errno.EIO), "notes.txt")
 
-    with pytest.raises(OSError, match=r"Input/output error: 'notes\.txt'"):
+    with pytest.raises(DataError, match=r"notes\.txt must be readable; got Input/output error"):
         build_store(failing(), tokenizer, tmp_path / "store")
     assert not list(tmp_path.iterdir())
