@@ -204,8 +204,7 @@ def test_an_export_that_was_cut_off_is_the_old_or_the_new(tmp_path: Path, monkey
     class Killed(BaseException):
         """The process ends here."""
 
-    models = [Row("bert", "bert").model(seed=seed) for seed in (0, 1)]
-    words = [model.state_dict()["encoder.embed.word.weight"] for model in models]
+    models = [Row("bert", "bert", {"epsilon": epsilon}).model(seed=seed) for seed, epsilon in ((0, 1e-12), (1, 1e-6))]
     real, seen = os.replace, []
     for moment in range(9):
         folder = tmp_path / str(moment)
@@ -224,8 +223,11 @@ def test_an_export_that_was_cut_off_is_the_old_or_the_new(tmp_path: Path, monkey
         except Killed:
             finished = False
         monkeypatch.setattr(os, "replace", real)
-        found = read_huggingface(folder).state["encoder.embed.word.weight"]
-        seen.append([torch.equal(found, word) for word in words])
+        found = read_huggingface(folder)
+        word = found.state["encoder.embed.word.weight"]
+        same = [torch.equal(word, model.state_dict()["encoder.embed.word.weight"]) for model in models]
+        assert [found.config == model.config for model in models] == same
+        seen.append(same)
         if finished:
             break
     assert finished
