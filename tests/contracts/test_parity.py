@@ -97,7 +97,9 @@ def agree(row: Row, model: Transformer, reference: nn.Module, padding: Padding, 
     other = theirs.their_answers(reference(**theirs.as_theirs(inputs, target, model.config)))
     assert set(ours.named) == set(other.named)
     if padding in ("left", "uneven"):  # theirs lets the first column speak for the sentence, even where it is padding
-        ours, other = (theirs.Answers({k: v for k, v in each.named.items() if k != "sentence"}) for each in (ours, other))
+        ours, other = (
+            theirs.Answers({k: v for k, v in each.named.items() if k != "sentence"}) for each in (ours, other)
+        )
     if not ours.named:
         return
     for name, answer in ours.named.items():

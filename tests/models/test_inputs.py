@@ -135,7 +135,10 @@ def _rows(values: Tensor | None, rows: Tensor) -> Tensor | None:
         (Inputs(), "needs ids or vectors"),
         (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), real=torch.ones(2, 4, dtype=torch.bool)), r"\[2, 3\]"),
         (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), segments=torch.zeros(3, 3)), "inputs.segments"),
-        (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), hidden=torch.ones(1, 3) > 0), r"inputs.hidden .* got \[1, 3\]"),
+        (
+            Inputs(ids=torch.zeros(2, 3, dtype=torch.long), hidden=torch.ones(1, 3) > 0),
+            r"inputs.hidden .* got \[1, 3\]",
+        ),
     ],
 )
 def test_tensors_that_do_not_fit_are_refused(inputs: Inputs, message: str) -> None:
