@@ -39,6 +39,12 @@ class NormConfig(Settings):
     epsilon: float = Field(default=1e-12, gt=0)
     bias: bool = True
 
+    @model_validator(mode="after")
+    def _bias_of_a_layer_norm(self) -> Self:
+        if self.kind == "rms" and self.bias:
+            raise ValueError("RMSNorm scales and does not shift: set bias = false")
+        return self
+
 
 class PositionConfig(Settings):
     """What is added to the word vectors to tell their order.
@@ -53,6 +59,14 @@ class PositionConfig(Settings):
     layout: Literal["paper", "tensor2tensor", "halves"] = "paper"
     max_length: int = Field(default=512, ge=1)
     offset: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _of_its_kind(self) -> Self:
+        if self.offset and self.kind != "learned":
+            raise ValueError(f"offset counts rows of a learned table: with {self.kind} positions it must be 0")
+        if self.layout != "paper" and self.kind != "sinusoidal":
+            raise ValueError(f"layout is that of sinusoids: with {self.kind} positions leave it at 'paper'")
+        return self
 
 
 class RotaryConfig(Settings):
@@ -204,6 +218,11 @@ class StackConfig(Settings):
             raise ValueError("a block asks for a relative bias but the stack has none: set relative_bias")
         if any(block.cross_attention and block.cross_attention.body.relative_bias for block in self.blocks):
             raise ValueError("a relative bias measures distances within one text: cross-attention has none")
+        crossing = [block.cross_attention.body for block in self.blocks if block.cross_attention]
+        if any(attention.rotary is not None for attention in crossing):
+            raise ValueError("rotary positions count pieces of one text: cross-attention has none")
+        if any(attention.window is not None for attention in crossing):
+            raise ValueError("a window measures distances within one text: cross-attention has none")
         heads = {block.self_attention.body.heads for block in self.blocks}
         if self.relative_bias is not None and len(heads) > 1:
             raise ValueError(f"a shared relative bias needs equal heads in all blocks, got {sorted(heads)}")

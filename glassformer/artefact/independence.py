@@ -25,20 +25,28 @@ _PADDING, _NEIGHBOURS = 7, 3
 
 @dataclass(frozen=True)
 class Independence:
-    """Largest differences of the answer in float64, as shares of its largest number."""
+    """Largest differences of the answer in float64, as shares of its largest number.
 
-    padding: float
+    `padding` is None where it was not tried: a text that fills the model has no room for any.
+    """
+
+    padding: float | None
     neighbours: float
     limit: float = LIMIT
 
     @property
     def holds(self) -> bool:
         """Whether the text's answer is its own."""
-        return max(self.padding, self.neighbours) <= self.limit
+        return max(self.padding or 0.0, self.neighbours) <= self.limit
 
     def __str__(self) -> str:
         verdict = "The answer is the text's own" if self.holds else "THE ANSWER DEPENDS ON ITS COMPANY"
-        told = f"{self.padding:.1e} with padding, {self.neighbours:.1e} among neighbours"
+        padded = (
+            "padding not tried, the text fills the model"
+            if self.padding is None
+            else f"{self.padding:.1e} with padding"
+        )
+        told = f"{padded}, {self.neighbours:.1e} among neighbours"
         return f"{verdict}: {told} (limit {self.limit:.0e})"
 
 
@@ -67,6 +75,6 @@ def independence(model: Model, text: str) -> Independence:
     alone = states([mine])
     largest = alone.abs().max().item()
     return Independence(
-        padding=(states([mine, longer]) - alone).abs().max().item() / largest,
+        padding=(states([mine, longer]) - alone).abs().max().item() / largest if room else None,
         neighbours=(states([mine, *others]) - alone).abs().max().item() / largest,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -49,8 +50,16 @@ def console(handle: TextIO | None = None) -> Console:
 
 
 def record(values: Mapping[str, Any], handle: TextIO) -> None:
-    """One JSON record on a line of its own."""
-    print(json.dumps(values, ensure_ascii=False), file=handle, flush=True)
+    """One JSON record on a line of its own; what JSON has no number for is told as a word: "-Infinity", "NaN"."""
+    print(json.dumps(_in_json(values), ensure_ascii=False, allow_nan=False), file=handle, flush=True)
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return {key: _in_json(inner) for key, inner in value.items()}
+    return [_in_json(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def plain_table(*columns: str) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from glassformer.look.board import Step, Table
@@ -11,8 +12,8 @@ from glassformer.look.mix import Mixing, Share, Thin
 
 def number(value: float) -> str:
     """A number as it is written at the board: four decimals, or as many digits as it needs."""
-    if value in (float("inf"), float("-inf")):
-        return "−∞" if value < 0 else "∞"
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "−∞" if value < 0 else "∞"
     if value == int(value) and abs(value) < 1e6:
         return str(int(value)).replace("-", "−")
     told = f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 else f"{value:.3g}"

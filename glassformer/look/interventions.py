@@ -12,9 +12,21 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from glassformer.errors import ShapeError, UnknownNameError, did_you_mean
+from glassformer.config import StackConfig
+from glassformer.errors import ConfigError, ShapeError, UnknownNameError, did_you_mean
 from glassformer.look.watch import Change
 from glassformer.models.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class Around:
+    """What a change may ask about a tensor: its `shape` when nothing is shared, and which pieces are `real`.
+
+    `real` [B, Q] are those of its own text, None when all are.
+    """
+
+    shape: tuple[int, ...]
+    real: Tensor | None = None
 
 
 class Intervention(Protocol):
@@ -29,8 +41,8 @@ class Intervention(Protocol):
         """Whether this tensor is set by hand."""
         ...
 
-    def change(self, tensor: Tensor, full: Sequence[int]) -> Tensor:
-        """The tensor that takes the place of one that is touched; `full` is its shape when nothing is shared."""
+    def change(self, tensor: Tensor, around: Around) -> Tensor:
+        """The tensor that takes the place of one that is touched; raises ShapeError for a cell it has not."""
         ...
 
     def inputs(self, side: str, inputs: Inputs) -> Inputs:
@@ -41,13 +53,18 @@ class Intervention(Protocol):
 class OnInputs:
     """Interventions that change words and touch no tensor."""
 
+    where: str
+
     def touches(self, name: str) -> bool:
         """None."""
         return False
 
-    def change(self, tensor: Tensor, full: Sequence[int]) -> Tensor:
+    def change(self, tensor: Tensor, around: Around) -> Tensor:
         """As it was."""
         return tensor
+
+    def check(self, inputs: Inputs, stack: StackConfig) -> None:
+        """Refuse what cannot be done to this text, or would change nothing; raises ShapeError or ConfigError."""
 
 
 class Somewhere(Protocol):
@@ -87,9 +104,15 @@ class ChangeWord(OnInputs):
         """Other ids."""
         if side != self.where or inputs.ids is None:
             return inputs
+        check_cell(self, (self.sentence, self.piece), inputs.shape)
         ids = inputs.ids.clone()
         ids[self.sentence, self.piece] = self.id
         return replace(inputs, ids=ids)
+
+    def check(self, inputs: Inputs, stack: StackConfig) -> None:
+        """Refuse a text of vectors: it has no ids."""
+        if inputs.ids is None:
+            raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
 
 
 @dataclass(frozen=True)
@@ -107,10 +130,19 @@ class HideWord(OnInputs):
             return inputs
         if self.mask_id is not None:
             inputs = ChangeWord(self.piece, self.mask_id, self.sentence, self.where).inputs(side, inputs)
+        check_cell(self, (self.sentence, self.piece), inputs.shape)
         hidden = inputs.hidden
         marks = torch.zeros(inputs.shape, dtype=torch.bool, device=inputs.device) if hidden is None else hidden.clone()
         marks[self.sentence, self.piece] = True
         return replace(inputs, hidden=marks)
+
+    def check(self, inputs: Inputs, stack: StackConfig) -> None:
+        """Refuse a mark that this model does not read."""
+        marks_count = stack.hide_masked or stack.embed.hidden_words != "token"
+        if self.mask_id is None and not marks_count:
+            raise ConfigError(f"{self!r} changes nothing: this model hides a word by another piece", do="give mask_id")
+        if self.mask_id is not None and inputs.ids is None:
+            raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
 
 
 # --------------------------------------------------------------------------- who may look at whom
@@ -136,9 +168,10 @@ class Forbid(OnTensors):
         """What the cell becomes."""
         return False
 
-    def change(self, tensor: Tensor, full: Sequence[int]) -> Tensor:
+    def change(self, tensor: Tensor, around: Around) -> Tensor:
         """[B or 1, 1, Q or 1, K] to [B, H, Q, K]."""
-        changed = tensor.expand(*full).clone()  # [B, H, Q, K]
+        check_cell(self, (self.sentence, self.head or 0, self.query, self.key), around.shape)
+        changed = tensor.expand(*around.shape).clone()  # [B, H, Q, K]
         changed[self.sentence, slice(None) if self.head is None else self.head, self.query, self.key] = self.allows
         return changed
 
@@ -168,24 +201,25 @@ class ZeroHead(OnTensors):
         """What the heads give, before they are merged."""
         return f"{self.attention}.mixed"
 
-    def change(self, tensor: Tensor, full: Sequence[int]) -> Tensor:
+    def change(self, tensor: Tensor, around: Around) -> Tensor:
         """[B, H, Q, E] to the same."""
+        check_cell(self, (0, self.head), tensor.shape)
         changed = tensor.clone()
-        changed[:, self.head] = self.instead(tensor[:, self.head])
+        changed[:, self.head] = self.instead(tensor[:, self.head], around.real)
         return changed
 
-    def instead(self, mixed: Tensor) -> Tensor:
+    def instead(self, mixed: Tensor, real: Tensor | None) -> Tensor:
         """What the head gives now, [B, Q, E] or what broadcasts to it."""
         return torch.zeros_like(mixed)
 
 
 @dataclass(frozen=True)
 class AverageHead(ZeroHead):
-    """Let a head give every piece the same: the mean of what it gives over this run's sentences and pieces."""
+    """Let a head give every piece the same: the mean of what it gives over this run's pieces, padding left out."""
 
-    def instead(self, mixed: Tensor) -> Tensor:
-        """[1, 1, E]."""
-        return mixed.mean(dim=(0, 1), keepdim=True)
+    def instead(self, mixed: Tensor, real: Tensor | None) -> Tensor:
+        """[E]."""
+        return mean(mixed, real)
 
 
 @dataclass(frozen=True)
@@ -199,18 +233,18 @@ class ZeroLayer(OnTensors):
         within = name == f"{self.where}.output" or name.startswith(f"{self.where}.")
         return within and name.endswith(("attention.output", "feed_forward.output"))
 
-    def change(self, tensor: Tensor, full: Sequence[int]) -> Tensor:
+    def change(self, tensor: Tensor, around: Around) -> Tensor:
         """[B, S, W] to the same."""
         return torch.zeros_like(tensor)
 
 
 @dataclass(frozen=True)
 class AverageLayer(ZeroLayer):
-    """Let the sublayers of a block give every piece the same: their mean over this run's sentences and pieces."""
+    """Let the sublayers of a block give every piece the same: their mean over this run's pieces, padding left out."""
 
-    def change(self, tensor: Tensor, full: Sequence[int]) -> Tensor:
+    def change(self, tensor: Tensor, around: Around) -> Tensor:
         """[B, S, W] to the same."""
-        return tensor.mean(dim=(0, 1), keepdim=True).expand_as(tensor).clone()
+        return mean(tensor, around.real).expand_as(tensor).clone()
 
 
 # --------------------------------------------------------------------------- numbers
@@ -224,8 +258,9 @@ class SetNumber(OnTensors):
     cell: tuple[int, ...]
     value: float
 
-    def change(self, tensor: Tensor, full: Sequence[int]) -> Tensor:
+    def change(self, tensor: Tensor, around: Around) -> Tensor:
         """The same shape."""
+        check_cell(self, self.cell, tensor.shape)
         changed = tensor.clone()
         changed[self.cell] = self.value
         return changed
@@ -248,10 +283,11 @@ class Patch(OnTensors):
         """The patch that brings `where` from another trace."""
         return Patch(where, other[where].detach().clone(), cell, source)
 
-    def change(self, tensor: Tensor, full: Sequence[int]) -> Tensor:
+    def change(self, tensor: Tensor, around: Around) -> Tensor:
         """The same shape; raises ShapeError when the other tensor has another."""
         if self.tensor.shape != tensor.shape:
             raise ShapeError(f"a patch of {self.where} must be {list(tensor.shape)}", got=str(list(self.tensor.shape)))
+        check_cell(self, self.cell, tensor.shape)
         changed = tensor.clone()
         changed[self.cell] = self.tensor.to(tensor)[self.cell]
         return changed
@@ -260,11 +296,26 @@ class Patch(OnTensors):
         return f"Patch.of({self.source}, {self.where!r}, {self.cell!r}, source={self.source!r})"
 
 
+# --------------------------------------------------------------------------- what they share
+
+
+def check_cell(step: object, cell: Sequence[int], shape: Sequence[int]) -> None:
+    """Refuse a cell, or a part of one, that lies outside; it may count from the end. Raises ShapeError."""
+    outside = len(cell) > len(shape) or any(not -size <= at < size for at, size in zip(cell, shape, strict=False))
+    if outside:
+        raise ShapeError(f"{step!r} must stay inside {list(shape)}", got=str(list(cell)))
+
+
+def mean(x: Tensor, real: Tensor | None) -> Tensor:
+    """The mean over the sentences and their real pieces: [B, S, C] to [C]."""
+    return (x.flatten(0, 1) if real is None else x[real]).mean(dim=0)  # [C]
+
+
 # --------------------------------------------------------------------------- the list
 
 
 def as_change(
-    steps: Sequence[Intervention], known: Sequence[str], full: Callable[[str, Tensor], Sequence[int]]
+    steps: Sequence[Intervention], known: Sequence[str], around: Callable[[str, Tensor], Around]
 ) -> Change | None:
     """The interventions in their order as one change for a watcher; None when none touches a tensor.
 
@@ -280,16 +331,22 @@ def as_change(
     def change(name: str, tensor: Tensor) -> Tensor:
         for step in touching:
             if step.touches(name):
-                tensor = step.change(tensor, full(name, tensor))
+                tensor = step.change(tensor, around(name, tensor))
         return tensor
 
     return change
 
 
-def changed_inputs(side: str, inputs: Inputs, steps: Sequence[Intervention]) -> Inputs:
-    """The inputs after all interventions on words."""
+def changed_inputs(side: str, inputs: Inputs, steps: Sequence[Intervention], stack: StackConfig) -> Inputs:
+    """The inputs of a stack after all interventions on words.
+
+    Raises ConfigError for one that would change nothing, ShapeError for one outside the text or the vocabulary.
+    """
     for step in steps:
+        if isinstance(step, OnInputs) and step.where == side:
+            step.check(inputs, stack)
         inputs = step.inputs(side, inputs)
+    inputs.check_numbers(vocabulary=stack.embed.vocabulary, segments=stack.embed.segments)
     return inputs
 
 

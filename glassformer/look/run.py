@@ -17,7 +17,7 @@ from glassformer.errors import ConfigError, ShapeError, UnknownNameError, did_yo
 from glassformer.look.cell import Words, split_name
 from glassformer.look.facts import facts
 from glassformer.look.formulas import state
-from glassformer.look.interventions import Intervention, as_change, changed_inputs
+from glassformer.look.interventions import Around, Intervention, OnInputs, as_change, changed_inputs
 from glassformer.look.replay import Replay, shadow
 from glassformer.look.trace import Trace
 from glassformer.look.verify import LIMITS
@@ -121,23 +121,33 @@ class Run:
 
     def replay(self, interventions: Sequence[Intervention]) -> tuple[Replay, dict[str, Tensor]]:
         """The run with these interventions, and the facts of its inputs."""
-        inputs = changed_inputs("inputs", self.inputs, interventions)
-        target = self.target and changed_inputs("target", self.target, interventions)
+        config = self.model.config
+        stacks = {"inputs": config.encoder or config.output_stack}
+        if self.target is not None and config.encoder is not None and config.decoder is not None:
+            stacks["target"] = config.decoder
+        for step in interventions:
+            if isinstance(step, OnInputs) and step.where not in stacks:
+                raise UnknownNameError(f"{step!r} touches no text of this run", do=did_you_mean(step.where, stacks))
+        inputs = changed_inputs("inputs", self.inputs, interventions, stacks["inputs"])
+        target = self.target
+        if target is not None and "target" in stacks:
+            target = changed_inputs("target", target, interventions, stacks["target"])
         known = facts(self.model.config, inputs, target)
         if self.labels is not None:
             known["labels"] = self.labels
         statement = state(self.model.config, known, at_places=self.places is not None)
         room = {"inputs": inputs.shape, "target": inputs.shape if target is None else target.shape}
 
-        def full(name: str, tensor: Tensor) -> Sequence[int]:
+        def around(name: str, tensor: Tensor) -> Around:
             """A mask is shared by heads, and by sentences and queries that it does not tell apart."""
-            if not name.endswith(".may_look"):
-                return tensor.shape
             formula = statement.formulas[name]
+            real = known.get(f"{formula.pieces}.real")
+            if not name.endswith(".may_look"):
+                return Around(tuple(tensor.shape), real)
             batch, queries = room[formula.pieces]
-            return batch, heads_of(self.model.config, name), queries, room[formula.keys][1]
+            return Around((batch, heads_of(self.model.config, name), queries, room[formula.keys][1]), real)
 
-        change = as_change(interventions, tuple(statement.formulas), full)
+        change = as_change(interventions, tuple(statement.formulas), around)
         by_hand = tuple(name for name in statement.formulas if any(step.touches(name) for step in interventions))
         return Replay(self.model, statement, inputs, target, self.places, change, by_hand), known
 

@@ -250,6 +250,18 @@ def test_independence_holds_and_would_notice(run: Model, monkeypatch: pytest.Mon
     assert not independence(broken, "She likes the summer").holds
 
 
+def test_a_text_that_fills_the_model_leaves_padding_untried(run: Model) -> None:
+    from glassformer.artefact.independence import independence
+
+    room, frame = run.config.output_stack.max_length, sum(len(ids) for ids in run.tokenizer.frame_ids)
+    assert room is not None
+    for words, tried in ((room - frame - 1, True), (room - frame, False)):
+        own = independence(run, " ".join(["she"] * words))
+        assert own.holds
+        assert (own.padding is not None) == tried
+        assert ("padding not tried, the text fills the model" in str(own)) != tried
+
+
 # --------------------------------------------------------------------------- what is refused
 
 

@@ -181,7 +181,7 @@ def test_an_untied_t5_of_today_and_of_yesterday(tmp_path: Path) -> None:
 )
 def test_what_t5_says_twice_is_read_as_the_reference_reads_it(said: dict[str, object], tmp_path: Path) -> None:
     reference = transformers.T5Config(**said)
-    gated: bool = reference.is_gated_act  # type: ignore[attr-defined]
+    gated: bool = reference.is_gated_act
     save("T5ForConditionalGeneration", tmp_path, feed_forward_proj="gated-relu" if gated else "relu")
     change_settings(tmp_path, **{"dense_act_fn": ..., "is_gated_act": ..., **said})
     encoder = read_huggingface(tmp_path).config.encoder
@@ -189,7 +189,7 @@ def test_what_t5_says_twice_is_read_as_the_reference_reads_it(said: dict[str, ob
     thinking = encoder.blocks[0].feed_forward
     assert thinking is not None
     assert thinking.body.gated == gated
-    assert thinking.body.activation == dict(ACTIVATIONS)[reference.dense_act_fn]  # type: ignore[attr-defined]
+    assert thinking.body.activation == dict(ACTIVATIONS)[reference.dense_act_fn]
 
 
 def test_older_words_for_rotary_positions(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ B sentences · S pieces · W width · H heads · D query size
 
 from __future__ import annotations
 
+import inspect
 import math
 from importlib import resources
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.config import AttentionConfig, ModelConfig, Recipe, read_settings, read_toml
+from glassformer.data.pairs import SentencePairs
 from glassformer.demo.texts import score_table, thinking_machines
 from glassformer.demo.texts import slides as slide_texts
 from glassformer.models.families import bert, distilbert, family_config, slides, vaswani2017
@@ -185,12 +187,13 @@ def test_n13_constants_of_the_pre_training() -> None:
     assert (train.decay, train.clip) == (0.01, 1.0)
     assert (task.rate, task.mask, task.random, task.keep) == (0.15, 0.8, 0.1, 0.1)
     assert (task.duplicates, task.max_predictions, recipe.data.length) == (10, 20, 128)
+    assert inspect.signature(SentencePairs.prepare).parameters["short"].default == 0.1, "the share of short sequences"
 
 
 def test_n13_constants_of_the_model() -> None:
     section = paper_recipe().model
     config = family_config(section.family, {"size": section.size, **section.settings})
-    assert config == bert()
+    assert config == bert(activation="gelu_tanh"), "C-20: the original's GELU is the tanh form"
     assert config.encoder is not None
     assert (config.initial.kind, config.initial.deviation) == ("truncated_normal", 0.02)
     block = config.encoder.blocks[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from glassformer.errors import ShapeError, UnknownNameError
+from glassformer.errors import ConfigError, ShapeError, UnknownNameError
 from glassformer.look import interventions
 from glassformer.look.interventions import (
     Allow,
@@ -107,6 +107,30 @@ def test_layers_that_give_nothing_or_their_mean() -> None:
     assert averaged.verify().holds
 
 
+@pytest.mark.parametrize("step", [AverageHead(ATTENTION, 1), AverageLayer("encoder.blocks.1.feed_forward")], ids=repr)
+def test_a_mean_leaves_padding_out(step: AverageHead | AverageLayer) -> None:
+    real = torch.tensor([[True, True, True, False], [False, True, True, True]])
+    base = trace(bert_model(), Inputs(ids=IDS, real=real))
+    found = base.intervene(step)
+    name = f"{ATTENTION}.mixed" if isinstance(step, AverageHead) else f"{step.where}.output"
+    before, after = (each[name][:, 1] if isinstance(step, AverageHead) else each[name] for each in (base, found))
+    torch.testing.assert_close(after, before[real].mean(dim=0).expand_as(after))
+    scribbled = trace(bert_model(), Inputs(ids=IDS.where(real, 1), real=real)).intervene(step)
+    torch.testing.assert_close(scribbled["head.logits"][real.flatten()], found["head.logits"][real.flatten()])
+    assert found.verify().holds
+
+
+def test_a_mean_over_a_decoders_own_pieces() -> None:
+    row = row_named("marian")
+    inputs, target = row.batch(padding="left")
+    assert target is not None
+    base = trace(row.model(), inputs, target)
+    crossing = "decoder.blocks.0.cross_attention"
+    found = base.intervene(AverageHead(crossing, 0))
+    mean = base[f"{crossing}.mixed"][:, 0][target.real].mean(dim=0)
+    torch.testing.assert_close(found[f"{crossing}.mixed"][0, 0, 0], mean)
+
+
 def test_setting_a_number() -> None:
     name = "encoder.blocks.1.self_attention.scores"
     found = plain().intervene(SetNumber(name, (0, 2, 1, 3), 7.5))
@@ -173,6 +197,48 @@ def test_printed_as_python_they_make_the_same_run_again() -> None:
 def test_what_changes_nothing_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="touches no tensor of this model; did you mean"):
         plain().intervene(ZeroHead("encoder.blocks.0.self_atention", 0))
+    with pytest.raises(ConfigError, match="this model hides a word by another piece; give mask_id"):
+        plain().intervene(HideWord(1))
+    for step in (
+        ChangeWord(1, 5, where="target"),
+        HideWord(1, mask_id=3, where="target"),
+        ChangeWord(1, 5, where="input"),
+    ):
+        with pytest.raises(UnknownNameError, match="touches no text of this run"):
+            plain().intervene(step)
+    vectors = trace(bert_model(), Inputs(vectors=torch.zeros(1, 3, 12, dtype=torch.float64)))
+    for step in (ChangeWord(1, 5), HideWord(1, mask_id=3)):
+        with pytest.raises(ConfigError, match="needs a text of ids; got vectors"):
+            vectors.intervene(step)
+
+
+OUTSIDE: list[tuple[Intervention, str]] = [
+    (ChangeWord(9, 5), r"\[2, 4\]; got \[0, 9\]"),
+    (ChangeWord(1, 5, sentence=2), r"\[2, 4\]; got \[2, 1\]"),
+    (ChangeWord(1, 23), r"inputs.ids must be from 0 to 22; got 23"),
+    (HideWord(4, mask_id=3), r"\[2, 4\]; got \[0, 4\]"),
+    (Forbid(ATTENTION, query=99, key=0), r"\[2, 3, 4, 4\]; got \[0, 0, 99, 0\]"),
+    (Allow(ATTENTION, query=0, key=0, head=3), r"\[2, 3, 4, 4\]; got \[0, 3, 0, 0\]"),
+    (ZeroHead(ATTENTION, head=7), r"\[2, 3, 4, 4\]; got \[0, 7\]"),
+    (AverageHead(ATTENTION, head=-4), r"\[2, 3, 4, 4\]; got \[0, -4\]"),
+    (SetNumber("encoder.embed.sum", (0, 4, 0), 1.0), r"\[2, 4, 12\]; got \[0, 4, 0\]"),
+    (SetNumber("encoder.embed.sum", (0, 0, 0, 0), 1.0), r"\[2, 4, 12\]; got \[0, 0, 0, 0\]"),
+    (Patch("encoder.embed.sum", torch.zeros(2, 4, 12), (2,)), r"\[2, 4, 12\]; got \[2\]"),
+]
+
+
+@pytest.mark.parametrize(("step", "told"), OUTSIDE, ids=repr)
+def test_a_place_that_is_not_there_is_one_sentence(step: Intervention, told: str) -> None:
+    with pytest.raises(ShapeError, match=told) as caught:
+        plain().intervene(step)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_piece_that_no_model_has_is_refused_before_it_runs() -> None:
+    with pytest.raises(ShapeError, match=r"inputs.ids must be from 0 to 22; got 99"):
+        trace(bert_model(), Inputs(ids=torch.tensor([[3, 99]])))
+    with pytest.raises(ShapeError, match=r"inputs.hidden must be \[2, 4\]"):
+        trace(bert_model(), Inputs(ids=IDS, hidden=torch.ones(1, 4, dtype=torch.bool)))
 
 
 def test_a_decoder_and_its_words() -> None:

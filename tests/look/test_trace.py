@@ -84,12 +84,14 @@ def test_the_whole_of_bert_base_at_512_words() -> None:
     model = build(bert()).eval()
     found = trace(model, inputs)
     assert found.nbytes < 80e6
-    for unit in {found.statement.unit(name) for name in found}:
-        for name in [name for name in found if found.statement.unit(name) == unit][-2:]:
-            # 0.3 s is what two quiet cores need; on busy ones it is measured against a forward beside it.
-            with torch.no_grad():
-                forward = seconds(partial(model, inputs, places=torch.tensor([7])))
-            assert seconds(partial(found.__getitem__, name)) < max(0.3, forward / 4), name
+    units = ("encoder.embed", "encoder.blocks.0", "head")  # one block is as large as another
+    again = [name for name in found if found.statement.unit(name) in units and not found.kept(name)]
+    assert {"encoder.embed.sum", f"{ATTENTION}.scores", f"{ATTENTION}.weights"} <= set(again)
+    for name in again:
+        # 0.3 s is what two quiet cores need; on busy ones it is measured against a forward beside it.
+        with torch.no_grad():
+            forward = seconds(partial(model, inputs, places=torch.tensor([7])))
+        assert seconds(partial(found.__getitem__, name)) < max(0.3, forward / 4), name
     assert found.verify().holds
 
 

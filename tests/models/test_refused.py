@@ -16,7 +16,7 @@ from glassformer.config import (
     read_settings,
 )
 from glassformer.errors import ConfigError
-from glassformer.models.families import FAMILIES, bart, bert, family_config, gpt2, t5
+from glassformer.models.families import FAMILIES, bart, bert, family_config, gpt2, llama, t5
 
 Change = dict[str, Any]
 
@@ -91,6 +91,18 @@ def test_whole_numbers_may_stand_for_numbers() -> None:
     assert family_config("bert", {"size": "tiny", "fill": -10000}) == bert(size="tiny")
 
 
+def test_a_llama_of_few_heads_has_as_many_key_value_heads() -> None:
+    few = llama(heads=4, width=64).decoder
+    assert few is not None
+    assert few.blocks[0].self_attention.body.key_value_heads == 4
+    default = llama().decoder
+    assert default is not None
+    assert (default.blocks[0].self_attention.body.heads, default.blocks[0].self_attention.body.key_value_heads) == (
+        32,
+        8,
+    )
+
+
 def tree(config: ModelConfig, path: str, value: object) -> Change:
     """The config as plain values, with one of them changed."""
     values = config.model_dump(mode="json")
@@ -118,6 +130,17 @@ BY_TREE: list[tuple[ModelConfig, str, object, str]] = [
     (T5, "encoder.relative_bias", None, r"asks for a relative bias but the stack has none"),
     (T5, "encoder.blocks.0.self_attention.body.heads", 2, r"key_value_heads|equal heads in all blocks"),
     (BART, "decoder.blocks.0.cross_attention.body.relative_bias", True, r"cross-attention has none"),
+    (BART, "decoder.blocks.0.cross_attention.body.rotary", {"base": 10000.0}, r"rotary .*: cross-attention has none"),
+    (BART, "decoder.blocks.0.cross_attention.body.window", 2, r"a window .*: cross-attention has none"),
+    (T5, "encoder.norm.bias", True, r"RMSNorm scales and does not shift: set bias = false"),
+    (T5, "encoder.embed.position.offset", 2, r"with none positions it must be 0"),
+    (BERT, "encoder.embed.position.layout", "halves", r"with learned positions leave it at 'paper'"),
+    (
+        family_config("roberta", {}),
+        "encoder.embed.position.kind",
+        "sinusoidal",
+        r"with sinusoidal positions it must be 0",
+    ),
     (BERT, f"{FIRST}.norm_at", "none", r"norm_at is 'none': choose after, before or branch"),
     (BERT, f"{FIRST}.norm_at", "behind", r"'after', 'before', 'branch' or 'none'"),
     (BERT, f"{FIRST}.body.window", 0, r"greater than or equal to 1"),

@@ -69,7 +69,7 @@ def family_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
         if key not in known:
             raise ConfigError(f"the family {name} has no setting {key!r}", do=did_you_mean(key, known))
     try:
-        return validate_call(function, config=ConfigDict(strict=True))(**settings)
+        return validate_call(config=ConfigDict(strict=True))(function)(**settings)
     except ValidationError as error:
         reason = error.errors()[0]
         place = "".join(f"{step}: " for step in reason["loc"])

@@ -14,7 +14,7 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
-from glassformer.models.families.blocks import attention_of, block_of
+from glassformer.models.families.blocks import attention_of, block_of, chosen
 
 
 def llama(
@@ -22,8 +22,8 @@ def llama(
     vocabulary: int = 32000,
     layers: int = 16,
     width: int = 2048,
-    heads: int = 32,
-    key_value_heads: int | None = 8,
+    heads: int | None = None,
+    key_value_heads: int | None = None,
     query_size: int | None = None,
     feed_forward: int = 8192,
     activation: Activation = "silu",
@@ -35,7 +35,12 @@ def llama(
     vocabulary_head: bool = True,
     tied: bool = False,
 ) -> ModelConfig:
-    """Llama (Touvron et al. 2023): a causal stack, rotary, RMSNorm before, gated SiLU, fewer key-value heads."""
+    """Llama (Touvron et al. 2023): a causal stack, rotary, RMSNorm before, gated SiLU, fewer key-value heads.
+
+    Without `heads` there are 32 that share 8 key-value heads; with them, as many of both unless told.
+    """
+    if heads is None:
+        heads, key_value_heads = 32, chosen(key_value_heads, 8)
     norm = NormConfig(kind="rms", epsilon=epsilon, bias=False)
     block = block_of(
         attention_of(

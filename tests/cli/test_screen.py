@@ -1,0 +1,43 @@
+"""What is told to programs is JSON, whatever the numbers are."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import asdict
+
+import pytest
+import torch
+
+from glassformer.cli.screen import record
+from glassformer.look.chalk import number
+from glassformer.look.run import trace
+from glassformer.models.inputs import Inputs
+from tests.contracts.families import Row
+
+
+def no_number(word: str) -> float:
+    raise AssertionError(f"{word} is no JSON")
+
+
+def test_what_json_has_no_number_for_is_a_word() -> None:
+    out = io.StringIO()
+    record({"cells": [-math.inf, (math.inf, math.nan)], "deep": {"x": -math.inf}, "plain": [1.5, 2, True, None]}, out)
+    assert json.loads(out.getvalue(), parse_constant=no_number) == {
+        "cells": ["-Infinity", ["Infinity", "NaN"]],
+        "deep": {"x": "-Infinity"},
+        "plain": [1.5, 2, True, None],
+    }
+
+
+def test_a_forbidden_score_of_a_decoder_is_explained_in_json() -> None:
+    found = trace(Row("gpt2", "gpt2").model(), Inputs(ids=torch.tensor([[3, 4, 5]])))
+    out = io.StringIO()
+    record(asdict(found.explain("decoder.blocks.0.self_attention.masked", "sentence=0,head=0,query=0,key=2")), out)
+    assert json.loads(out.getvalue(), parse_constant=no_number)["value"] == "-Infinity"
+
+
+@pytest.mark.parametrize(("value", "told"), [(math.nan, "NaN"), (math.inf, "∞"), (-math.inf, "−∞"), (-2.0, "−2")])
+def test_every_number_can_be_written_at_the_board(value: float, told: str) -> None:
+    assert number(value) == told
