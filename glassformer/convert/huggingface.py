@@ -75,7 +75,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     config, settings_aside = read_config(family, values, source, where=where, vocabulary_head=vocabulary_head)
     state, tensors_aside = read_tensors(family.tensors, parameter_shapes(config), source, config, where=str(directory))
     report = Report(
-        architecture=", ".join(values.get("architectures") or ()),
+        architecture=", ".join(map(str, _listed(values.get("architectures")))),
         settings_aside=settings_aside,
         tensors_aside=tensors_aside,
         tokens={key: values[key] for key in TOKENS.keys if values.get(key) is not None},
@@ -138,13 +138,13 @@ def write_huggingface(
 def family_of(values: Mapping[str, Any], where: str) -> Family:
     """The table for what `config.json` calls its `model_type`; raises CheckpointError for one we do not have."""
     name = values.get("model_type")
-    if name not in FAMILY_TABLES:
+    if not isinstance(name, str) or name not in FAMILY_TABLES:
         raise CheckpointError(
             f"{where}: model_type must be one of {', '.join(FAMILY_TABLES)}",
             got=repr(name),
             do=did_you_mean(str(name), FAMILY_TABLES) if name else "",
         )
-    return FAMILY_TABLES[str(name)]
+    return FAMILY_TABLES[name]
 
 
 def read_config(
@@ -221,6 +221,10 @@ def _check_roles(family: Family, values: Mapping[str, Any], roles: Mapping[str, 
                 got=f"{id_} in the tokenizer",
                 do="train with a position_offset of one more than the id of the padding",
             )
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _has_tokenizer(directory: Path) -> bool:
