@@ -31,8 +31,8 @@ def train_tokenizer(
 ) -> Tokenizer:
     """A tokenizer of at most `vocabulary` pieces, the special ones included, learned from texts.
 
-    The same texts give the same tokenizer; unigram alone may differ in the last digits of its scores, because the
-    library adds them up in the order of a hash table.
+    The same texts give the same tokenizer, except for unigram: the library adds its scores up in the order of a hash
+    table, so that they differ a little from run to run, and of pieces that are about as useful another may be kept.
     `special` defaults to the kind's usual pieces ([CLS] … for wordpiece and words, <s> … for bpe and unigram);
     `SpecialTokens()` asks for none. `progress` is told the characters of each text as it is read.
     Raises DataError when there is no text, TokenizerError when the vocabulary is too small.
