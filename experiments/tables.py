@@ -76,7 +76,22 @@ def books_page() -> str:
             f"- {label}: `{row['command']}`, {row['date']}, {row['machine']}, torch {row['torch']}{_settings(row)}"
         )
     head = ["", "steps", "books: loss", "perplexity", "accuracy", "wikitext2: loss", "accuracy"]
-    return "\n".join([BOOKS_TEXT, table(head, rows), "", *_verdict(), *commands, ""])
+    return "\n".join(
+        [BOOKS_TEXT, table(head, rows), "", *_verdict(), *commands, "", "## Longer proofs", "", _proofs(), ""]
+    )
+
+
+def _proofs() -> str:
+    """The last run of the tests that are too long for every day."""
+    row = results.read("long-proofs")
+    if row is None:
+        return NOT_YET
+    rows = [
+        [f"`{name}`", proof["outcome"], f"{proof['seconds']:,.0f}", proof["date"]]
+        for name, proof in row["proofs"].items()
+    ]
+    told = f"`{row['command']}`: {row['machine']}, torch {row['torch']}"
+    return f"{table(['', 'outcome', 'seconds', 'on'], rows)}\n\n{told}"
 
 
 def _settings(row: Mapping[str, Any]) -> str:
