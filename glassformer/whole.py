@@ -31,7 +31,7 @@ def drafted(target: Path) -> Iterator[Path]:
         yield draft
         flush(draft)
         os.replace(draft, target)
-        _flush_one(target.parent)
+        flush_one(target.parent)
     finally:
         _discard(draft)
 
@@ -73,8 +73,8 @@ def remove(directory: Path) -> None:
 def flush(path: Path) -> None:
     """Wait until a file, or a folder with all that is in it, is on the disk."""
     for inside in path.rglob("*") if path.is_dir() else ():
-        _flush_one(inside)
-    _flush_one(path)
+        flush_one(inside)
+    flush_one(path)
 
 
 def _put_in_place(directory: Path, names: Sequence[str]) -> None:
@@ -133,7 +133,8 @@ def _discard(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _flush_one(path: Path) -> None:
+def flush_one(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
     if os.name == "nt" and path.is_dir():  # Windows has no handle for a folder
         return
     handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)

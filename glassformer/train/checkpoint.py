@@ -7,7 +7,6 @@ renamed: whoever finds its name finds all of it.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from glassformer.errors import CheckpointError
+from glassformer.whole import flush_one
 
 FORMAT = 1
 _FACTS = "state.json"
@@ -73,11 +73,11 @@ class Shelf:
                 if named:
                     _write_tensors(draft / f"{group}.safetensors", named)
             _write_facts(draft / _FACTS, {"format": FORMAT, "step": step, **facts})
-            _flush(draft)
+            flush_one(draft)
             if target.exists():  # only when a run was resumed from before a damaged checkpoint
                 shutil.rmtree(target)
             draft.rename(target)
-            _flush(self.folder)
+            flush_one(self.folder)
         except (OSError, SafetensorError) as error:
             shutil.rmtree(draft, ignore_errors=True)
             raise CheckpointError(
@@ -178,20 +178,9 @@ def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: st
 
 def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
-    _flush(path)
+    flush_one(path)
 
 
 def _write_facts(path: Path, facts: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(facts, indent=1), encoding="utf-8")
-    _flush(path)
-
-
-def _flush(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    if os.name == "nt" and path.is_dir():  # Windows has no handle for a folder
-        return
-    handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    flush_one(path)

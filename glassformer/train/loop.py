@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -26,6 +25,7 @@ from glassformer.train.optimize import trained
 from glassformer.train.record import Record, Step
 from glassformer.train.run import Run, to_standard_error
 from glassformer.train.stopping import Interrupted, stop_signals
+from glassformer.whole import drafted
 
 
 def fit(
@@ -164,9 +164,5 @@ def _not_finite(run: Run, out: Path, parts: Sequence[Batch], losses: Sequence[fl
 
 def _write_batch(path: Path, parts: Mapping[int, Batch]) -> None:
     tensors = {f"{index}.{name}": value.contiguous() for index, part in parts.items() for name, value in part.tensors()}
-    draft = path.with_suffix(".draft")
-    try:
+    with drafted(path) as draft:
         save_file(tensors, draft)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)

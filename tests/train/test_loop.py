@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -67,19 +68,19 @@ def test_parts_of_a_batch_equal_the_whole(tmp_path: Path, parts: int) -> None:
 
 def test_parts_of_a_batch_equal_the_whole_with_dropout(tmp_path: Path) -> None:
     """Each row has its own chance, whatever rows stand beside it. In float64, where order of sums shows at 1e-12."""
-    chosen = {"steps": 3, "dropout": 0.3, "precision": "float64"}
-    whole, _ = train(tmp_path / "whole", **chosen)  # type: ignore[arg-type]
-    cut, _ = train(tmp_path / "cut", accumulate=3, **chosen)  # type: ignore[arg-type]
-    other, _ = train(tmp_path / "other", seed=1, **chosen)  # type: ignore[arg-type]
+    chosen: dict[str, Any] = {"steps": 3, "dropout": 0.3, "precision": "float64"}
+    whole, _ = train(tmp_path / "whole", **chosen)
+    cut, _ = train(tmp_path / "cut", accumulate=3, **chosen)
+    other, _ = train(tmp_path / "other", seed=1, **chosen)
     assert farthest(whole, cut) < 1e-12
     assert farthest(whole, other) > 1e-4
 
 
 def test_activation_checkpointing_changes_memory_alone(tmp_path: Path) -> None:
-    chosen = {"steps": 3, "dropout": 0.3, "precision": "float64"}
-    plain, _ = train(tmp_path / "plain", **chosen)  # type: ignore[arg-type]
+    chosen: dict[str, Any] = {"steps": 3, "dropout": 0.3, "precision": "float64"}
+    plain, _ = train(tmp_path / "plain", **chosen)
     model = toy_model(dropout=0.3)
-    again, _ = train(tmp_path / "again", model, activation_checkpointing=True, **chosen)  # type: ignore[arg-type]
+    again, _ = train(tmp_path / "again", model, activation_checkpointing=True, **chosen)
     assert model.encoder is not None
     assert model.encoder.recompute
     assert farthest(plain, again) < 1e-14
@@ -116,10 +117,10 @@ def test_clipping_scales_all_gradients_alike(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("ema", "average"), [(None, None), (0.9, None), (None, 2), (0.9, 3)])
 def test_stopped_and_resumed_is_unbroken(tmp_path: Path, ema: float | None, average: int | None) -> None:
-    chosen = {"steps": 9, "dropout": 0.2, "ema": ema, "checkpoint_every": 4, "optimizer": "bert-adam"}
+    chosen: dict[str, Any] = {"steps": 9, "dropout": 0.2, "ema": ema, "checkpoint_every": 4, "optimizer": "bert-adam"}
     chosen |= {"average": average}
     held_out = Toy(seed=5)
-    whole, told = train(tmp_path / "whole", held_out=held_out, **chosen)  # type: ignore[arg-type]
+    whole, told = train(tmp_path / "whole", held_out=held_out, **chosen)
     stopped = fit(
         toy_model(dropout=0.2), Toy(), _settings(chosen), out=tmp_path / "cut", held_out=held_out, say=lambda m: None
     )
@@ -129,7 +130,7 @@ def test_stopped_and_resumed_is_unbroken(tmp_path: Path, ema: float | None, aver
     said: list[str] = []
     torch.manual_seed(99)
     resumed, more = train(
-        tmp_path / "cut", toy_model(dropout=0.2, seed=7), held_out=held_out, resume=True, said=said.append, **chosen  # type: ignore[arg-type]
+        tmp_path / "cut", toy_model(dropout=0.2, seed=7), held_out=held_out, resume=True, said=said.append, **chosen
     )  # fmt: skip
     assert equal(whole, resumed)
     assert [step.loss for step in more] == [step.loss for step in told[4:]]
@@ -143,11 +144,11 @@ def test_stopped_and_resumed_is_unbroken(tmp_path: Path, ema: float | None, aver
 @pytest.mark.parametrize("every", [2, None])
 def test_ctrl_c_changes_no_average_and_no_best(tmp_path: Path, every: int | None) -> None:
     """Stopped after each odd step: checkpoints by chance push none off the shelf that the mean is made of."""
-    chosen: dict[str, object] = {"steps": 9, "checkpoint_every": every, "average": every and 3, "keep": 1}
+    chosen: dict[str, Any] = {"steps": 9, "checkpoint_every": every, "average": every and 3, "keep": 1}
     chosen |= {"evaluate_every": 4} if every is None else {}
     told: dict[str, list[str]] = {"whole": [], "cut": []}
     held_out = None if every else Toy(seed=5)
-    whole, _ = train(tmp_path / "whole", held_out=held_out, said=told["whole"].append, **chosen)  # type: ignore[arg-type]
+    whole, _ = train(tmp_path / "whole", held_out=held_out, said=told["whole"].append, **chosen)
     for stop in (1, 3, 5, 7):
         steps = fit(
             toy_model(), Toy(), _settings(chosen), out=tmp_path / "cut", held_out=held_out, resume=True,
@@ -155,7 +156,7 @@ def test_ctrl_c_changes_no_average_and_no_best(tmp_path: Path, every: int | None
         )  # fmt: skip
         with pytest.raises(Interrupted):
             _stop_after(stop, steps)
-    cut, _ = train(tmp_path / "cut", held_out=held_out, resume=True, said=told["cut"].append, **chosen)  # type: ignore[arg-type]
+    cut, _ = train(tmp_path / "cut", held_out=held_out, resume=True, said=told["cut"].append, **chosen)
     assert told["cut"][-1] == told["whole"][-1]
     assert told["whole"][-1].startswith("kept: ")
     assert equal(whole, cut)
@@ -242,7 +243,7 @@ def test_the_best_model_is_kept(tmp_path: Path) -> None:
 
 def test_the_best_of_a_run_that_was_thrown_back(tmp_path: Path) -> None:
     """Killed after step 6, whose best no checkpoint knows, and told otherwise the second time: step 2 stays best."""
-    settings = {"steps": 8, "evaluate_every": 2, "checkpoint_every": 3, "keep": 1}
+    settings: dict[str, Any] = {"steps": 8, "evaluate_every": 2, "checkpoint_every": 3, "keep": 1}
     first = Getting(2.0, 3.0, 1.0)
     killed = fit(toy_model(), Toy(), toy_settings(**settings), out=tmp_path, held_out=first, say=lambda message: None)
     for _ in range(5):
@@ -253,14 +254,14 @@ def test_the_best_of_a_run_that_was_thrown_back(tmp_path: Path) -> None:
     shelf.save(6, {"model": {"a": torch.ones(1)}}, {}, kind="best")  # killed before the checkpoint of step 6
     second = Getting(3.0, 4.0, 5.0)
     said: list[str] = []
-    kept, _ = train(tmp_path, held_out=second, resume=True, said=said.append, **settings)  # type: ignore[arg-type]
+    kept, _ = train(tmp_path, held_out=second, resume=True, said=said.append, **settings)
     assert torch.equal(kept["encoder.embed.word.weight"], first.seen[0])
     assert said[-1].startswith("kept: the best model, of step 2 ")
     assert [path.name for path in folder.glob("best-*")] == ["best-00000002"]
 
 
 def test_the_best_that_the_newest_checkpoint_knows_is_kept_until_the_next(tmp_path: Path) -> None:
-    settings = {"steps": 9, "evaluate_every": 2, "checkpoint_every": 3, "keep": 1}
+    settings: dict[str, Any] = {"steps": 9, "evaluate_every": 2, "checkpoint_every": 3, "keep": 1}
     steps = fit(
         toy_model(), Toy(), toy_settings(**settings), out=tmp_path, held_out=Getting(4.0, 3.0, 2.0, 1.0, 5.0),
         say=lambda message: None,
