@@ -167,7 +167,7 @@ def work(system: str, size: str, folder: Path, pipe: Connection) -> None:
 
 
 def run(size: str) -> dict[str, object]:
-    """All systems in turn; medians, and ratios within each turn."""
+    """All systems in turn; medians, and ratios and shares within each turn."""
     turns, steps = TURNS[size]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -200,7 +200,12 @@ def run(size: str) -> dict[str, object]:
             pipe.send(0)
     median = {system: statistics.median(values) for system, values in seconds.items()}
     hidden = round(0.15 * (LENGTH - 2)) * SIZES[size][3]
-    rate = statistics.median(rates)
+    operations = training_operations(size, hidden)
+    # Against the rate just before and after each turn: this machine's speed drifts by a tenth within a run.
+    shares = [
+        operations / taken / statistics.mean(around)
+        for taken, around in zip(seconds["ours"], zip(rates, rates[1:], strict=False), strict=True)
+    ]
     return {
         "seconds_per_step": median,
         "spread": {system: [min(values), max(values)] for system, values in seconds.items()},
@@ -208,8 +213,9 @@ def run(size: str) -> dict[str, object]:
             p / o for p, o in zip(seconds["peer float32"], seconds["ours"], strict=True)
         ),
         "ratio_bf16": statistics.median(p / o for p, o in zip(seconds["peer bf16"], seconds["ours"], strict=True)),
-        "matrix_rate_gigaflops": rate / 1e9,
-        "share_of_matrix_rate": training_operations(size, hidden) / median["ours"] / rate,
+        "matrix_rate_gigaflops": statistics.median(rates) / 1e9,
+        "share_of_matrix_rate": statistics.median(shares),
+        "shares": shares,
         "resident_megabytes": memory,
         "pieces_per_second": SIZES[size][3] * LENGTH / median["ours"],
         "turns": turns,

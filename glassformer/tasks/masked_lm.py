@@ -13,7 +13,6 @@ from typing import Protocol
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from glassformer.data.batch import Integers
 from glassformer.data.corrupt import IGNORED
@@ -21,6 +20,7 @@ from glassformer.data.order import Order
 from glassformer.errors import ConfigError
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.hidden import HiddenWords
 from glassformer.tasks.metrics import Baseline, Tally, Unigram
 from glassformer.tasks.task import Batch, evaluating
@@ -96,7 +96,7 @@ class MaskedLM:
         """The sum of the cross-entropies at the hidden places, a scalar of at least float32."""
         logits = model(batch.inputs, places=batch.places).logits  # [N, V]
         assert logits is not None
-        return F.cross_entropy(widened(logits), batch.labels, ignore_index=IGNORED, reduction="sum")
+        return cross_entropy(logits, batch.labels)
 
     def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
         """`loss` per hidden word, `perplexity`, `accuracy`, the number of `targets`, and the same of each baseline."""
@@ -148,11 +148,6 @@ class MaskedLM:
             targets=len(corrupted.places),
             pieces=int(rows.real.sum()),
         )
-
-
-def widened(logits: Tensor) -> Tensor:
-    """At least float32: the sum over a vocabulary would drown in bfloat16."""
-    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def _guessed(baseline: Baseline, batch: Batch) -> tuple[Tensor, Tensor]:

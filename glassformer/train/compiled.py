@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
-from contextlib import AbstractContextManager
-
 import torch
 from torch import Tensor
-from torch._functorch import config as functorch_config
 
 from glassformer.config import TrainSection
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Batch, Task
+from glassformer.train import compiler
 from glassformer.train.ending import Ending
 from glassformer.train.machine import Machine, Say
 
@@ -22,19 +17,6 @@ _REPAID_SECONDS = 150.0
 # What one core does in eager float32, roughly: enough to tell a run of seconds from one of minutes. The choice must not
 # depend on a measurement, or a resumed run could choose another way than the unbroken one.
 _OPERATIONS_PER_SECOND = {"cpu": 1e11, "cuda": 2e13}
-
-# Dropout's choices cost less to compute again in the backward pass than to keep: a sixth of a small model's step.
-# These are torch's own switches for it, not promised to stay: one that is gone is left alone.
-_RECOMPUTE = {
-    name: False
-    for name in ("ban_recompute_used_far_apart", "ban_recompute_long_fusible_chains")
-    if hasattr(functorch_config, name)
-}
-
-
-# Each shape is compiled once, and torch gives up after 8 of them: rows in buckets have up to 21 lengths, each with a
-# full and a last batch, and either may be cut into parts of two sizes.
-_MOST_SHAPES = 128
 
 
 class LossFunction:
@@ -45,17 +27,16 @@ class LossFunction:
         self.compiled = compiled
         self._proved = False
         # The step's function is compiled, never the module: the model can be looked at while it trains.
-        self._function = torch.compile(self._eager, fullgraph=True, dynamic=False) if compiled else self._eager
+        self._function = compiler.compiled(self._eager) if compiled else self._eager
 
     def __call__(self, batch: Batch) -> Tensor:
         """The sum of the losses of a batch that is on the machine's device."""
         if not self.compiled:
             return self._function(batch)
         try:
-            with functorch_config.patch(_RECOMPUTE), _many_shapes():
-                loss = self._function(batch)
+            loss = self._function(batch)
         except Exception as error:
-            if self._proved and not _is_the_compilers(error):
+            if self._proved and not compiler.is_the_compilers(error):
                 raise
             self._say(f"could not compile ({type(error).__name__}: {_first_line(error)}); going on without")
             self.compiled, self._function = False, self._eager
@@ -74,7 +55,7 @@ def worth_compiling(
     """Whether to compile a run with steps of `pieces` pieces, and the reason to tell."""
     if settings.compile != "auto":
         return settings.compile == "on", f"compile = {settings.compile}"
-    if not has_compiler(machine.device):
+    if not compiler.has_compiler(machine.device):
         return False, "not compiled: there is no C++ compiler here"
     weights = sum(parameter.numel() for parameter in model.parameters())
     speed = _OPERATIONS_PER_SECOND.get(machine.device.type, 1e11)
@@ -83,26 +64,6 @@ def worth_compiling(
     if expected < _REPAID_SECONDS:
         return False, "not compiled: the run is too short to repay it"
     return True, "compiled: the first step takes up to a minute, the others a fraction"
-
-
-def has_compiler(device: torch.device) -> bool:
-    """Whether torch.compile can build kernels here: Triton for a GPU, a C++ compiler for a CPU."""
-    if device.type == "cuda":
-        return importlib.util.find_spec("triton") is not None
-    return any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++", "cl"))
-
-
-def _many_shapes() -> AbstractContextManager[None]:
-    from torch._dynamo import config  # takes a second, so only where something is compiled
-
-    limit = "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"  # its name up to torch 2.6
-    patched: AbstractContextManager[None] = config.patch({limit: _MOST_SHAPES})
-    return patched
-
-
-def _is_the_compilers(error: Exception) -> bool:
-    """Whether compiling failed, rather than what was compiled: not enough memory is no reason to go on without."""
-    return type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
 
 
 def _first_line(error: Exception) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Batch
-from glassformer.train import compiled
+from glassformer.train import compiler
 from glassformer.train.compiled import LossFunction, worth_compiling
 from glassformer.train.ending import Ending
 from glassformer.train.loop import fit, step_seed
@@ -25,7 +24,7 @@ def quiet(message: str) -> None:
 
 def test_compiled_learns_as_eager_does(tmp_path: Path) -> None:
     """Rows hide 1 to 4 pieces, batches have other numbers of targets: still one graph, the same weights to rounding."""
-    if not compiled.has_compiler(torch.device("cpu")):
+    if not compiler.has_compiler(torch.device("cpu")):
         pytest.skip("there is no C++ compiler here")
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
@@ -73,7 +72,7 @@ def test_a_failed_compile_is_told_and_goes_on() -> None:
 def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Traced, guarded and counted as for a compiler, but run by torch: a shape takes a moment and not a minute."""
     torch._dynamo.reset()
-    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    monkeypatch.setattr(compiler, "_build", lambda graph, examples: graph.forward)
 
 
 @pytest.mark.usefixtures("without_kernels")
@@ -154,7 +153,7 @@ def test_an_error_of_ours_is_not_taken_for_a_failed_compile() -> None:
 def test_compiled_where_it_is_repaid(
     monkeypatch: pytest.MonkeyPatch, choice: str, steps: int | None, seconds: float | None, pieces: int, expected: bool
 ) -> None:
-    monkeypatch.setattr(compiled, "has_compiler", lambda device: True)
+    monkeypatch.setattr(compiler, "has_compiler", lambda device: True)
     model = torch.nn.Linear(1000, 1000)
     settings = toy_settings(compile=choice)
     assert worth_compiling(settings, Ending(steps, seconds), model, pieces, settle(settings))[0] is expected
