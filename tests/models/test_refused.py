@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -182,3 +183,17 @@ def test_settings_cannot_be_changed_in_place(group: type[Settings]) -> None:
     assert group.model_config["frozen"]
     with pytest.raises(ValueError, match="frozen"):
         PositionConfig().kind = "none"
+
+
+@pytest.mark.parametrize(
+    ("family", "setting"),
+    [
+        (family, setting)
+        for family, make in FAMILIES.items()
+        for setting in ("layers", "decoder_layers")
+        if setting in inspect.signature(make).parameters
+    ],
+)
+def test_more_layers_than_memory_are_refused_at_once(family: str, setting: str) -> None:
+    with pytest.raises(ConfigError, match=r"layers must be at most 10,000.*1,000,000,000,000"):
+        family_config(family, {setting: 10**12})

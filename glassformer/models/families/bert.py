@@ -14,7 +14,7 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
-from glassformer.models.families.blocks import attention_of, block_of, chosen, known_size
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
 
 BERT_WIDTHS = {"tiny": (2, 128), "mini": (4, 256), "small": (4, 512), "medium": (8, 512), "base": (12, 768)}
 BERT_SIZES: dict[str, tuple[int, int]] = {
@@ -76,7 +76,7 @@ def bert(
                 norm=norm,
                 dropout=dropout,
             ),
-            blocks=(block,) * layers,
+            blocks=(block,) * feasible(layers),
         ),
         head=VocabularyHeadConfig(transform=True, activation=activation, norm=norm, tied=tied, bias=True)
         if vocabulary_head

@@ -20,6 +20,9 @@ from glassformer.errors import ConfigError, did_you_mean
 NormAt = Literal["after", "before", "branch", "none"]
 SizeOf = TypeVar("SizeOf")
 
+# Ten times the deepest Transformer that was ever published.
+MOST_LAYERS = 10_000
+
 
 def head_size(width: int, heads: int) -> int:
     """Width shared evenly among the heads; raises ConfigError when it does not divide or there is none."""
@@ -34,6 +37,13 @@ def head_size(width: int, heads: int) -> int:
 def chosen(given: int | None, known: int) -> int:
     """What was given, be it 0 and refused later, else what is known."""
     return known if given is None else given
+
+
+def feasible(layers: int) -> int:
+    """The same number of layers; raises ConfigError for one that would fill the memory before it could be refused."""
+    if layers > MOST_LAYERS:
+        raise ConfigError(f"layers must be at most {MOST_LAYERS:,}", got=f"{layers:,}")
+    return layers
 
 
 def attention_of(

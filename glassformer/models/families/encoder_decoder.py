@@ -13,7 +13,7 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
-from glassformer.models.families.blocks import NormAt, attention_of, block_of, chosen
+from glassformer.models.families.blocks import NormAt, attention_of, block_of, chosen, feasible
 
 
 def encoder_decoder(
@@ -62,7 +62,7 @@ def encoder_decoder(
                 norm=norm if embed_norm else None,
                 dropout=dropout,
             ),
-            blocks=(block,) * count,
+            blocks=(block,) * feasible(count),
             norm=norm if last_norm else None,
             causal=decoder,
         )

@@ -13,7 +13,7 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
-from glassformer.models.families.blocks import attention_of, block_of, chosen, known_size
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
 
 GPT2_SIZES = {"small": (12, 768), "medium": (24, 1024), "large": (36, 1280), "xl": (48, 1600)}
 
@@ -59,7 +59,7 @@ def gpt2(
                 position=PositionConfig(kind="learned", max_length=max_length),
                 dropout=dropout if embed_dropout is None else embed_dropout,
             ),
-            blocks=(block,) * layers,
+            blocks=(block,) * feasible(layers),
             norm=norm,
             causal=True,
         ),

@@ -14,7 +14,7 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
-from glassformer.models.families.blocks import attention_of, block_of, chosen
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible
 
 
 def llama(
@@ -63,7 +63,7 @@ def llama(
         decoder=StackConfig(
             width=width,
             embed=EmbedConfig(vocabulary=vocabulary, position=PositionConfig(kind="none")),
-            blocks=(block,) * layers,
+            blocks=(block,) * feasible(layers),
             norm=norm,
             causal=True,
         ),

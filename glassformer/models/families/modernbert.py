@@ -15,7 +15,7 @@ from glassformer.config import (
     VocabularyHeadConfig,
 )
 from glassformer.errors import ConfigError
-from glassformer.models.families.blocks import attention_of, block_of, chosen, known_size
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
 
 # The published ones are base and large. The small ones are ours: BERT's small sizes with as many weights a layer.
 MODERNBERT_SIZES = {
@@ -89,7 +89,7 @@ def modernbert(
                 norm=norm,
                 dropout=dropout if embed_dropout is None else embed_dropout,
             ),
-            blocks=tuple(block(layer) for layer in range(layers)),
+            blocks=tuple(block(layer) for layer in range(feasible(layers))),
             norm=norm,
         ),
         head=VocabularyHeadConfig(

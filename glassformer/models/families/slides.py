@@ -16,7 +16,7 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
-from glassformer.models.families.blocks import attention_of, block_of
+from glassformer.models.families.blocks import attention_of, block_of, feasible
 
 SLIDES_DO_NOT_DRAW = {
     "loss": "cross-entropy at the hidden words",
@@ -87,7 +87,7 @@ def slides(
                 dropout=dropout,
                 hidden_words=("zero_word" if zero == "word" else "zero_sum") if hide else "token",
             ),
-            blocks=(block,) * layers,
+            blocks=(block,) * feasible(layers),
             hide_masked=hide,
         ),
         head=VocabularyHeadConfig(tied=False, bias=biases),

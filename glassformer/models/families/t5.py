@@ -15,7 +15,7 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
-from glassformer.models.families.blocks import attention_of, block_of, chosen, known_size
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
 
 T5_SIZES = {"small": (512, 6, 8, 2048), "base": (768, 12, 12, 3072), "large": (1024, 24, 16, 4096)}
 
@@ -60,7 +60,7 @@ def t5(
         return StackConfig(
             width=width,
             embed=EmbedConfig(vocabulary=vocabulary, position=PositionConfig(kind="none"), dropout=dropout),
-            blocks=(block,) * count,
+            blocks=(block,) * feasible(count),
             norm=norm,
             dropout=dropout,
             causal=cross is not None,
