@@ -31,7 +31,7 @@ class Machine:
 
     def __str__(self) -> str:
         number = "bfloat16 products, float32 weights" if self.autocast else str(self.weights).removeprefix("torch.")
-        where = f"{self.threads} threads" if self.device.type == "cpu" else torch.cuda.get_device_name(self.device)
+        where = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else f"{self.threads} threads"
         return f"{self.device.type} ({where}), {number}"
 
 
