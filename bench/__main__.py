@@ -12,6 +12,7 @@ ROWS = (
     ("bench.startup",),
     ("bench.looking",),
     ("bench.attention_four_ways",),
+    ("bench.formula_or_kernel",),
     ("bench.masked_lm", "mini"),
     ("bench.masked_lm", "base"),
     ("experiments.tables",),

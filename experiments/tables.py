@@ -141,7 +141,12 @@ def bench_page() -> str:
             [_training(size) for size in ("mini", "base")],
         ),
     ]
-    for title, section in (("Start-up", _startup), ("Looking", _looking), ("One attention, four ways", _four_ways)):
+    for title, section in (
+        ("Start-up", _startup),
+        ("Looking", _looking),
+        ("One attention, four ways", _four_ways),
+        ("The formula or the kernel", _formula_or_kernel),
+    ):
         parts += ["", f"## {title}", "", section()]
     for name in (
         "bench-masked-lm-mini",
@@ -149,6 +154,7 @@ def bench_page() -> str:
         "bench-startup",
         "bench-looking",
         "bench-attention-four-ways",
+        "bench-formula-or-kernel",
     ):
         row = results.read(name)
         if row is not None:
@@ -211,6 +217,30 @@ def _four_ways() -> str:
     return (
         table(head, rows)
         + "\n\nThe tests hold the four equal to 1e-12; the next two ways are numpy, the last plain Python."
+    )
+
+
+def _formula_or_kernel() -> str:
+    row = results.read("bench-formula-or-kernel")
+    if row is None:
+        return NOT_YET
+    measured = row["milliseconds"]
+    head = ["pieces in a row", *(f"{width}: {what}" for width in measured for what in ("formula, ms", "kernel, times"))]
+    lengths = list(next(iter(measured.values())))
+    rows = [
+        [
+            f"{int(length):,}",
+            *(
+                cell
+                for sizes in measured.values()
+                for cell in (f"{sizes[length]['formula']:.1f}", f"{sizes[length]['times']:.2f}")
+            ),
+        ]
+        for length in lengths
+    ]
+    return (
+        "One layer forward and back, compiled, bf16, 4,096 pieces, heads of 64. Training on a processor walks the\n"
+        f"formula up to {row['largest_held']:,} pieces, and torch's fused kernel beyond.\n\n" + table(head, rows)
     )
 
 

@@ -1,0 +1,90 @@
+"""One layer of attention forward and back in bf16: the formula against torch's fused kernel, at several lengths.
+
+`python -m bench.formula_or_kernel` writes docs/results/bench-formula-or-kernel.json. It is what the number LARGEST_HELD
+in glassformer/parts/attention.py rests on: up to so many keys a training step in bf16 on a processor walks the formula.
+Both are compiled, in turn, on 4,096 pieces with padding, heads of 64, no dropout (the kernel knows none).
+
+B sentences · S pieces · W width
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from experiments import results
+from glassformer.models.families.blocks import attention_of
+from glassformer.parts import attention
+from glassformer.parts.attention import Attention
+from glassformer.parts.context import Context
+
+PIECES, HEAD = 4096, 64
+LENGTHS, WIDTHS = (64, 128, 256, 512, 1024, 2048), (256, 768)
+TURNS, STEPS = 9, 3
+
+
+def step_of(width: int, length: int, *, formula: bool) -> Callable[[], None]:
+    """A compiled forward and backward pass that goes the way asked for."""
+    generator = torch.Generator().manual_seed(0)
+    module = Attention(attention_of(width, width // HEAD), width).train()
+    x = torch.randn(PIECES // length, length, width, generator=generator).requires_grad_()  # [B, S, W]
+    real = torch.ones(PIECES // length, length, dtype=torch.int32)  # [B, S]
+    real[0, -1] = 0
+
+    def loss(x: Tensor, real: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return module(x, Context(masks={None: (real != 0)[:, None, None, :]})).float().square().sum()
+
+    compiled = torch.compile(loss, fullgraph=True, dynamic=False)
+    usual = attention.formula_is_faster
+
+    def step() -> None:
+        # Asked when the step is traced, which is at its first call.
+        attention.formula_is_faster = lambda query, key: formula
+        try:
+            compiled(x, real).backward()
+        finally:
+            attention.formula_is_faster = usual
+
+    return step
+
+
+def seconds(step: Callable[[], None]) -> float:
+    """The mean of a few steps."""
+    started = time.perf_counter()
+    for _ in range(STEPS):
+        step()
+    return (time.perf_counter() - started) / STEPS
+
+
+def compare(width: int, length: int) -> dict[str, float]:
+    """Milliseconds of both, and how many times as long the kernel takes: medians of alternating turns."""
+    torch._dynamo.reset()
+    formula, kernel = step_of(width, length, formula=True), step_of(width, length, formula=False)
+    for step in (formula, kernel, formula, kernel):
+        step()
+    turns = [(seconds(formula), seconds(kernel)) for _ in range(TURNS)]
+    return {
+        "formula": 1e3 * statistics.median(one for one, _ in turns),
+        "kernel": 1e3 * statistics.median(other for _, other in turns),
+        "times": statistics.median(other / one for one, other in turns),
+    }
+
+
+def run() -> dict[str, object]:
+    """Every width and length."""
+    measured: dict[str, dict[str, dict[str, float]]] = {}
+    for width in WIDTHS:
+        for length in LENGTHS:
+            found = measured.setdefault(f"width {width}", {})[str(length)] = compare(width, length)
+            print(f"width {width}, {length} pieces: the kernel takes {found['times']:.2f} times", file=sys.stderr)
+    return {"milliseconds": measured, "largest_held": attention.LARGEST_HELD}
+
+
+if __name__ == "__main__":
+    print(results.write("bench-formula-or-kernel", "python -m bench.formula_or_kernel", run()))
