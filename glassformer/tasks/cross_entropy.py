@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from glassformer.data.corrupt import IGNORED
 
@@ -30,7 +31,8 @@ def widened(logits: Tensor) -> Tensor:
 class _CrossEntropy(torch.autograd.Function):
     """With its gradient in closed form, softmax(logits) − one-hot(label): compiled, one pass over the logits.
 
-    The chain of log_softmax and a choice that torch differentiates for `F.cross_entropy` makes three of them.
+    The chain of log_softmax and a choice that torch differentiates for `F.cross_entropy` makes three of them. In return
+    torch refuses to differentiate it twice.
     """
 
     @staticmethod
@@ -42,6 +44,7 @@ class _CrossEntropy(torch.autograd.Function):
         return -right.where(asked, 0).sum()  # []
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         log_probabilities, labels = ctx.saved_tensors
         pieces = torch.arange(log_probabilities.shape[1], dtype=torch.int32, device=labels.device)  # [V]
