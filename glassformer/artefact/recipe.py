@@ -17,6 +17,7 @@ from glassformer.artefact.witness import Screen, Witness
 from glassformer.config import Recipe, read_settings, read_toml, toml_of
 from glassformer.errors import ConfigError, GlassformerError, TrainingError
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.train.alone import alone
 from glassformer.train.checkpoint import Shelf
 from glassformer.train.loop import fit
 from glassformer.train.machine import choose_device
@@ -50,9 +51,9 @@ def train(
     out = Path(out)
     witness = Screen() if witness is None else witness
     settled = resolve(recipe, set)
-    going_on = _begin(out, settled, resume=resume)
     choose_device(settled.train.device)
-    with _leaving_nothing_when_refused(out):
+    with _leaving_nothing_when_refused(out), alone(out):
+        going_on = _begin(out, settled, resume=resume)
         prepared = prepare_run(settled, out, witness, tokenizer=Tokenizer.load(out) if going_on else None)
         if not going_on:
             # A run that is stopped and resumed must find the same pieces and the same settings.

@@ -17,7 +17,8 @@ from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.model import Model, load
 from glassformer.artefact.recipe import train
 from glassformer.artefact.witness import Screen, Silent
-from glassformer.errors import CheckpointError, ConfigError, DataError, DeviceError
+from glassformer.errors import CheckpointError, ConfigError, DataError, DeviceError, TrainingError
+from glassformer.train.alone import alone
 from glassformer.train.record import Step
 from glassformer.train.stopping import Interrupted
 
@@ -141,6 +142,15 @@ def test_another_run_is_not_written_over(run: Model, text_file: Path, tmp_path: 
     with pytest.raises(ConfigError, match=r"goes on as it began, with model\.settings"):
         train(changed, out=tmp_path / "run", resume=True, witness=Silent())
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(load(tmp_path / "run")).items())
+
+
+def test_a_second_training_in_a_folder_changes_nothing(text_file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("fcntl", reason="Windows has no lock on a folder")
+    with alone(tmp_path / "run"):
+        with pytest.raises(TrainingError, match="one training at a time"):
+            train(recipe(text_file), out=tmp_path / "run", witness=Listener())
+        assert list((tmp_path / "run").iterdir()) == []
+    train(recipe(text_file), out=tmp_path / "run", witness=Listener())
 
 
 def test_begin_from_an_earlier_model(run: Model, text_file: Path, tmp_path: Path) -> None:
