@@ -9,30 +9,38 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 from glassformer.data.corrupt import IGNORED
+from glassformer.errors import ShapeError
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """The sum of −log softmax(logits)[label] over the places whose label is not IGNORED, a scalar of at least float32.
 
-    Logits [N, V] of any float type: a sum over a vocabulary would drown in bfloat16, so it is made in float32.
+    Logits [..., V] of any float type and labels [...]; raises ShapeError when they do not go together.
     """
-    total: Tensor = _CrossEntropy.apply(widened(logits), labels)  # type: ignore[no-untyped-call]
-    return total
+    if logits.shape[:-1] != labels.shape:
+        raise ShapeError(
+            "each row of logits needs one label", got=f"logits {list(logits.shape)} and labels {list(labels.shape)}"
+        )
+    logits, labels = widened(logits).flatten(0, -2), labels.flatten()  # [N, V], [N]
+    if torch.compiler.is_compiling():
+        total: Tensor = _Compiled.apply(logits, labels)  # type: ignore[no-untyped-call]
+        return total
+    return F.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
 
 
 def widened(logits: Tensor) -> Tensor:
-    """At least float32."""
+    """At least float32: the sum over a vocabulary would drown in bfloat16."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
-class _CrossEntropy(torch.autograd.Function):
-    """With its gradient in closed form, softmax(logits) − one-hot(label): compiled, one pass over the logits.
+class _Compiled(torch.autograd.Function):
+    """The same with its gradient in closed form, softmax(logits) − one-hot(label).
 
-    The chain of log_softmax and a choice that torch differentiates for `F.cross_entropy` makes three of them. In return
-    torch refuses to differentiate it twice.
+    Compiled, that is one pass over the logits, where the chain that torch differentiates makes three. Only compiled:
+    torch's own kernels are quicker, and can be differentiated twice.
     """
 
     @staticmethod
@@ -44,10 +52,9 @@ class _CrossEntropy(torch.autograd.Function):
         return -right.where(asked, 0).sum()  # []
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         log_probabilities, labels = ctx.saved_tensors
         pieces = torch.arange(log_probabilities.shape[1], dtype=torch.int32, device=labels.device)  # [V]
         right = pieces == labels.int()[:, None]  # [N, V]
         weight = gradients[0].where(labels != IGNORED, 0)[:, None]  # [N, 1]
-        return log_probabilities.exp().add_(right, alpha=-1).mul_(weight), None  # [N, V]
+        return (log_probabilities.exp() - right.to(log_probabilities.dtype)) * weight, None  # [N, V]

@@ -19,8 +19,11 @@ _REPAID_SECONDS = 150.0
 _OPERATIONS_PER_SECOND = {"cpu": 1e11, "cuda": 2e13}
 
 
-class LossFunction:
-    """`task.loss` on this machine. `compiled` may turn False at a new shape: a failed compile is never fatal."""
+class LossAndGradient:
+    """`task.loss` on this machine, forward and back.
+
+    `compiled` may turn False at a new shape: a failed compile is never fatal.
+    """
 
     def __init__(self, task: Task, model: Transformer, machine: Machine, *, compiled: bool, say: Say) -> None:
         self._task, self._model, self._machine, self._say = task, model, machine, say
@@ -29,20 +32,26 @@ class LossFunction:
         # The step's function is compiled, never the module: the model can be looked at while it trains.
         self._function = compiler.compiled(self._eager) if compiled else self._eager
 
-    def __call__(self, batch: Batch) -> Tensor:
-        """The sum of the losses of a batch that is on the machine's device."""
+    def __call__(self, batch: Batch, targets: int = 1) -> float:
+        """The loss of a batch on the machine's device, as a share of `targets`; adds its gradient."""
         if not self.compiled:
-            return self._function(batch)
+            return self._learn(batch, targets)
         try:
-            loss = self._function(batch)
+            # Both ways inside: the way back is compiled when it is first gone, and a failure there leaves no gradient.
+            loss = self._learn(batch, targets)
         except Exception as error:
             if self._proved and not compiler.is_the_compilers(error):
                 raise
-            self._say(f"could not compile ({type(error).__name__}: {_first_line(error)}); going on without")
+            self._say(f"could not compile ({compiler.reason_of(error)}); going on without")
             self.compiled, self._function = False, self._eager
-            return self._function(batch)
+            return self._learn(batch, targets)
         self._proved = True
         return loss
+
+    def _learn(self, batch: Batch, targets: int) -> float:
+        loss = self._function(batch) / targets
+        loss.backward()
+        return float(loss.detach())
 
     def _eager(self, batch: Batch) -> Tensor:
         with self._machine.context():
@@ -56,7 +65,8 @@ def worth_compiling(
     if settings.compile != "auto":
         return settings.compile == "on", f"compile = {settings.compile}"
     if not compiler.has_compiler(machine.device):
-        return False, "not compiled: there is no C++ compiler here"
+        needed = "Triton" if machine.device.type == "cuda" else "C++ compiler"
+        return False, f"not compiled: there is no {needed} here"
     weights = sum(parameter.numel() for parameter in model.parameters())
     speed = _OPERATIONS_PER_SECOND.get(machine.device.type, 1e11)
     by_steps = float("inf") if ending.steps is None else ending.steps * 6.0 * weights * pieces / speed
@@ -64,7 +74,3 @@ def worth_compiling(
     if expected < _REPAID_SECONDS:
         return False, "not compiled: the run is too short to repay it"
     return True, "compiled: the first step takes up to a minute, the others a fraction"
-
-
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), "no reason given").strip()

@@ -63,6 +63,14 @@ def is_the_compilers(error: Exception) -> bool:
     return type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
 
 
+def reason_of(error: Exception) -> str:
+    """The first line of what went wrong; a compiler's error often only wraps it."""
+    inner = getattr(error, "inner_exception", None)
+    cause = inner if isinstance(inner, Exception) else error
+    line = next((line for line in str(cause).splitlines() if line.strip()), "no reason given").strip()
+    return f"{type(cause).__name__}: {line}"
+
+
 def _many_shapes() -> AbstractContextManager[None]:
     from torch._dynamo import config  # takes a second, so only where something is compiled
 

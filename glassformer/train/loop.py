@@ -66,11 +66,7 @@ def fit(
             # Counted before the first backward pass: each target weighs the same, however the step is cut.
             targets = max(1, sum(part.targets for part in parts))
             seed = step_seed(settings.seed, progress.step).to(device)
-            losses = []
-            for part in parts:
-                loss = run.loss_of(part.to(device).with_noise(seed)) / targets
-                loss.backward()
-                losses.append(float(loss.detach()))
+            losses = [run.loss_and_gradient(part.to(device).with_noise(seed), targets) for part in parts]
             norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
             if not math.isfinite(sum(losses) + norm):
                 raise _not_finite(run, out, parts, losses)
@@ -129,11 +125,11 @@ def parts_of(task: Task, step: int, accumulate: int) -> list[Batch]:
 
 def _compile(run: Run) -> None:
     """One pass forward and back, so that the clock of the run starts when the kernels are there."""
-    if not run.loss_of.compiled or run.over:
+    if not run.loss_and_gradient.compiled or run.over:
         return
     started = time.monotonic()
     batch = parts_of(run.task, run.progress.step, run.settings.accumulate)[0].to(run.machine.device)
-    run.loss_of(batch.with_noise(step_seed(run.settings.seed, run.progress.step).to(run.machine.device))).backward()
+    run.loss_and_gradient(batch.with_noise(step_seed(run.settings.seed, run.progress.step).to(run.machine.device)))
     run.state.optimizer.zero_grad(set_to_none=True)
     run.progress.setup += time.monotonic() - started
 

@@ -13,7 +13,7 @@ import torch
 from glassformer.config import TrainSection
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Task
-from glassformer.train.compiled import LossFunction, worth_compiling
+from glassformer.train.compiled import LossAndGradient, worth_compiling
 from glassformer.train.ending import Ending
 from glassformer.train.loop import parts_of, step_seed
 from glassformer.train.machine import Say, repeatable, settle
@@ -68,7 +68,7 @@ def plan(
     compiled, reason = worth_compiling(settings, ending, model, task.batch(0).pieces, machine)
     if compiled:
         say("compiling for the probe, up to a minute")
-    loss_of = LossFunction(task, model, machine, compiled=compiled, say=say)
+    loss_and_gradient = LossAndGradient(task, model, machine, compiled=compiled, say=say)
     optimizer = build_optimizer(model, settings.model_copy(update={"learning_rate": 0.0, "decay": 0.0}))
     keep_freed_memory()
     times, pieces = [], []
@@ -78,7 +78,7 @@ def plan(
             parts = parts_of(task, step, settings.accumulate)
             for part in parts:
                 seed = step_seed(settings.seed, step).to(machine.device)
-                loss_of(part.to(machine.device).with_noise(seed)).backward()
+                loss_and_gradient(part.to(machine.device).with_noise(seed))
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             if machine.device.type == "cuda":
@@ -94,7 +94,7 @@ def plan(
     averages = 1 if settings.ema is not None else 0
     return Plan(
         machine=str(machine),
-        compiled=loss_of.compiled,
+        compiled=loss_and_gradient.compiled,
         reason=reason,
         parameters=sum(each.numel() for each in parameters),
         trained_parameters=sum(each.numel() for each in trained(model).values()),

@@ -16,7 +16,7 @@ from glassformer.errors import CheckpointError, ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Task
 from glassformer.train.checkpoint import Checkpoint, Shelf, restore, weights
-from glassformer.train.compiled import LossFunction, worth_compiling
+from glassformer.train.compiled import LossAndGradient, worth_compiling
 from glassformer.train.ending import Ending, Progress
 from glassformer.train.machine import Machine, Say, settle
 from glassformer.train.schedule import Schedule
@@ -47,7 +47,7 @@ class Run:
     schedule: Schedule
     state: State
     shelf: Shelf
-    loss_of: LossFunction
+    loss_and_gradient: LossAndGradient
     facts: dict[str, Any]
     say: Say
     saved_step: int | None
@@ -86,6 +86,8 @@ class Run:
             state.restore(found)
             if settings.compile == "auto":  # as the run began, so that it ends with the same bits
                 facts["compiled"] = found.facts.get("compiled", compiled)
+            if facts["compiled"] != compiled:
+                reason = f"{'compiled' if facts['compiled'] else 'not compiled'}, as the run began"
             for difference in differences(found.facts, facts):
                 say(f"the end may differ from an unbroken run's: {difference}")
         shelf.keep_best(state.progress.best_step)
@@ -100,7 +102,7 @@ class Run:
             schedule=Schedule.of(settings, ending),
             state=state,
             shelf=shelf,
-            loss_of=LossFunction(task, model, machine, compiled=facts["compiled"], say=say),
+            loss_and_gradient=LossAndGradient(task, model, machine, compiled=facts["compiled"], say=say),
             facts=facts,
             say=say,
             saved_step=state.progress.step if found else None,
@@ -151,7 +153,7 @@ class Run:
     def save(self) -> None:
         """Write a checkpoint, unless this step has one."""
         if self.saved_step != self.progress.step:
-            self.facts["compiled"] = self.loss_of.compiled
+            self.facts["compiled"] = self.loss_and_gradient.compiled
             facts: Mapping[str, Any] = {**self.facts, "progress": asdict(self.progress)}
             self.shelf.save(self.progress.step, self.state.tensors(), facts)
             self.saved_best = self.progress.best_step

@@ -21,9 +21,9 @@ def test_the_plan_adds_up() -> None:
     assert (seen.parameters, seen.trained_parameters) == (count, count)
     assert (seen.weights_bytes, seen.gradients_bytes, seen.optimizer_bytes) == (4 * count, 4 * count, 8 * count)
     assert seen.checkpoint_bytes == 12 * count
-    assert (seen.steps, seen.epochs, seen.pieces_per_step, seen.rows_per_step) == (100, 40.0, 96, 8)
+    assert (seen.steps, seen.epochs, seen.pieces_per_step, seen.rows_per_step) == (100, 40.0, 92, 8)
     assert seen.seconds == pytest.approx(seen.setup_seconds + 100 * seen.seconds_per_step)
-    assert seen.pieces_per_second == pytest.approx(96 / seen.seconds_per_step)
+    assert seen.pieces_per_second == pytest.approx(92 / seen.seconds_per_step, rel=0.01)  # 92 is rounded
     assert not seen.compiled
     assert seen.peak_bytes is None or seen.peak_bytes > 50_000_000  # torch alone is more
     assert all(torch.equal(before[name], tensor) for name, tensor in weights(model).items())

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from glassformer.config import ModelConfig, TrainSection
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
+from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.task import Batch, evaluating
 
 VOCABULARY, LENGTH, ROWS = 23, 12, 20
@@ -22,7 +22,7 @@ VOCABULARY, LENGTH, ROWS = 23, 12, 20
 @dataclass
 class Toy:
     """Rows that follow a rule (each piece is the one before it plus the row's own stride), so that there is something
-    to learn; `hide` places of each row, or a number that differs from row to row.
+    to learn; `hide` places of each row, or a number that differs from row to row. Every fourth row ends in padding.
     """
 
     size: int = 8
@@ -47,8 +47,7 @@ class Toy:
     def loss(self, model: Transformer, batch: Batch) -> Tensor:
         logits = model(batch.inputs, places=batch.places).logits
         assert logits is not None
-        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        return F.cross_entropy(wide, batch.labels, ignore_index=-100, reduction="sum")
+        return cross_entropy(logits, batch.labels)
 
     def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
         batch = self._rows(np.arange(ROWS), np.arange(ROWS)).to(next(model.parameters()).device)
@@ -56,26 +55,28 @@ class Toy:
             return {"loss": float(self.loss(model, batch)) / batch.targets, "rows": float(rows or 0)}
 
     def _rows(self, rows: np.ndarray, order: np.ndarray, *, poison: bool = False) -> Batch:
-        ids, labels = [], []
+        ids, labels, real = [], [], []
         for row, place in zip(rows.tolist(), order.tolist(), strict=True):
             chance = np.random.default_rng([self.seed, row])
             start, stride = chance.integers(1, VOCABULARY), 1 + row % 3
             whole = (start + stride * np.arange(LENGTH)) % (VOCABULARY - 1) + 1
             count = self.hide if self.hide is not None else 1 + row % 4
-            hidden = np.random.default_rng([self.seed, row, place]).permutation(LENGTH)[:count]
+            length = LENGTH - 2 * (row % 4 == 3)
+            hidden = np.random.default_rng([self.seed, row, place]).permutation(length)[:count]
             labels.append(np.full(LENGTH, -100))
             labels[-1][hidden] = whole[hidden]
             whole[hidden] = 0
             ids.append(whole)
+            real.append(np.arange(LENGTH) < length)
         vectors = torch.full((len(rows), LENGTH, 16), math.nan) if poison else None
         label = torch.tensor(np.concatenate(labels))
         return Batch(
-            inputs=Inputs(ids=torch.tensor(np.array(ids)), vectors=vectors),
+            inputs=Inputs(ids=torch.tensor(np.array(ids)), vectors=vectors, real=torch.tensor(np.array(real))),
             labels=label,
             places=torch.arange(len(rows) * LENGTH),
             numbers=torch.tensor(order % (1 << 31), dtype=torch.int32),
             targets=int((label >= 0).sum()),
-            pieces=len(rows) * LENGTH,
+            pieces=int(np.sum(real)),
         )
 
 
