@@ -179,18 +179,23 @@ class AddFill(SetFill):
 
     def __call__(self, scores: Tensor, may_look: Tensor) -> Tensor:
         """[B, H, Q, K] to [B, H, Q, K]."""
-        return scores + self.kernel_mask(may_look, scores)
+        return scores + self.added(may_look, scores)
 
     def kernel_mask(self, may_look: Tensor, like: Tensor) -> Tensor:
+        """What is added."""
+        return self.added(may_look, like)
+
+    def added(self, may_look: Tensor, like: Tensor) -> Tensor:
         """0 where one may look, the fill where not: [B or 1, 1, Q, K] of the scores' type."""
         zero = torch.zeros((), dtype=like.dtype, device=like.device)
         return torch.where(may_look, zero, _number(self.value, like))
 
 
-class ForbidFill(SetFill):
-    """A forbidden score is minus infinity. A row with no key gives zeros, never NaN, forward and backward."""
+class ForbidFill(AddFill):
+    """A forbidden score is minus infinity. A row with no key gives zeros, never NaN, forward and backward.
 
-    fusible = True
+    Added rather than set: the way back of a sum needs no mask, which a compiled step would write down and read again.
+    """
 
     def softmax(self, masked: Tensor, may_look: Tensor | None) -> Tensor:
         """Weights over the keys; rows sum to 1, or are all 0 where nothing may be looked at."""
