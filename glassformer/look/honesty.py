@@ -44,7 +44,7 @@ def measure(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
     """Run the model watched, unwatched, and as the user predicts; eval mode, nothing changed by hand."""
     assert replay.change is None
     dtype = next(replay.model.parameters()).dtype
-    with torch.no_grad():
+    with torch.no_grad(), replay.own_precision():
         watched = answer(replay.whole(list(replay.statement.formulas.keys() - {"loss"}))[1])
         unwatched = answer(replay.model(replay.inputs, replay.target, places=replay.places))
         predicted = answer(predict(replay, original, predicts_in))

@@ -315,6 +315,15 @@ def test_the_gate_predicts_as_the_user_does_whatever_the_trace_runs_in(own: torc
     assert expected > 1e-3
 
 
+@pytest.mark.parametrize("predicts_in", [torch.float32, torch.bfloat16])
+def test_autocast_around_the_gate_does_not_reach_into_it(predicts_in: torch.dtype) -> None:
+    one, two = (trace(bert_model(dtype=torch.float32), Inputs(ids=IDS), predicts_in=predicts_in) for _ in range(2))
+    with torch.autocast("cpu", torch.bfloat16):
+        within = one.honesty
+    assert within == two.honesty
+    assert within.holds
+
+
 def test_the_gate_is_closed_when_looking_changes_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     found = trace(bert_model(), Inputs(ids=IDS))
     assert found.run is not None
