@@ -74,11 +74,11 @@ def as_type(inputs: Inputs, dtype: torch.dtype) -> Inputs:
 
 
 def answer(output: Output) -> Tensor:
-    """What the model is run for: vocabulary scores, else label scores, else states."""
+    """What the model is run for: vocabulary scores, else label scores, else states. On the CPU: it has float64."""
     for found in (output.logits, output.sentence_logits):
         if found is not None and found.numel():
-            return found.double()
-    return output.states.double()
+            return found.cpu().double()
+    return output.states.cpu().double()
 
 
 def share(one: Tensor, two: Tensor) -> float:
