@@ -1,6 +1,6 @@
 """Whether an answer depends on its neighbours or its padding: measured on a model and a text of the user's own.
 
-B rows · S pieces · V vocabulary
+S pieces · V vocabulary
 """
 
 from __future__ import annotations
