@@ -1,6 +1,6 @@
 """Rows of pieces through the model, in batches bounded by their size; answers come back in the order of the rows.
 
-B rows · S pieces · V vocabulary · n places asked about in one row
+B rows · S pieces · V vocabulary · n places asked about in one row, N in all
 """
 
 from __future__ import annotations

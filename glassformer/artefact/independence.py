@@ -1,6 +1,6 @@
 """Whether an answer depends on its neighbours or its padding: measured on a model and a text of the user's own.
 
-B rows · S pieces · V vocabulary
+S pieces · V vocabulary
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from glassformer.artefact.forward import Row, framed, tensors
 from glassformer.errors import ConfigError
+from glassformer.parts.position import exact_device
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -57,7 +58,8 @@ def independence(model: Model, text: str) -> Independence:
     """
     if model.config.encoder is not None and model.config.decoder is not None:
         raise ConfigError("one text goes through one stack", got=f"{model.config.family}, which has two")
-    module = copy.deepcopy(model.module).double().eval()
+    device = exact_device(model.device)
+    module = copy.deepcopy(model.module).to(device).double().eval()
     encoding = model.tokenizer.encode(text, special=False)
     mine = framed(encoding, 0, len(encoding), model.tokenizer, [])
     limit = model.config.output_stack.max_length
@@ -66,7 +68,7 @@ def independence(model: Model, text: str) -> Independence:
     others = [Row(mine.ids[::-1], [False] * len(mine.ids), []), *[longer] * (_NEIGHBOURS - 1)]
 
     def states(rows: list[Row]) -> Tensor:
-        inputs, _ = tensors(rows, pad_id=model.tokenizer.pad_id or 0, device=model.device)
+        inputs, _ = tensors(rows, pad_id=model.tokenizer.pad_id or 0, device=device)
         with torch.no_grad():
             output = module(inputs)
         answer: Tensor = output.states if output.logits is None else output.logits

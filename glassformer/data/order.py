@@ -1,4 +1,7 @@
-"""Which rows come when: a pure function of (fingerprint, seed, epoch, batch), in no memory."""
+"""Which rows come when: a pure function of (fingerprint, seed, epoch, batch), in no memory.
+
+B rows in a batch
+"""
 
 from __future__ import annotations
 

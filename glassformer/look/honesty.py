@@ -44,7 +44,7 @@ def measure(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
     """Run the model watched, unwatched, and as the user predicts; eval mode, nothing changed by hand."""
     assert replay.change is None
     dtype = next(replay.model.parameters()).dtype
-    with torch.no_grad():
+    with torch.no_grad(), replay.own_precision():
         watched = answer(replay.whole(list(replay.statement.formulas.keys() - {"loss"}))[1])
         unwatched = answer(replay.model(replay.inputs, replay.target, places=replay.places))
         predicted = answer(predict(replay, original, predicts_in))
@@ -74,11 +74,11 @@ def as_type(inputs: Inputs, dtype: torch.dtype) -> Inputs:
 
 
 def answer(output: Output) -> Tensor:
-    """What the model is run for: vocabulary scores, else label scores, else states."""
+    """What the model is run for: vocabulary scores, else label scores, else states. On the CPU: it has float64."""
     for found in (output.logits, output.sentence_logits):
         if found is not None and found.numel():
-            return found.double()
-    return output.states.double()
+            return found.cpu().double()
+    return output.states.cpu().double()
 
 
 def share(one: Tensor, two: Tensor) -> float:

@@ -1,6 +1,6 @@
 """What if: changes made by hand to a run. A list of frozen values that can be undone and printed as Python.
 
-B sentences · S pieces · Q query pieces · K key pieces · H heads
+B sentences · S pieces · Q query pieces · K key pieces · H heads · E value size · W width · C either of these
 """
 
 from __future__ import annotations

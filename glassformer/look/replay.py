@@ -1,6 +1,8 @@
 """Run a model, or one unit of it, so that chosen tensors are seen.
 
 A unit is the embedding, one block, a norm, or a head: what can be run again from the one tensor that enters it.
+
+N places where the vocabulary is scored · W width
 """
 
 from __future__ import annotations

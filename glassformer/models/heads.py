@@ -1,6 +1,6 @@
 """From states to answers.
 
-B sentences · S pieces · N chosen places · W width · V vocabulary · L labels
+B sentences · S pieces · W width · V vocabulary · L labels
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What goes into a model, and what comes out.
 
-B sentences · S pieces · K memory pieces · H heads · W width · V vocabulary · L labels · N chosen places
+B sentences · S pieces · Q query pieces · K key or memory pieces · W width · V vocabulary · L labels · N chosen places
 """
 
 from __future__ import annotations

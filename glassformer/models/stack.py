@@ -108,18 +108,19 @@ class Stack(nn.Module):
         device = inputs.device
         before = 0 if cache is None else cache.length
         counted = None if cache is None else cache.facts.get("real")
-        told = inputs.told
-        known = told if cache is None else cache.advance(batch, pieces, told, device)
-        index = torch.arange(before + pieces, device=device)[None]  # [1, K]
-        positions = inputs.positions
-        if positions is None:
-            positions = _count(index, before, inputs.real, counted)
         if self.max_length is not None and before + pieces > self.max_length:
             raise ShapeError(
                 f"this model numbers at most {self.max_length} pieces",
                 got=f"{before + pieces}",
                 do="cut the text into windows, or build the model with a larger max_length",
             )
+        told = inputs.told
+        # The last thing that may be refused: a step that is not taken leaves the cache as it was.
+        known = told if cache is None else cache.advance(batch, pieces, told, device)
+        index = torch.arange(before + pieces, device=device)[None]  # [1, K]
+        positions = inputs.positions
+        if positions is None:
+            positions = _count(index, before, inputs.real, counted)
         key, query = Side(index, **known), Side(index[:, before:], **told)
         context = Context(
             masks={reach: self.mask(reach, inputs)(query, key) for reach in self.windows},

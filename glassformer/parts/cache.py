@@ -1,6 +1,6 @@
 """Keys and values already computed, handed in as a value that knows its own position.
 
-B sentences · K key pieces · G key-value heads · D query size · E value size
+B sentences · S newest pieces · K key pieces · G key-value heads · D query size · E value size
 """
 
 from __future__ import annotations
@@ -59,8 +59,12 @@ class Cache:
     ) -> Mapping[str, Tensor]:
         """Count `pieces` new ones, of which these facts are told, each [B, S]; returns all facts so far, each [B, K].
 
-        Raises ShapeError when documents are told of some pieces and not of others.
+        Raises ShapeError when documents are told of some pieces and not of others, or for other rows than so far, and
+        has then counted nothing.
         """
+        key = self.layers[0].own.key
+        if key is not None and key.shape[0] != batch:
+            raise ShapeError(f"a step must go on with the cache's {key.shape[0]} sentences", got=f"{batch}")
         if self.length:
             names = self.facts.keys() | newest.keys()
             before = _filled(names, self.facts, (batch, self.length), device)

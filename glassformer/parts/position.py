@@ -16,10 +16,18 @@ from torch import Tensor, nn
 from glassformer.config import PositionConfig, RelativeBiasConfig
 from glassformer.parts.tap import tap
 
+# Apple's GPUs: waves are computed on the processor and come over rounded.
+WITHOUT_FLOAT64 = ("mps",)
+
+
+def exact_device(device: torch.device) -> torch.device:
+    """Where to compute in double precision for a device: on itself, or on the CPU where it cannot."""
+    return torch.device("cpu") if device.type in WITHOUT_FLOAT64 else device
+
 
 def angles(positions: Tensor, rates: Tensor) -> Tensor:
-    """The angle of each wave at each position: [...] and [n] to [..., n]."""
-    return positions[..., None].to(rates.dtype) * rates
+    """The angle of each wave at each position: [...] and [n] to [..., n], where the rates are."""
+    return positions.to(rates.device)[..., None].to(rates.dtype) * rates
 
 
 def paper_rates(width: int) -> Tensor:
@@ -35,19 +43,19 @@ def tensor2tensor_rates(width: int) -> Tensor:
 
 def interleaved(positions: Tensor, width: int) -> Tensor:
     """Sine, cosine, sine, cosine … (the paper): [...] to [..., W]."""
-    wave = angles(positions, paper_rates(width).to(positions.device))
+    wave = angles(positions, paper_rates(width).to(exact_device(positions.device)))
     return torch.stack((wave.sin(), wave.cos()), dim=-1).flatten(-2)  # [..., W]
 
 
 def halves(positions: Tensor, width: int) -> Tensor:
     """All sines, then all cosines, with the paper's wave lengths (Marian): [...] to [..., W]."""
-    wave = angles(positions, paper_rates(width).to(positions.device))
+    wave = angles(positions, paper_rates(width).to(exact_device(positions.device)))
     return torch.cat((wave.sin(), wave.cos()), dim=-1)  # [..., W]
 
 
 def tensor2tensor(positions: Tensor, width: int) -> Tensor:
     """All sines, then all cosines, with tensor2tensor's wave lengths: [...] to [..., W]."""
-    wave = angles(positions, tensor2tensor_rates(width).to(positions.device))
+    wave = angles(positions, tensor2tensor_rates(width).to(exact_device(positions.device)))
     return torch.cat((wave.sin(), wave.cos()), dim=-1)  # [..., W]
 
 
@@ -68,7 +76,7 @@ class Sinusoidal(nn.Module):
 
     def forward(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
         """[B or 1, S] to [B or 1, S, W]."""
-        return self.layout(positions, self.width).to(dtype)
+        return self.layout(positions, self.width).to(dtype).to(positions.device)
 
 
 class Learned(nn.Module):
@@ -92,9 +100,12 @@ POSITIONS: dict[str, Callable[[PositionConfig, int], nn.Module] | None] = {
 
 
 def rotary_tables(positions: Tensor, size: int, base: float) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of the angle by which each pair is turned: twice [B or 1, 1, S, D]."""
-    rates = base ** (-torch.arange(0, size, 2, dtype=torch.float64, device=positions.device) / size)
+    """Cosines and sines of the angle by which each pair is turned: twice [B or 1, 1, S, D], float64 where there is."""
+    device = exact_device(positions.device)
+    rates = base ** (-torch.arange(0, size, 2, dtype=torch.float64, device=device) / size)
     wave = angles(positions, rates).repeat(1, 1, 2)[:, None]  # [B or 1, 1, S, D]
+    if device != positions.device:
+        return wave.cos().float().to(positions.device), wave.sin().float().to(positions.device)
     return wave.cos(), wave.sin()
 
 

@@ -1,6 +1,6 @@
 """Masked words: hide some, ask the model what stood there (Devlin et al. 2019, §3.1).
 
-B rows · S pieces · N hidden places, filled up to the same number in each batch · V vocabulary
+B rows · N hidden places, filled up to the same number in each batch · V vocabulary
 """
 
 from __future__ import annotations

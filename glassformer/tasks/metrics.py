@@ -32,7 +32,7 @@ class Tally:
 
     def add(self, losses: Tensor, right: Tensor) -> None:
         """Losses [N] and whether each guess was right [N]."""
-        self.losses.append(float(losses.double().sum()))
+        self.losses.append(float(losses.cpu().double().sum()))  # not every device has float64
         self.right += int(right.sum())
         self.targets += right.numel()
 

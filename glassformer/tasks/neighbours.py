@@ -1,6 +1,6 @@
 """The guess of somebody who looks at both neighbours of a hidden word and counts.
 
-N pieces of the text, or asked places · V vocabulary · B rows · S pieces
+N pieces of the text, or asked places · B rows · S pieces
 """
 
 from __future__ import annotations

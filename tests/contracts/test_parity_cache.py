@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -96,6 +97,30 @@ def test_a_wall_is_told_of_all_pieces_or_of_none(first: bool) -> None:
     model(cut(told if first else side, 0, 4), cache=cache)
     with pytest.raises(ShapeError, match="documents must be told of all pieces or of none"):
         model(cut(side if first else told, 4, 5), cache=cache)
+
+
+REFUSED: dict[str, Callable[[Inputs], Inputs]] = {
+    "at most 16 pieces; got 17": lambda side: Inputs(ids=of(side)[:, :1].expand(-1, 13)),
+    "documents must be told of all": lambda side: replace(cut(side, 4, 6), documents=torch.zeros(3, 2).long()),
+    "cache's 3 sentences; got 1": lambda side: Inputs(ids=of(side)[:1, 4:]),
+    "inputs.real must be": lambda side: Inputs(ids=of(side)[:, 4:], real=torch.ones(3, 1).bool()),
+}
+
+
+@pytest.mark.parametrize("wanted", REFUSED)
+def test_after_a_refused_step_the_cache_goes_on_as_if_nothing_had_been(wanted: str) -> None:
+    row = next(row for row in DECODERS if row.name == "gpt2")
+    _, side = sides(row, "left")
+    model = row.model()
+    whole = answers(model, None, side, None)
+    cache = model.new_cache()
+    first = answers(model, None, cut(side, 0, 4), cache)
+    with pytest.raises(ShapeError, match=wanted):
+        model(REFUSED[wanted](side), cache=cache)
+    assert cache.length == 4
+    found = torch.cat((first, answers(model, None, cut(side, 4, 6), cache)), dim=1)
+    real = real_of(side)
+    torch.testing.assert_close(found[real], whole[real], rtol=0, atol=TOLERANCE)
 
 
 def test_hiding_may_begin_late() -> None:

@@ -178,6 +178,8 @@ def test_each_epoch_and_seed_has_its_own_masks_unless_static() -> None:
     assert not np.array_equal(labels(fresh, 0), labels(fresh, 0, seed=1))
     assert np.array_equal(labels(static, 0), labels(static, 3))
     assert not np.array_equal(labels(static, 0), labels(static, 1))
+    assert not any(np.array_equal(labels(static, -1), labels(static, epoch)) for epoch in range(3))
+    assert np.array_equal(labels(static, -1), labels(fresh, -1))
 
 
 def test_short_rows_keep_the_share_too() -> None:

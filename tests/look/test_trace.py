@@ -10,7 +10,8 @@ from time import perf_counter
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from glassformer.errors import CheckpointError, ConfigError, ShapeError, UnknownNameError
@@ -276,6 +277,65 @@ def test_files_that_are_no_traces(tmp_path: Path) -> None:
         Trace.load(tmp_path / "newer")
 
 
+def damaged(path: Path, *, lost: str = "", told: dict[str, object] | None = None) -> Path:
+    """A saved trace with other words beside its tensors, or without some of these."""
+    trace(bert_model(), Inputs(ids=IDS)).save(path, weights=True)
+    with safe_open(path, framework="pt") as file:
+        before = json.loads(file.metadata()["glassformer"])
+    tensors = {name: tensor for name, tensor in load_file(path).items() if not lost or lost not in name}
+    save_file(tensors, path, metadata={"glassformer": json.dumps(before | (told or {}))})
+    return path
+
+
+@pytest.mark.parametrize("told", ["[1]", "null", "3", "{}", "{"])
+def test_what_is_told_must_be_of_a_trace(told: str, tmp_path: Path) -> None:
+    save_file({"x": torch.zeros(1)}, tmp_path / "other", metadata={"glassformer": told})
+    with pytest.raises(CheckpointError, match="must be a saved trace; got"):
+        Trace.load(tmp_path / "other")
+
+
+def test_a_head_alone_is_no_trace(tmp_path: Path) -> None:
+    told = {"glassformer": json.dumps({"format": "glassformer trace", "version": 1})}
+    save_file({"x": torch.zeros(1)}, tmp_path / "head", metadata=told)
+    with pytest.raises(CheckpointError, match="must be a whole trace; got what it tells: config is needed"):
+        Trace.load(tmp_path / "head")
+
+
+@pytest.mark.parametrize(
+    "told", [{"config": {}}, {"words": []}, {"words": {"inputs": 3}}, {"honesty": {}}, {"interventions": 4}, {"x": 1}]
+)
+def test_what_is_told_must_be_whole(told: dict[str, object], tmp_path: Path) -> None:
+    path = damaged(tmp_path / "trace", told=told)
+    with pytest.raises(CheckpointError, match="must be a whole trace; got what it tells") as caught:
+        Trace.load(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("lost", ["fact.inputs.positions", "tensor.encoder.blocks.1.feed_forward.norm", "tensor."])
+def test_tensors_that_all_others_need_must_be_there(lost: str, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=f"must be a whole trace; got one without .*{lost}"):
+        Trace.load(damaged(tmp_path / "trace", lost=lost))
+
+
+def test_weights_must_be_whole_and_the_model_a_transformer(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="must hold the weights of the model it tells of; got others") as caught:
+        Trace.load(damaged(tmp_path / "trace", lost="weight.encoder.embed"))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ConfigError, match="needs a glassformer Transformer; got Linear"):
+        Trace.load(damaged(tmp_path / "trace"), torch.nn.Linear(2, 2))
+
+
+def test_a_trace_comes_to_the_device_of_its_model(tmp_path: Path) -> None:
+    """Saved from a trace without its model, so that nobody asks a device without numbers for a fingerprint."""
+    trace(bert_model(), Inputs(ids=IDS), places=torch.tensor([1])).save(tmp_path / "trace")
+    Trace.load(tmp_path / "trace").save(tmp_path / "light")
+    found = Trace.load(tmp_path / "light", bert_model().to("meta"))
+    assert found.places is not None
+    tensors = [found.places, *found.stored.values(), *found.facts.values(), *found.parameters.values()]
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
+    assert found[f"{ATTENTION}.scores"].device.type == "meta"
+
+
 def test_a_trace_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="could not be written"):
         slides_trace().save(tmp_path / "no" / "folder")
@@ -313,6 +373,15 @@ def test_the_gate_predicts_as_the_user_does_whatever_the_trace_runs_in(own: torc
     # What the trace itself rounds, in float32, is a thousandth of what bfloat16 does.
     assert gate.predicted == pytest.approx(expected, rel=1e-2)
     assert expected > 1e-3
+
+
+@pytest.mark.parametrize("predicts_in", [torch.float32, torch.bfloat16])
+def test_autocast_around_the_gate_does_not_reach_into_it(predicts_in: torch.dtype) -> None:
+    one, two = (trace(bert_model(dtype=torch.float32), Inputs(ids=IDS), predicts_in=predicts_in) for _ in range(2))
+    with torch.autocast("cpu", torch.bfloat16):
+        within = one.honesty
+    assert within == two.honesty
+    assert within.holds
 
 
 def test_the_gate_is_closed_when_looking_changes_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
