@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from glassformer.errors import CheckpointError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Batch, Task
 from glassformer.train.machine import Say, repeatable
-from glassformer.train.memory import keep_freed_memory
+from glassformer.train.memory import keep_freed_memory, recomputing
 from glassformer.train.notices import plateau
 from glassformer.train.optimize import trained
 from glassformer.train.record import Record, Step
@@ -51,11 +51,22 @@ def fit(
     """
     out = Path(out)
     run = Run.begin(model, task, settings, out=out, held_out=held_out, resume=resume, say=say)
+    with closing(_steps(run, out)) as steps:
+        while True:
+            # Not while the caller has a step: what he computes then, this model or another run, is his own.
+            with repeatable(run.machine), recomputing(model, settings.activation_checkpointing):
+                step = next(steps, None)
+            if step is None:
+                return
+            yield step
+
+
+def _steps(run: Run, out: Path) -> Generator[Step]:
+    task, settings, say = run.task, run.settings, run.say
     state, progress, device = run.state, run.progress, run.machine.device
-    parameters = list(trained(model).values())
+    parameters = list(trained(state.model).values())
     with (
         closing(Record(out, step=progress.step, tensorboard=settings.tensorboard)) as record,
-        repeatable(run.machine),
         stop_signals() as wish,
     ):
         _compile(run)
@@ -82,7 +93,7 @@ def fit(
             state.optimizer.zero_grad(set_to_none=True)
             progress.step += 1
             if state.average is not None:
-                state.average.update(model, progress.step)
+                state.average.update(state.model, progress.step)
 
             mark, seconds = time.monotonic(), time.monotonic() - mark
             progress.seconds += seconds

@@ -72,9 +72,6 @@ class Run:
         machine = settle(settings)
         torch.manual_seed(settings.seed)
         model.to(machine.device, machine.weights).train()
-        for stack in (model.encoder, model.decoder):
-            if stack is not None:
-                stack.recompute = settings.activation_checkpointing
         ending = Ending.of(settings, task.steps_per_epoch)
         state = State.fresh(model, settings)
         compiled, reason = worth_compiling(settings, ending, model, task.batch(0).pieces, machine)

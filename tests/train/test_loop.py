@@ -16,9 +16,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from glassformer.config import TrainSection
 from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
+from glassformer.look.run import trace
+from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.train.checkpoint import Shelf, weights
 from glassformer.train.loop import fit, step_seed
@@ -76,14 +79,35 @@ def test_parts_of_a_batch_equal_the_whole_with_dropout(tmp_path: Path) -> None:
     assert farthest(whole, other) > 1e-4
 
 
-def test_activation_checkpointing_changes_memory_alone(tmp_path: Path) -> None:
+def test_activation_checkpointing_changes_memory_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recomputed: list[object] = []
+
+    def seen(block: Any, *given: Any, **named: Any) -> Any:
+        recomputed.append(block)
+        return checkpoint(block, *given, **named)
+
+    monkeypatch.setattr("glassformer.models.stack.checkpoint", seen)
     chosen: dict[str, Any] = {"steps": 3, "dropout": 0.3, "precision": "float64"}
     plain, _ = train(tmp_path / "plain", **chosen)
-    model = toy_model(dropout=0.3)
-    again, _ = train(tmp_path / "again", model, activation_checkpointing=True, **chosen)
-    assert model.encoder is not None
-    assert model.encoder.recompute
+    assert recomputed == []
+    again, _ = train(tmp_path / "again", activation_checkpointing=True, **chosen)
+    assert len(recomputed) == 3 * 2  # in each step each of the two blocks
     assert farthest(plain, again) < 1e-14
+
+
+def test_what_trains_with_activation_checkpointing_can_be_looked_at(tmp_path: Path) -> None:
+    """By gradients too, whose way back would run the blocks again when nobody watches any more."""
+    model, plain = toy_model(), toy_model()
+    assert model.encoder is not None
+    for _ in fit(model, Toy(), toy_settings(activation_checkpointing=True), out=tmp_path, say=lambda message: None):
+        assert not model.encoder.recompute
+    assert not model.encoder.recompute
+    plain.load_state_dict(model.state_dict())
+    model.encoder.recompute = True  # as whoever trains in a loop of his own leaves it
+    inputs = Inputs(ids=torch.arange(1, 9).view(2, 4))
+    expected, found = (trace(each, inputs, labels=inputs.ids, gradients="loss") for each in (plain, model))
+    assert expected.gradients
+    assert equal(dict(expected.gradients), dict(found.gradients))
 
 
 def test_every_weight_moves_in_the_first_step(tmp_path: Path) -> None:
