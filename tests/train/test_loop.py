@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.look.run import trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.task import Batch
+from glassformer.train import compiler
 from glassformer.train.checkpoint import Shelf, weights
 from glassformer.train.loop import fit, step_seed
 from glassformer.train.record import Step
-from glassformer.train.run import to_standard_error
+from glassformer.train.run import mean_pieces, to_standard_error
 from glassformer.train.stopping import Interrupted
 from tests.train.toy import Toy, toy_model, toy_settings
 
@@ -108,6 +111,31 @@ def test_what_trains_with_activation_checkpointing_can_be_looked_at(tmp_path: Pa
     expected, found = (trace(each, inputs, labels=inputs.ids, gradients="loss") for each in (plain, model))
     assert expected.gradients
     assert equal(dict(expected.gradients), dict(found.gradients))
+
+
+class Uneven(Toy):
+    """A hundred steps to an epoch, and the first of them three hundred times as large as the others."""
+
+    @property
+    def steps_per_epoch(self) -> float:
+        return 100
+
+    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
+        assert step < 100
+        return replace(super().batch(step, part, parts), pieces=3 * 10**8 if step == 0 else 10**6)
+
+
+def test_a_step_is_as_long_as_the_steps_of_an_epoch_are() -> None:
+    assert mean_pieces(Toy()) == 96
+    assert 10**6 < mean_pieces(Uneven()) < 2 * 10**7
+
+
+def test_one_step_does_not_decide_on_compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows in buckets: the first batch may be a twentieth of the others, or four times as large."""
+    monkeypatch.setattr(compiler, "has_compiler", lambda device: True)
+    said: list[str] = []
+    train(tmp_path, task=Uneven(), steps=6, compile="auto", said=said.append)
+    assert said[0].endswith("not compiled: the run is too short to repay it")
 
 
 def test_every_weight_moves_in_the_first_step(tmp_path: Path) -> None:
