@@ -71,8 +71,9 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
     ):
         _compile(run)
         keep_freed_memory()  # not before: the compiler leaves hundreds of megabytes behind
-        mark = time.monotonic()
+        began = time.monotonic() - progress.seconds
         while not run.over:
+            started = time.monotonic()
             parts = parts_of(task, progress.step, settings.accumulate)
             # Counted before the first backward pass: each target weighs the same, however the step is cut.
             targets = max(1, sum(part.targets for part in parts))
@@ -95,8 +96,8 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
             if state.average is not None:
                 state.average.update(state.model, progress.step)
 
-            mark, seconds = time.monotonic(), time.monotonic() - mark
-            progress.seconds += seconds
+            now = time.monotonic()
+            progress.seconds = now - began  # with all evaluations and savings before it
             scores = run.judge()  # not before: a run bounded by minutes must know that this step was its last
             report = Step(
                 step=progress.step,
@@ -106,9 +107,9 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
                 loss=sum(losses),
                 learning_rate=rate,
                 norm=norm,
-                targets=targets,
+                targets=sum(part.targets for part in parts),
                 pieces=sum(part.pieces for part in parts),
-                seconds=seconds,
+                seconds=now - started,
                 elapsed=progress.seconds,
                 scores=scores,
             )
@@ -117,7 +118,9 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
             record.see(report)
             if run.saving_due or run.over or wish.signal_number is not None:
                 run.save()
+            away = time.monotonic()
             yield report
+            began += time.monotonic() - away  # what the caller does with a step is no part of the run
             if wish.signal_number is not None:
                 run.save()
                 raise Interrupted(

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -146,12 +147,9 @@ def test_every_weight_moves_in_the_first_step(tmp_path: Path) -> None:
     assert {name for name in still if "key.bias" not in name} == set()
 
 
-def test_clipping_bounds_the_gradient(tmp_path: Path) -> None:
-    """Without momentum, decay or a norm of Adam's own the step would show it; here we look at the reported norm."""
-    _, loose = train(tmp_path / "loose", steps=1, clip=None)
-    _, tight = train(tmp_path / "tight", steps=1, clip=1e-3)
-    assert loose[0].norm == pytest.approx(tight[0].norm)
-    assert loose[0].norm > 1e-3
+def test_a_step_that_asks_nothing_reports_nothing(tmp_path: Path) -> None:
+    _, steps = train(tmp_path, task=Toy(hide=0), steps=1)
+    assert (steps[0].targets, steps[0].loss, steps[0].norm) == (0, 0, 0)
 
 
 def test_clipping_scales_all_gradients_alike(tmp_path: Path) -> None:
@@ -373,6 +371,38 @@ def test_minutes_end_a_run(tmp_path: Path) -> None:
     assert steps[-1].steps is None
     assert 1.2 <= steps[-1].elapsed < 5
     assert steps[-1].learning_rate < steps[len(steps) // 2].learning_rate
+
+
+class Timed(Toy):
+    """A step takes a second, an evaluation a minute, by a clock of its own."""
+
+    now = 0.0
+
+    def loss(self, model: Transformer, batch: Batch) -> Tensor:
+        self.now += 1
+        return super().loss(model, batch)
+
+    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
+        self.now += 60
+        return {"loss": 1.0}
+
+
+def test_time_is_that_of_the_run_and_speed_that_of_its_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Minutes count evaluations but not what the caller does between two steps; pieces per second count neither."""
+    task = Timed()
+    monkeypatch.setattr(sys.modules["glassformer.train.loop"], "time", SimpleNamespace(monotonic=lambda: task.now))
+    chosen = toy_settings(steps=None, minutes=2, evaluate_every=20, checkpoint_every=10)
+    told: list[Step] = []
+    for resume in (False, True):
+        for step in fit(toy_model(), task, chosen, out=tmp_path, held_out=task, resume=resume, say=lambda note: None):
+            told.append(step)
+            task.now += 1000
+            if step.step == 10:
+                break
+    assert {step.seconds for step in told} == {1}
+    assert [step.elapsed for step in told] == [*range(1, 21), *range(81, 101), 161]
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert {line["pieces_per_second"] for line in lines} == {96}
 
 
 def test_a_loss_that_is_not_finite_stops_before_the_weights_move(tmp_path: Path) -> None:
