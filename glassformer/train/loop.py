@@ -43,7 +43,7 @@ def fit(
     When the iterator ends, the model holds the weights to keep: the mean of the last checkpoints where `average` asks
     for it, else the best on `held_out`, else the moving average where `ema` asks for it, else the last. `out` gets
     `checkpoints/` and `metrics.jsonl`. With `resume` the run goes on from its newest checkpoint; one that is bounded by
-    steps or epochs ends with the same weights, to the bit, as if it had never stopped.
+    steps or epochs ends with the same weights, on a CPU to the bit, as if it had never stopped.
 
     Raises DeviceError, ConfigError, CheckpointError (no room on the disk, a damaged checkpoint, a folder that holds
     another run), NotFiniteError (a loss or gradient is not) and, after Ctrl-C or SIGTERM, Interrupted; then everything
