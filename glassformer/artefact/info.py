@@ -83,8 +83,7 @@ def _tokenizer(model: Model) -> dict[str, Any] | None:
 
 def _precision(model: Model) -> str:
     kept = str(next(model.module.parameters()).dtype).removeprefix("torch.")
-    fast = model.fast and kept != "float64"  # which autocast leaves as it is
-    return f"bfloat16 (fast), weights {kept}" if fast else kept
+    return f"bfloat16 (fast), weights {kept}" if model.fast else kept
 
 
 # How each of the options that the slides do not draw is read from a config; what is no option is part of training.

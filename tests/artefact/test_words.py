@@ -217,6 +217,7 @@ def test_float64_is_never_fast_and_says_so(model: Model, tmp_path: object) -> No
     exactly, fast = (load(path, device="cpu", dtype="float64", fast=fast) for fast in (False, True))
     assert exactly.score("She likes the summer.").total == fast.score("She likes the summer.").total
     assert fast.info()["prediction"]["precision"] == "float64"
+    assert fast.trace("She likes the summer.").honesty.predicted_in == "float64"
 
 
 def test_the_type_of_the_weights(model: Model, tmp_path: object) -> None:
