@@ -239,8 +239,8 @@ def _formula_or_kernel() -> str:
     ]
     return (
         "One layer forward and back, compiled, bf16, 4,096 pieces, heads of 64. Training on a processor walks the\n"
-        f"formula up to {row['largest_held']:,} pieces, and torch's fused kernel beyond. \"Times\" is the kernel's time\n"
-        "over the formula's, with what is added to a forbidden score.\n\n" + table(head, rows)
+        f"formula up to {row['largest_held']:,} pieces, and torch's fused kernel beyond. Times: the kernel's over the\n"
+        "formula's, for each number that is added to a forbidden score.\n\n" + table(head, rows)
     )
 
 
