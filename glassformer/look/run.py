@@ -19,7 +19,7 @@ from glassformer.look.facts import facts
 from glassformer.look.formulas import state
 from glassformer.look.interventions import Around, Intervention, OnInputs, as_change, changed_inputs
 from glassformer.look.replay import Replay, shadow
-from glassformer.look.trace import Trace
+from glassformer.look.trace import Trace, heads_of
 from glassformer.look.verify import LIMITS
 from glassformer.look.watch import chosen, eager, refuse_sharded
 from glassformer.models.inputs import Inputs
@@ -218,12 +218,6 @@ class Run:
         if rows * self.model.config.output_stack.embed.vocabulary <= SMALL:
             kept += [name for name in names if name.startswith("head.")]
         return kept + [name for name in names if name.startswith("sentence_head.")]
-
-
-def heads_of(config: ModelConfig, name: str) -> int:
-    """The heads of the attention that a tensor belongs to."""
-    side, _, index, attention, _ = name.split(".")
-    return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)
 
 
 def size_of_all(replay: Replay) -> int:

@@ -139,11 +139,24 @@ class Trace(Mapping[str, Tensor]):
     def described(self, name: str, tensor: Tensor | None = None) -> Axes:
         """A tensor's axes with their sizes and whose words they count."""
         sizes = tuple((self.tensor(name) if tensor is None else tensor).shape)
+        axes = self.axes(name)
         if name in self.statement.formulas:
             formula = self.statement.formulas[name]
-            return Axes(name, self.axes(name), sizes, formula.pieces, formula.keys, self.chosen_pieces)
-        side = name.partition(".")[0]
-        return Axes(name, self.axes(name), sizes, side, side, self.chosen_pieces)
+            pieces, keys = formula.pieces, formula.keys
+        else:
+            pieces = keys = name.partition(".")[0]
+        shared = self.shared(name, pieces, dict(zip(axes, sizes, strict=True)))
+        return Axes(name, axes, sizes, pieces, keys, self.chosen_pieces, shared)
+
+    def shared(self, name: str, side: str, sizes: Mapping[str, int]) -> dict[str, int]:
+        """How far the axes of size 1 count along which one number stands for all."""
+        if name in self.parameters:
+            return {}
+        known = next((self.facts[fact] for fact in (f"{side}.ids", f"{side}.vectors") if fact in self.facts), None)
+        whole = {} if known is None else {"sentence": known.shape[0], "query": known.shape[1]}
+        if name.endswith("_attention.may_look"):
+            whole["head"] = heads_of(self.config, name)
+        return {axis: count for axis, count in whole.items() if sizes.get(axis) == 1 < count}
 
     @cached_property
     def chosen_pieces(self) -> tuple[tuple[int, int], ...]:
@@ -244,6 +257,12 @@ class Trace(Mapping[str, Tensor]):
         from glassformer.look.saved import load
 
         return load(Path(path), model)
+
+
+def heads_of(config: ModelConfig, name: str) -> int:
+    """The heads of the attention that a tensor belongs to."""
+    side, _, index, attention, _ = name.split(".")
+    return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)
 
 
 @dataclass(frozen=True)
