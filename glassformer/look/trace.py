@@ -26,7 +26,7 @@ from glassformer.look.named import axis_names
 from glassformer.look.replay import Replay
 from glassformer.look.verify import LIMITS, Check, Verification, check_all
 from glassformer.look.watch import chosen
-from glassformer.models.names import parameter_names
+from glassformer.models.names import HasModule, parameter_names
 
 if TYPE_CHECKING:
     from glassformer.look.run import Run
@@ -252,7 +252,7 @@ class Trace(Mapping[str, Tensor]):
         save(self, Path(path), weights=weights)
 
     @staticmethod
-    def load(path: str | Path, model: nn.Module | None = None) -> Trace:
+    def load(path: str | Path, model: nn.Module | HasModule | None = None) -> Trace:
         """Read a saved trace; with the model, or saved weights, all tensors are within reach again."""
         from glassformer.look.saved import load
 

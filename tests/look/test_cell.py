@@ -96,7 +96,7 @@ def test_a_number_that_heads_and_queries_share_is_found_by_any_of_them() -> None
         found.explain(f"{name}[head={head},query={query},key=[MASK]@1]") for head in (0, 1) for query in (0, "likes")
     ]
     assert {(each.where, each.value) for each in asked} == {("key=[MASK]@1", 0.0)}
-    with pytest.raises(UnknownNameError, match="head of .* counts from 0 to 1; got 2"):
+    with pytest.raises(UnknownNameError, match=r"head of .* counts from 0 to 1; got 2"):
         found.explain(f"{name}[head=2,query=0,key=0]")
 
 

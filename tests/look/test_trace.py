@@ -401,3 +401,19 @@ def test_the_gate_belongs_to_the_run_before_interventions() -> None:
 
     found = trace(bert_model(), Inputs(ids=IDS))
     assert found.intervene(ZeroHead(ATTENTION, 0)).honesty == found.honesty
+
+
+@pytest.mark.parametrize(
+    ("ids", "places", "told"),
+    [
+        ([[3, 4]], [7], r"places \[N\] must be from 0 to 1, counted through all pieces; got \[7\]"),
+        ([[3, 4]], [[0]], r"places \[N\] must be from 0 to 1"),
+        ([[3, 4]], [-1], r"got \[-1\]"),
+        ([3, 4], None, r"inputs.ids must be \[B, S\]; got \[2\]; one sentence is a batch of one: ids\[None\]"),
+        ([[]], None, r"at least one piece; got a text of shape \[1, 0\]"),
+    ],
+)
+def test_what_cannot_be_traced_is_refused_in_a_sentence(ids: list[int], places: list[int] | None, told: str) -> None:
+    inputs = Inputs(ids=torch.tensor(ids, dtype=torch.int64))
+    with pytest.raises(ShapeError, match=told):
+        trace(bert_model(), inputs, places=None if places is None else torch.tensor(places))
