@@ -33,6 +33,9 @@ def trace(
     row = framed(encoding, 0, len(encoding), model.tokenizer, [])
     inputs, _ = tensors([row], pad_id=model.tokenizer.pad_id or 0, device=model.device)
     before, after = model.tokenizer.frame_ids
+    continued = model.config.encoder is None and model.config.head is not None and not any(row.hidden)
+    # A text that is to be continued: what comes after its own last piece, not after the one that ends it.
+    places = torch.tensor([len(before) + len(encoding) - 1], device=model.device) if continued else None
     pieces = [
         *(model.tokenizer.piece(id_) for id_ in before),
         *encoding.pieces,
@@ -41,6 +44,7 @@ def trace(
     return look(
         model.module,
         inputs,
+        places=places,
         words=Words(
             inputs=[pieces],
             vocabulary=model.tokenizer.vocabulary(),
