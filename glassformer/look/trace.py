@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from glassformer.look.run import Run
 
 
+REPEATED = 12
+"""As many words of a text fit into a line that tells of it."""
+
+
 @dataclass(frozen=True)
 class Trace(Mapping[str, Tensor]):
     """Every tensor of one run by name. `kept(name)` tells whether it is stored or computed again when asked for."""
@@ -48,6 +52,15 @@ class Trace(Mapping[str, Tensor]):
     versions: tuple[int, ...] = ()
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
     saved_honesty: honesty.Honesty | None = None
+
+    def __repr__(self) -> str:
+        sides = {"inputs": self.words.inputs, "target": self.words.target}
+        texts = [said_shortly(words) for words in sides.values() if words]
+        if not texts:
+            shapes = [self.facts[f"{side}.positions"].shape[1] for side in sides if f"{side}.positions" in self.facts]
+            texts = [f"{pieces} pieces" for pieces in shapes]
+        kept = f"{len(self.stored)} stored" if len(self.stored) < len(self) else "all stored"
+        return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept})"
 
     # ----------------------------------------------------------------- tensors
 
@@ -257,6 +270,13 @@ class Trace(Mapping[str, Tensor]):
         from glassformer.look.saved import load
 
         return load(Path(path), model)
+
+
+def said_shortly(sentences: Sequence[Sequence[str]]) -> str:
+    """The first words of the first sentence, and how much there is beside them."""
+    first = sentences[0]
+    words = " ".join(first[:REPEATED]) + (f" … ({len(first)} words)" if len(first) > REPEATED else "")
+    return f"{words!r}" + (f" and {len(sentences) - 1} more" if len(sentences) > 1 else "")
 
 
 def heads_of(config: ModelConfig, name: str) -> int:

@@ -403,6 +403,20 @@ def test_the_gate_belongs_to_the_run_before_interventions() -> None:
     assert found.intervene(ZeroHead(ATTENTION, 0)).honesty == found.honesty
 
 
+def test_a_trace_is_told_in_a_line() -> None:
+    found = slides_trace()
+    assert repr(found) == f"Trace(slides, 'She [MASK] [MASK] summer better', {len(found)} tensors, all stored)"
+    row = row_named("t5")
+    inputs, target = row.batch(padding="none")
+    crossing = trace(row.model(), inputs, target, keep=())
+    assert target is not None
+    lengths = f"{inputs.shape[1]} pieces → {target.shape[1]} pieces"
+    assert repr(crossing) == f"Trace(t5, {lengths}, {len(crossing)} tensors, {len(crossing.stored)} stored)"
+    words = Words(inputs=[[str(number) for number in range(40)]] * 3)
+    many = repr(trace(bert_model(), Inputs(ids=torch.full((3, 10), 5)), words=words))
+    assert "'0 1 2 3 4 5 6 7 8 9 10 11 … (40 words)' and 2 more" in many
+
+
 @pytest.mark.parametrize(
     ("ids", "places", "told"),
     [
