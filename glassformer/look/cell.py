@@ -8,8 +8,10 @@ need not be said: `query=the` is `Ġthe`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from glassformer.errors import UnknownNameError, did_you_mean
 
@@ -32,6 +34,16 @@ class Words:
     vocabulary: Sequence[str] = ()
     labels: Sequence[str] = ()
     answers: Mapping[tuple[int, int], str] | None = None
+
+    def listed(self, axis: str) -> Sequence[str]:
+        """The words of an axis that counts no text: pieces of the vocabulary, labels; none of another."""
+        return {"vocabulary": self.vocabulary, "label": self.labels}.get(axis, ())
+
+    @cached_property
+    def doubles(self) -> frozenset[str]:
+        """What is listed more than once: counted once, for a softmax names every piece of the vocabulary."""
+        counts = Counter(self.vocabulary) | Counter(self.labels)
+        return frozenset(word for word, count in counts.items() if count > 1)
 
     def sentence(self, side: str, sentence: int) -> Sequence[str]:
         """The words of one sentence; none when they are not known."""
@@ -158,7 +170,7 @@ def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) ->
     if axis in WORD_AXES:
         found = words.places(getattr(axes, WORD_AXES[axis]), sentence, word)
     else:
-        listed = {"vocabulary": words.vocabulary, "label": words.labels}.get(axis, ())
+        listed = words.listed(axis)
         found = [index for index, known in enumerate(listed) if known == word]
         found = found or [index for index, known in enumerate(listed) if unmarked(known) == word]
     return [(index, index) for index in found]
@@ -172,7 +184,7 @@ def known_words(axis: str, word: str, sentence: int, axes: Axes, words: Words) -
         sides = [words.sentence(axes.pieces, each) for each, _ in axes.places]
         row = [side[place] for side, (_, place) in zip(sides, axes.places, strict=True) if place < len(side)]
     else:
-        return did_you_mean(word, {"vocabulary": words.vocabulary, "label": words.labels}.get(axis, ()))
+        return did_you_mean(word, words.listed(axis))
     return did_you_mean(word, dict.fromkeys(row)) if row else "its words are not known here: say its index"
 
 
@@ -190,7 +202,7 @@ def name_cell(axes: Axes, cell: Mapping[str, int], words: Words) -> dict[str, st
         elif axis in WORD_AXES:
             row = words.sentence(getattr(axes, WORD_AXES[axis]), sentence)
         else:
-            row = {"vocabulary": words.vocabulary, "label": words.labels}.get(axis, ())
+            row = words.listed(axis)
         named[axis] = str(index)
         if place < len(row):
             word = row[place]
@@ -200,7 +212,7 @@ def name_cell(axes: Axes, cell: Mapping[str, int], words: Words) -> dict[str, st
                 stands = [at for _, at in candidates(axis, word, sentence, axes, words)]
                 once, told_apart = len(stands) == 1, stands.count(place) == 1
             else:
-                once, told_apart = row.count(word) == 1, True
+                once, told_apart = word not in words.doubles, True
             if told_apart:
                 named[axis] = said if once else f"{said}@{place}"
     return named
