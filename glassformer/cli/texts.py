@@ -35,6 +35,19 @@ def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str)
                 yield Asked(document.text, document.where)
 
 
+def looked_at(text: str) -> Iterator[str]:
+    """The text of a verb that looks inside; of `-` each line of standard input, of which there must be one.
+
+    Raises DataError.
+    """
+    found = False
+    for asked in texts([text], None, ""):
+        found = True
+        yield asked.text
+    if not found:
+        raise DataError("a text is needed", got="nothing on standard input")
+
+
 def answered(asked: Iterable[Asked], answer: Callable[[list[str]], Sequence[Answer]]) -> Iterator[tuple[Asked, Answer]]:
     """Each text with its answer, in order. A text that is refused is named with its file and line."""
     asked = iter(asked)

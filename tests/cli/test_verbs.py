@@ -259,6 +259,23 @@ def test_explain_of_a_word_that_is_not_there(run: Run, drawn: Path) -> None:
     assert "--word counts from 0 to 4; got 5" in done.err
 
 
+def test_texts_to_look_at_are_read_from_standard_input(run: Run, drawn: Path) -> None:
+    typed = f"{SENTENCE}\n\nHe loves to cook\n".encode()
+    walked = run("explain", drawn, "-", stdin=typed)
+    assert walked.out == run("explain", drawn, SENTENCE).out + run("explain", drawn, "He loves to cook").out
+    assert [record["text"] for record in run("verify", drawn, "-", "--json", stdin=typed).records] == [
+        SENTENCE,
+        "He loves to cook",
+    ]
+
+
+@pytest.mark.parametrize("verb", ["explain", "verify"])
+def test_nothing_on_standard_input_cannot_be_looked_at(run: Run, drawn: Path, verb: str) -> None:
+    done = run(verb, drawn, "-", stdin=b"\n")
+    assert (done.code, done.out) == (2, "")
+    assert "a text is needed; got nothing on standard input" in done.err
+
+
 @pytest.mark.parametrize("verb", ["explain", "verify"])
 def test_a_text_of_blanks_has_nothing_inside(run: Run, drawn: Path, verb: str) -> None:
     done = run(verb, drawn, "  ")
