@@ -294,6 +294,13 @@ def test_verify(run: Run, trained: Path) -> None:
     assert record["independence"]["padding"] <= 1e-12
 
 
+@pytest.mark.parametrize("text", ["[MASK]", "[MASK] [MASK] [MASK]", SENTENCE])
+def test_verify_where_words_are_no_keys(run: Run, drawn: Path, text: str) -> None:
+    """A text of nothing but hidden words looks at itself, not at the padding behind it."""
+    done = run("verify", drawn, text)
+    assert (done.code, done.out.count("✓")) == (0, 3), done.out
+
+
 def test_verify_fails_with_1_when_a_formula_does_not_hold(
     run: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
