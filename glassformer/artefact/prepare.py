@@ -20,7 +20,7 @@ from glassformer.data.lines import Skipped, left_out
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.read import files_of
 from glassformer.data.store import TokenStore
-from glassformer.errors import ConfigError
+from glassformer.errors import ConfigError, DataError
 from glassformer.models.families import FAMILIES, family_config
 from glassformer.models.transformer import Transformer, build
 from glassformer.tasks.hidden import DrawnMasks, StandingMasks
@@ -84,14 +84,18 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     )
     if 0 < len(kept_aside) < _FEW:
         witness.note("so little is held out that its scores say little: give more text, or raise data.validation")
-    unigram = Unigram.count(trained.ids, tokenizer.vocabulary_size)
+    task = masked_task(recipe, trained, tokenizer)
+    if not task.unigram.counts.any():
+        raise DataError(
+            "text must have words that can be hidden", got="none that the tokenizer knows", do="train a tokenizer on it"
+        )
     return Prepared(
         recipe,
         tokenizer,
         module,
-        masked_task(recipe, trained, tokenizer),
-        held_out_task(data, recipe.task, kept_aside, tokenizer, unigram) if kept_aside.documents else None,
-        unigram,
+        task,
+        held_out_task(data, recipe.task, kept_aside, tokenizer, task.unigram) if kept_aside.documents else None,
+        task.unigram,
     )
 
 
@@ -115,7 +119,7 @@ def held_out_task(
     model on another day, are asked the same.
     """
     hidden = DrawnMasks(_rows(data, store, tokenizer), tokenizer, task, seed=data.seed)
-    return MaskedLM(hidden, batch=batch, seed=data.seed, baselines=[unigram])
+    return MaskedLM(hidden, batch=batch, seed=data.seed, baselines=[unigram.without(tokenizer.special_ids)])
 
 
 def _rows(data: DataSection, store: TokenStore, tokenizer: Tokenizer) -> PackedRows | BucketedRows:
@@ -141,16 +145,16 @@ def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | N
         texts = [example.full()[0] for example in examples]
         tokenizer = _tokenizer(recipe.tokenizer, lambda: texts, None)
     hidden = StandingMasks(examples, tokenizer)
-    unigram = Unigram.count(hidden.ids(), tokenizer.vocabulary_size)
     witness.note(f"{len(examples):,} texts with their own masks")
     settings = recipe.train
+    task = MaskedLM(hidden, batch=settings.batch, seed=settings.seed)
     return Prepared(
         recipe,
         tokenizer,
         _module(recipe, tokenizer, witness) if start is None else start.module,
-        MaskedLM(hidden, batch=settings.batch, seed=settings.seed),
-        MaskedLM(StandingMasks(held_out, tokenizer), batch=settings.batch, baselines=[unigram]) if held_out else None,
-        unigram,
+        task,
+        MaskedLM(StandingMasks(held_out, tokenizer), batch=settings.batch, baselines=[task.unigram]) if held_out else None,
+        task.unigram,
     )
 
 

@@ -346,6 +346,15 @@ def test_asked_for_again_a_finished_run_still_knows_how_long_it_took(
     assert again.metrics == run.metrics
 
 
+def test_a_text_of_which_the_tokenizer_knows_nothing_is_refused(run: Model, tmp_path: Path) -> None:
+    """Nothing could be asked: the loss would be zero from the first step on."""
+    text = tmp_path / "runes.txt"
+    text.write_text("\u16a0\u16a2 \u16a6\n\n\u16a8 \u16b1\u16b2 \u16a0\n\n\u16b1 \u16b2", encoding="utf-8")
+    values = recipe(text) | {"tokenizer": {"file": str(tmp_path / "run")}}
+    with pytest.raises(DataError, match="words that can be hidden; got none that the tokenizer knows"):
+        train(values, out=tmp_path / "unread", witness=Listener())
+
+
 def test_rows_that_cannot_be_used_are_left_out_of_given_masks_too(tmp_path: Path) -> None:
     rows = [{"text": "She [MASK] summer", "answers": ["likes"]}, {"text": "He [MASK]", "answers": []}]
     path = tmp_path / "given.jsonl"
