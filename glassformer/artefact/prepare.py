@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,11 @@ from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.train.machine import choose_device, memory_of
 
+# What a recipe can ask for in vain where the masks stand in the data: each text is a row of its own, as it is.
+_NOT_FOR_GIVEN_MASKS = (
+    ("task", ("rate", "mask", "random", "keep", "whole_words", "max_predictions", "static", "duplicates")),
+    ("data", ("documents", "validation", "test", "cache")),
+)
 # Held-out pieces of which 15 % are too few to tell two models apart.
 _FEW = 2000
 
@@ -135,7 +140,10 @@ def _rows(data: DataSection, store: TokenStore, tokenizer: Tokenizer) -> PackedR
 
 
 def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | None, start: Model | None) -> Prepared:
-    data = recipe.data
+    if in_vain := ", ".join(_asked_in_vain(recipe)):
+        witness.note(f"the masks stand in the data; without effect: {in_vain}")
+    data = recipe.data.model_copy(update={"validation": 0.0, "test": 0.0})  # what is held out has files of its own
+    recipe = recipe.model_copy(update={"data": data})
     bad = on_bad(data)
     examples = read_all_given(data.files, text=data.text, bad=bad)
     held_out = read_all_given(data.validation_files, text=data.text, bad=bad) if data.validation_files else []
@@ -144,7 +152,8 @@ def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | N
     if tokenizer is None:
         texts = [example.full()[0] for example in examples]
         tokenizer = _tokenizer(recipe.tokenizer, lambda: texts, None)
-    hidden = StandingMasks(examples, tokenizer)
+    hidden = StandingMasks(examples, tokenizer, length=data.length)
+    kept_aside = StandingMasks(held_out, tokenizer, length=data.length) if held_out else None
     witness.note(f"{len(examples):,} texts with their own masks")
     settings = recipe.train
     task = MaskedLM(hidden, batch=settings.batch, seed=settings.seed)
@@ -153,9 +162,16 @@ def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | N
         tokenizer,
         _module(recipe, tokenizer, witness) if start is None else start.module,
         task,
-        MaskedLM(StandingMasks(held_out, tokenizer), batch=settings.batch, baselines=[task.unigram]) if held_out else None,
+        MaskedLM(kept_aside, batch=settings.batch, baselines=[task.unigram]) if kept_aside else None,
         task.unigram,
     )
+
+
+def _asked_in_vain(recipe: Recipe) -> Iterator[str]:
+    for section, names in _NOT_FOR_GIVEN_MASKS:
+        settings = getattr(recipe, section)
+        usual = type(settings)()
+        yield from (f"{section}.{name}" for name in names if getattr(settings, name) not in (getattr(usual, name), 0.0))
 
 
 # --------------------------------------------------------------------------- tokenizer

@@ -110,16 +110,19 @@ class DrawnMasks:
 
 
 class StandingMasks:
-    """Texts whose masks stand in the data with their answers: the same in each epoch. Held in memory."""
+    """Texts whose masks stand in the data with their answers: the same in each epoch. Held in memory.
+
+    Raises DataError for a text of more than `length` pieces, and for an answer that is no piece.
+    """
 
     walls = False
 
-    def __init__(self, examples: Sequence[GivenMasks], tokenizer: Tokenizer) -> None:
+    def __init__(self, examples: Sequence[GivenMasks], tokenizer: Tokenizer, *, length: int | None = None) -> None:
         if not examples:
             raise DataError("masked words need at least one text with [MASK] and its answers", got="none")
         check_mask(tokenizer)
         self._vocabulary = tokenizer.vocabulary_size
-        self._batch, self._corrupted = given_batch(examples, tokenizer)
+        self._batch, self._corrupted = given_batch(examples, tokenizer, length=length)
         self._most = int((self._corrupted.labels >= 0).sum(1).max())
         facts = [tokenizer.fingerprint, [(example.text, example.answers) for example in examples]]
         self.fingerprint = hashlib.sha256(repr(facts).encode()).hexdigest()

@@ -369,6 +369,30 @@ def test_rows_that_cannot_be_used_are_left_out_of_given_masks_too(tmp_path: Path
     assert model.evaluate(path)["targets"] == model.metrics["scores"]["targets"]
 
 
+def test_given_masks_hold_nothing_out_and_say_what_was_asked_in_vain(tmp_path: Path) -> None:
+    path = tmp_path / "given.jsonl"
+    path.write_text('{"text": "She [MASK] summer", "answers": ["likes"]}\n' * 3)
+    values = recipe(path) | {"task": {"given": True, "rate": 0.3}}
+    listener = Listener()
+    model = train(values, out=tmp_path / "run", witness=listener)
+    assert "the masks stand in the data; without effect: task.rate, data.validation" in listener.notes
+    assert "* Held out: nothing" in model.card
+    assert "No text was held out" in model.card
+    assert model.info()["data"]["validation"] == 0.0
+    again = train(values, out=tmp_path / "run", resume=True, witness=Silent())
+    assert again.metrics == model.metrics
+    listener = Listener()
+    model = train(
+        values | {"task": {"given": True}, "data": {"files": [str(path)]}}, out=tmp_path / "plain", witness=listener
+    )
+    assert not any("without effect" in note for note in listener.notes)
+    assert "* Held out: nothing" in model.card
+    with path.open("a") as more:
+        more.write(json.dumps({"text": "She [MASK] " + "summer " * 30, "answers": ["likes"]}))
+    with pytest.raises(DataError, match=r"line 4: .* must fit into a row of 24 pieces"):
+        train(values, out=tmp_path / "long", witness=Silent())
+
+
 @pytest.mark.parametrize("width", [40_960_000, 10**30])
 def test_a_model_that_no_machine_holds_is_refused_before_the_text_is_read(tmp_path: Path, width: int) -> None:
     text = tmp_path / "broken.txt"
