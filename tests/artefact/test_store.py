@@ -253,6 +253,8 @@ def test_weights_of_another_model(saved: Path) -> None:
     assert f"without {name}" in refused(saved)
     save_file({**state, name: state[name][:-1].clone()}, path)
     assert f"{name} must be" in refused(saved)
+    save_file({**state, name: state[name].to(torch.int8)}, path)
+    assert f"{name} must be of floating-point numbers; got int8" in refused(saved)
 
 
 def test_a_tokenizer_that_does_not_fit(saved: Path) -> None:
