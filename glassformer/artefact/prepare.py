@@ -30,7 +30,7 @@ from glassformer.text.fit import check_fit
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
-from glassformer.train.machine import choose_device, memory_of
+from glassformer.train.machine import choose_device, memory_of, use_threads
 
 # What a recipe can ask for in vain where the masks stand in the data: each text is a row of its own, as it is.
 _NOT_FOR_GIVEN_MASKS = (
@@ -56,12 +56,13 @@ class Prepared:
 def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: Tokenizer | None = None) -> Prepared:
     """Read, tokenize and split the text, and build the model. `folder` takes what is made on the way.
 
-    `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError.
+    `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError, DeviceError.
     """
     if not recipe.data.files:
         raise ConfigError(
             "training needs text", got="no data.files", do="name files: glassformer train masked-lm TEXT.txt"
         )
+    use_threads(recipe.train.threads)
     start = None if recipe.model.start is None else _start(recipe)
     if start is not None:
         tokenizer = start.tokenizer
