@@ -199,15 +199,21 @@ def _size(paths: Sequence[str]) -> int:
 # --------------------------------------------------------------------------- model
 
 
-def model_config(recipe: Recipe, vocabulary: int) -> ModelConfig:
-    """The model that a recipe asks for, for a vocabulary of this size; raises ConfigError when it cannot be."""
+def model_config(recipe: Recipe, vocabulary: int, *, pad_id: int | None = None) -> ModelConfig:
+    """The model that a recipe asks for, for a vocabulary of this size; raises ConfigError when it cannot be.
+
+    A family that counts positions from its padding on (RoBERTa) begins after `pad_id`: else it could not be exported.
+    """
     section, length = recipe.model, recipe.data.length
     settings = dict(section.settings)
     if section.size is not None:
         settings["size"] = section.size
     settings.setdefault("vocabulary", vocabulary)
     if section.family in FAMILIES:
-        numbered = inspect.signature(FAMILIES[section.family]).parameters.get("max_length")
+        known = inspect.signature(FAMILIES[section.family]).parameters
+        if "position_offset" in known and pad_id is not None:
+            settings.setdefault("position_offset", pad_id + 1)
+        numbered = known.get("max_length")
         if numbered is not None and "max_length" not in settings and length > numbered.default:
             settings["max_length"] = length
     config = family_config(section.family, settings)
@@ -251,7 +257,7 @@ def check_memory(recipe: Recipe, config: ModelConfig) -> None:
 
 
 def _module(recipe: Recipe, tokenizer: Tokenizer, witness: Witness) -> Transformer:
-    config = model_config(recipe, tokenizer.vocabulary_size)
+    config = model_config(recipe, tokenizer.vocabulary_size, pad_id=tokenizer.pad_id)
     check_fit(tokenizer, config.output_stack.embed.vocabulary)
     check_memory(recipe, config)
     module = build(config, seed=recipe.train.seed)

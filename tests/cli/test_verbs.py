@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 
 from glassformer.artefact.model import load
 from glassformer.demo.notes import notes_about
+from glassformer.models.inputs import Inputs
 
 Run = Callable[..., Any]
 TEXT = "She [MASK] the summer [MASK]."
@@ -331,6 +333,23 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     assert [mask["guesses"] for mask in one.records[0]["masks"]] == [
         mask["guesses"] for mask in two.records[0]["masks"]
     ]
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
+def test_a_roberta_of_ours_can_be_exported(run: Run, text_file: Path, tmp_path: Path, kind: str) -> None:
+    """Hugging Face's begins its positions after the padding, whose id is the tokenizer's choice."""
+    words = ["--family", "roberta", "--steps", "1", "--length", "24", "--vocabulary", "300"]
+    words += [f"--set=tokenizer.kind={kind}", "--set=train.compile=off", "--set=model.settings.layers=1"]
+    words += ["--set=model.settings.width=16", "--set=model.settings.heads=2", "--set=model.settings.feed_forward=32"]
+    assert run("train", "masked-lm", text_file, *words, "--out", tmp_path / "run").code == 0
+    assert run("export", tmp_path / "run", tmp_path / "theirs").code == 0
+    ours, theirs = load(tmp_path / "run"), transformers.RobertaForMaskedLM.from_pretrained(tmp_path / "theirs").eval()
+    assert theirs.config.pad_token_id == ours.tokenizer.pad_id
+    ids = torch.tensor([ours.tokenizer.encode("She likes the summer").ids])
+    with torch.no_grad():
+        mine, his = ours.module(Inputs(ids=ids)).logits, theirs(ids).logits
+    assert mine is not None
+    assert float((mine - his).abs().max()) < 1e-5  # float32, sums in another order
 
 
 def test_an_export_is_not_written_over_a_model_of_ours(run: Run, trained: Path, tmp_path: Path) -> None:
