@@ -56,7 +56,8 @@ class Prepared:
 def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: Tokenizer | None = None) -> Prepared:
     """Read, tokenize and split the text, and build the model. `folder` takes what is made on the way.
 
-    `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError, DeviceError.
+    `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError,
+    DeviceError.
     """
     if not recipe.data.files:
         raise ConfigError(
@@ -78,6 +79,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         size = _size(data.files)
         with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} pieces", size) as progress:
             tokenizer = _tokenizer(recipe.tokenizer, lambda: training_texts(data, shares), progress)
+        _note_size(recipe.tokenizer, tokenizer, witness)
     module = _module(recipe, tokenizer, witness) if start is None else start.module
     cache = Path(data.cache) if data.cache is not None else folder / "tokens"
     with witness.reading("cutting the text into pieces", _size([*data.files, *data.validation_files])) as progress:
@@ -153,6 +155,7 @@ def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | N
     if tokenizer is None:
         texts = [example.full()[0] for example in examples]
         tokenizer = _tokenizer(recipe.tokenizer, lambda: texts, None)
+        _note_size(recipe.tokenizer, tokenizer, witness)
     hidden = StandingMasks(examples, tokenizer, length=data.length)
     kept_aside = StandingMasks(held_out, tokenizer, length=data.length) if held_out else None
     witness.note(f"{len(examples):,} texts with their own masks")
@@ -189,6 +192,14 @@ def _tokenizer(section: TokenizerSection, texts: Callable[[], Iterable[str]], pr
         special=None if section.special else NONE,
         progress=progress,
     )
+
+
+def _note_size(section: TokenizerSection, tokenizer: Tokenizer, witness: Witness) -> None:
+    size = tokenizer.vocabulary_size
+    if section.file is None and size > section.vocabulary:
+        witness.note(
+            f"a vocabulary of {size:,} pieces, not {section.vocabulary:,}: with fewer the text cannot be written"
+        )
 
 
 def _size(paths: Sequence[str]) -> int:

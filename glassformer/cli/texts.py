@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from glassformer.errors import DataError
+
+if TYPE_CHECKING:
+    from io import BufferedReader
 
 # Texts handed to the model together: enough to fill its batches, few enough to show the first answers soon.
 _TOGETHER = 64
@@ -19,6 +21,10 @@ class Asked(NamedTuple):
 
     text: str
     where: str = ""
+
+
+# Stands among the texts where the next one is not there yet: whoever types one line is answered after it.
+_WAITING = Asked("")
 
 
 def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str) -> Iterator[Asked]:
@@ -50,8 +56,7 @@ def looked_at(text: str) -> Iterator[str]:
 
 def answered(asked: Iterable[Asked], answer: Callable[[list[str]], Sequence[Answer]]) -> Iterator[tuple[Asked, Answer]]:
     """Each text with its answer, in order. A text that is refused is named with its file and line."""
-    asked = iter(asked)
-    while batch := list(islice(asked, _TOGETHER)):
+    for batch in _batches(asked):
         try:
             answers = answer([each.text for each in batch])
         except DataError:
@@ -59,6 +64,19 @@ def answered(asked: Iterable[Asked], answer: Callable[[list[str]], Sequence[Answ
                 _alone(each, answer)
             raise
         yield from zip(batch, answers, strict=True)
+
+
+def _batches(asked: Iterable[Asked]) -> Iterator[list[Asked]]:
+    """Full batches, and smaller ones where more must be waited for."""
+    batch: list[Asked] = []
+    for each in asked:
+        if each is not _WAITING:
+            batch.append(each)
+        if batch and (each is _WAITING or len(batch) == _TOGETHER):
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _alone(asked: Asked, answer: Callable[[list[str]], Sequence[Answer]]) -> None:
@@ -71,12 +89,30 @@ def _alone(asked: Asked, answer: Callable[[list[str]], Sequence[Answer]]) -> Non
 
 
 def _standard_input() -> Iterator[Asked]:
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
-        try:
-            text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"standard input, line {number} must be UTF-8 text", got=f"the byte 0x{error.object[error.start]:02x}"
-            ) from None
-        if text.strip():
-            yield Asked(text, f"standard input, line {number}")
+    number = 0
+    for lines in _lines_as_they_come():
+        for raw in lines:
+            number += 1
+            try:
+                text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"standard input, line {number} must be UTF-8 text",
+                    got=f"the byte 0x{error.object[error.start]:02x}",
+                ) from None
+            if text.strip():
+                yield Asked(text, f"standard input, line {number}")
+        yield _WAITING
+
+
+def _lines_as_they_come() -> Iterator[list[bytes]]:
+    """The lines that are there, whenever something is; only the very last may have no end."""
+    begun: list[bytes] = []
+    while chunk := cast("BufferedReader", sys.stdin.buffer).read1(1 << 16):
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*begun, lines[0]])
+            begun.clear()
+        begun.append(rest)
+        yield lines
+    yield [b"".join(begun)]

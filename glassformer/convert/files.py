@@ -16,7 +16,7 @@ from glassformer.pickles import refuse_pickles
 from glassformer.whole import replacing
 
 SETTINGS, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-# What weights may be stored in: whole numbers and the 8-bit floats are quantised, and mean nothing without their scales.
+# What weights may be stored in. Whole numbers and 8-bit floats are quantised: they say nothing without their scales.
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 # All that belongs to one model in such a folder, whoever wrote it: beside other weights it would mislead.
 FILES = (
@@ -80,7 +80,10 @@ def _read_shards(directory: Path) -> dict[str, Tensor]:
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of one file, on the CPU and as they were stored; raises CheckpointError when it is not whole, or a pickle."""
+    """The tensors of one file, on the CPU and as they were stored.
+
+    Raises CheckpointError when it is not whole, or a pickle.
+    """
     refuse_pickles(path)
     try:
         with safe_open(path, framework="pt") as file:

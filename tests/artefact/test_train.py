@@ -346,6 +346,14 @@ def test_asked_for_again_a_finished_run_still_knows_how_long_it_took(
     assert again.metrics == run.metrics
 
 
+def test_a_vocabulary_that_has_to_be_larger_is_told(text_file: Path, tmp_path: Path) -> None:
+    listener = Listener()
+    model = train(recipe(text_file, steps=1) | {"tokenizer": {"vocabulary": 8}}, out=tmp_path / "run", witness=listener)
+    size = model.tokenizer.vocabulary_size
+    assert size > 8
+    assert f"a vocabulary of {size} pieces, not 8: with fewer the text cannot be written" in listener.notes
+
+
 def test_a_text_of_which_the_tokenizer_knows_nothing_is_refused(run: Model, tmp_path: Path) -> None:
     """Nothing could be asked: the loss would be zero from the first step on."""
     text = tmp_path / "runes.txt"

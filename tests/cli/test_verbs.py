@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import torch
 import transformers
 
 from glassformer.artefact.model import load
+from glassformer.cli.texts import answered, texts
 from glassformer.demo.notes import notes_about
 from glassformer.models.inputs import Inputs
 
@@ -108,10 +111,28 @@ def test_many_texts_in_order_from_everywhere(run: Run, trained: Path, tmp_path: 
     typed = b"".join(f"line {number} [MASK]\n".encode() for number in range(70))  # more than one batch
     files = ["--file", tmp_path / "lines.txt"]
     done = run("fill", trained, "zero [MASK]", "-", *files, "--json", stdin=typed)
-    texts = [record["text"] for record in done.records]
-    assert texts == ["zero [MASK]", *(f"line {number} [MASK]" for number in range(70)), "first [MASK]", "second [MASK]"]
+    order = [record["text"] for record in done.records]
+    assert order == ["zero [MASK]", *(f"line {number} [MASK]" for number in range(70)), "first [MASK]", "second [MASK]"]
     table = run("fill", trained, "--file", tmp_path / "rows.jsonl", "--column", "said", "--json")
     assert [record["text"] for record in table.records] == ["third [MASK]"]
+
+
+def test_a_line_is_answered_before_the_next_one_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    happened: list[object] = []
+
+    class Typed(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            happened.append("wait")
+            return self.read(7)
+
+    def answer(batch: list[str]) -> list[str]:
+        happened.append(batch)
+        return batch
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Typed(b"one\ntwo\n\nthree\nfour")))
+    answers = [text for _, text in answered(texts(["zero", "-"], None, "text"), answer)]
+    assert answers == ["zero", "one", "two", "three", "four"]
+    assert happened == ["wait", ["zero", "one"], "wait", ["two"], "wait", ["three"], "wait", ["four"]]
 
 
 def test_results_to_a_file(run: Run, trained: Path, tmp_path: Path) -> None:
@@ -321,6 +342,11 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     there, back = tmp_path / "theirs", tmp_path / "ours"
     assert run("export", trained, there).out == f"{there}\n"
     assert run("import", there, back).out == f"{back}\n"
+    assert run("export", trained, there, "--json").records == [{"model": str(there), "format": "huggingface"}]
+    (record,) = run("import", there, back, "--json").records
+    assert (record["model"], record["family"]) == (str(back), "modernbert")
+    assert record["architecture"] == "ModernBertForMaskedLM"
+    assert all(isinstance(reason, str) for reason in {**record["settings_aside"], **record["tensors_aside"]}.values())
     card = (back / "README.md").read_text(encoding="utf-8")
     assert 'gf.load("ours")' in card
     assert str(tmp_path) not in card
