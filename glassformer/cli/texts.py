@@ -17,14 +17,13 @@ Answer = TypeVar("Answer")
 
 
 class Asked(NamedTuple):
-    """A text and where it stands, empty for one from the command itself."""
+    """A text and where it stands, empty for one from the command itself; `last` of those that are there, where the
+    next would have to be waited for.
+    """
 
     text: str
     where: str = ""
-
-
-# Stands among the texts where the next one is not there yet: whoever types one line is answered after it.
-_WAITING = Asked("")
+    last: bool = False
 
 
 def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str) -> Iterator[Asked]:
@@ -67,12 +66,11 @@ def answered(asked: Iterable[Asked], answer: Callable[[list[str]], Sequence[Answ
 
 
 def _batches(asked: Iterable[Asked]) -> Iterator[list[Asked]]:
-    """Full batches, and smaller ones where more must be waited for."""
+    """Full batches, and smaller ones where more must be waited for: whoever types one line is answered after it."""
     batch: list[Asked] = []
     for each in asked:
-        if each is not _WAITING:
-            batch.append(each)
-        if batch and (each is _WAITING or len(batch) == _TOGETHER):
+        batch.append(each)
+        if each.last or len(batch) == _TOGETHER:
             yield batch
             batch = []
     if batch:
@@ -91,6 +89,7 @@ def _alone(asked: Asked, answer: Callable[[list[str]], Sequence[Answer]]) -> Non
 def _standard_input() -> Iterator[Asked]:
     number = 0
     for lines in _lines_as_they_come():
+        there = []
         for raw in lines:
             number += 1
             try:
@@ -101,8 +100,9 @@ def _standard_input() -> Iterator[Asked]:
                     got=f"the byte 0x{error.object[error.start]:02x}",
                 ) from None
             if text.strip():
-                yield Asked(text, f"standard input, line {number}")
-        yield _WAITING
+                there.append(Asked(text, f"standard input, line {number}"))
+        if there:
+            yield from [*there[:-1], there[-1]._replace(last=True)]
 
 
 def _lines_as_they_come() -> Iterator[list[bytes]]:
