@@ -76,7 +76,11 @@ def _run(prepared: Prepared, out: Path, resume: bool, witness: Witness) -> dict[
 
 
 def _begin(out: Path, recipe: Recipe, *, resume: bool) -> bool:
-    """Whether a run in this folder goes on. Raises ConfigError when the folder holds another one."""
+    """Whether a run in this folder goes on. Raises ConfigError when the folder holds another one, CheckpointError when
+    it holds a model that no run goes on to make.
+    """
+    if not Shelf(out / _CHECKPOINTS):
+        store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
     before = out / store.RECIPE
     if not before.is_file():
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -309,12 +310,29 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     ]
 
 
-def test_an_export_is_not_written_over_a_model_of_ours(run: Run, trained: Path, tmp_path: Path) -> None:
-    before = {path.name: path.read_bytes() for path in trained.iterdir() if path.is_file()}
-    done = run("export", trained, trained)
+@pytest.mark.parametrize("target", ["trained", "imported", "theirs"])
+@pytest.mark.parametrize("verb", ["import", "export", "train", "train --resume"])
+def test_nothing_is_written_over_a_model(
+    run: Run, trained: Path, text_file: Path, tmp_path: Path, verb: str, target: str
+) -> None:
+    theirs, out = tmp_path / "theirs", tmp_path / target
+    assert run("export", trained, theirs).code == 0
+    if target == "trained":  # without its checkpoints: nothing that a training could go on from
+        shutil.copytree(trained, out, ignore=shutil.ignore_patterns("checkpoints"))
+    elif target == "imported":
+        assert run("import", theirs, out).code == 0
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    training = ["train", "masked-lm", text_file, "--steps", "1", "--size", "tiny", "--out", out]
+    words: dict[str, list[object]] = {
+        "import": ["import", theirs, out],
+        "export": ["export", trained, out],
+        "train": training,
+        "train --resume": [*training, "--resume"],
+    }
+    done = run(*words[verb])
     assert (done.code, done.out) == (2, "")
-    assert f"an export needs a folder of its own; got {trained}, which holds a model" in done.err
-    assert {path.name: path.read_bytes() for path in trained.iterdir() if path.is_file()} == before
+    assert f"needs a folder of its own; got {out}, which holds a model; choose another folder" in done.err
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 def test_a_family_that_hugging_face_does_not_have(run: Run, drawn: Path, tmp_path: Path) -> None:
