@@ -57,6 +57,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         raise ConfigError(
             "training needs text", got="no data.files", do="name files: glassformer train masked-lm TEXT.txt"
         )
+    going_on = tokenizer is not None
     start = None if recipe.model.start is None else _start(recipe)
     if start is not None:
         tokenizer = start.tokenizer
@@ -65,7 +66,9 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     if start is None:  # a model that cannot be must be refused before an hour of reading
         model_config(recipe, recipe.tokenizer.vocabulary)
         check_memory(recipe, model_config(recipe, 1))  # how many pieces there will be is not known yet
-    shares = settle_shares(recipe.data)
+    shares = {"validation": recipe.data.validation, "test": recipe.data.test}
+    if not going_on:  # else the split stays, also where the text has changed since
+        shares = settle_shares(recipe.data)
     data = recipe.data.model_copy(update=shares)
     recipe = recipe.model_copy(update={"data": data})
     if tokenizer is None:

@@ -17,6 +17,7 @@ from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.model import Model, load
 from glassformer.artefact.recipe import train
 from glassformer.artefact.witness import Screen, Silent
+from glassformer.data.split import place_of, text_hash
 from glassformer.errors import CheckpointError, ConfigError, DataError, DeviceError, TrainingError
 from glassformer.train.alone import alone
 from glassformer.train.record import Step
@@ -131,6 +132,42 @@ def test_stopped_and_resumed_is_the_run_that_was_not(text_file: Path, tmp_path: 
     assert all(torch.equal(tensor, weights(rest)[name]) for name, tensor in weights(whole).items())
     # And the recipe that the run wrote down is enough to go on with.
     assert train(tmp_path / "parts" / "recipe.toml", out=tmp_path / "parts", resume=True, witness=Silent())
+
+
+@pytest.mark.parametrize("share", ["validation", "test"])
+def test_a_run_goes_on_with_its_own_split(run: Model, text_file: Path, tmp_path: Path, share: str) -> None:
+    other = recipe(text_file, steps=7)
+    other["data"][share] = 0.4
+    with pytest.raises(ConfigError, match=rf"goes on as it began, with data\.{share} = 0\.[02]; got 0\.4; leave"):
+        train(other, out=tmp_path / "run", resume=True, witness=Silent())
+    assert load(tmp_path / "run").metrics == run.metrics
+
+
+def test_a_share_that_was_widened_is_the_same_when_it_is_asked_for_again(text_file: Path, tmp_path: Path) -> None:
+    values = recipe(text_file)
+    values["data"]["validation"] = 1e-6
+    first = train(values, out=tmp_path / "run", witness=Silent())
+    assert first.data is not None
+    assert first.data.validation > 1e-6
+    values["train"]["steps"] = 7
+    again = train(values, out=tmp_path / "run", resume=True, witness=Silent())
+    assert again.data == first.data
+    values["data"]["validation"] = 0.3
+    with pytest.raises(ConfigError, match=r"data\.validation = 0\.0\d+; got 0\.3; leave"):
+        train(values, out=tmp_path / "run", resume=True, witness=Silent())
+
+
+def test_a_text_that_has_changed_is_told_and_split_as_before(run: Model, text_file: Path, tmp_path: Path) -> None:
+    # Nothing of the held-out side is left: were the split dealt anew, its share would be widened.
+    documents = text_file.read_text(encoding="utf-8").split("\n\n")
+    learned = [document for document in documents if place_of(text_hash(document), 0) >= 0.2]
+    text_file.write_text("\n\n".join(learned), encoding="utf-8")
+    listener = Listener()
+    model = train(recipe(text_file, steps=7), out=tmp_path / "run", resume=True, witness=listener)
+    told = [note for note in listener.notes if "may differ" in note]
+    assert "the text, or how it is cut and hidden, has changed since" in told[0]
+    assert not any(len(word) > 40 for word in " ".join(told).split())  # no hash
+    assert model.data == run.data
 
 
 def test_another_run_is_not_written_over(run: Model, text_file: Path, tmp_path: Path) -> None:
