@@ -12,6 +12,7 @@ import numpy as np
 from glassformer.artefact.forward import precision
 from glassformer.artefact.prepare import held_out_task
 from glassformer.artefact.witness import Silent, Witness
+from glassformer.artefact.words import MaskedWords
 from glassformer.config import DataSection, TaskSection
 from glassformer.data.corpus import on_bad, prepare
 from glassformer.data.given import read_all_given
@@ -35,9 +36,11 @@ def evaluate(
     """Loss, perplexity and accuracy at hidden words, and the same of the unigram baseline.
 
     All of `files`; without files, the held-out documents of the text that the model was trained on, found again by
-    their hash. Raises DataError when the files cannot be read, ConfigError when nothing was held out.
+    their hash. Raises DataError when the files cannot be read, ConfigError when nothing was held out, or for a
+    model that does not guess hidden words.
     """
     witness = Silent() if witness is None else witness
+    MaskedWords(model.module, model.tokenizer, None)  # which refuses a model that cannot guess
     settings = model.task or TaskSection()
     data = _given_files(model, files) if files else _own_text(model, side)
     unigram = _unigram(model)

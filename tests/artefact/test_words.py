@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -177,15 +178,19 @@ def test_a_text_of_blanks_has_no_score(model: Model) -> None:
         model.score("  \n ")
 
 
-def test_a_model_that_cannot_fill(tokenizer: Tokenizer) -> None:
+def test_a_model_that_cannot_fill(tokenizer: Tokenizer, text_file: Path) -> None:
     writer = build(gpt2(size="small", layers=1, width=16, heads=2, vocabulary=tokenizer.vocabulary_size))
     with pytest.raises(ConfigError, match="got a gpt2 model, which writes from left to right"):
         Model(writer, tokenizer).fill("She [MASK]")
+    with pytest.raises(ConfigError, match="got a gpt2 model, which writes from left to right"):
+        Model(writer, tokenizer).evaluate(text_file)
     headless = build(
         bert(size="tiny", layers=1, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, vocabulary_head=False)
     )
     with pytest.raises(ConfigError, match="without"):
         MaskedWords(headless, tokenizer, None)
+    with pytest.raises(ConfigError, match="without"):
+        Model(headless, tokenizer).evaluate(text_file)
 
 
 def test_a_model_without_its_tokenizer(model: Model) -> None:
