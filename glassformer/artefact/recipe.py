@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ from glassformer.artefact.resolve import resolve
 from glassformer.artefact.witness import Screen, Witness
 from glassformer.config import DataSection, Recipe, read_settings, read_toml, toml_of
 from glassformer.data.corpus import settle_shares
-from glassformer.errors import ConfigError, GlassformerError, TrainingError
+from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.train.alone import alone
 from glassformer.train.checkpoint import Shelf
@@ -150,9 +151,16 @@ def _leaving_nothing_when_refused(out: Path) -> Iterator[None]:
 def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any]) -> Model:
     module, recipe = prepared.module.eval(), prepared.recipe
     judge = prepared.held_out or prepared.task
+    scores = judge.evaluate(module, rows=_MEASURED_ROWS)
+    if not math.isfinite(scores["loss"]):
+        raise NotFiniteError(
+            "a model to save needs finite numbers: its loss after the last step is not",
+            got=str(scores["loss"]),
+            do="train in another folder with a lower learning rate, a longer warm-up or precision float32",
+        )
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
-        "scores": judge.evaluate(module, rows=_MEASURED_ROWS),
+        "scores": scores,
         **facts,
         "unigram_counts": prepared.unigram.counts.tolist(),
     }

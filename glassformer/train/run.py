@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from glassformer.config import TrainSection
-from glassformer.errors import CheckpointError, ConfigError
+from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Task
 from glassformer.train.checkpoint import Checkpoint, Shelf, restore, weights
@@ -123,7 +123,10 @@ class Run:
         return self.ending.reached(self.progress) or (patience is not None and self.progress.misses >= patience)
 
     def judge(self) -> dict[str, float] | None:
-        """Evaluate when it is due; keep the model when it is the best so far."""
+        """Evaluate when it is due; keep the model when it is the best so far.
+
+        Raises NotFiniteError when the run ends with a loss that is not finite.
+        """
         before, self.evaluated = self.evaluated, self.ending.fraction(self.progress)
         every = self.settings.evaluate_every
         due = int(before * _EVALUATIONS) < int(self.evaluated * _EVALUATIONS)
@@ -134,7 +137,8 @@ class Run:
         with self.state.to_be_judged() as model:
             with self.machine.context():
                 scores = self.held_out.evaluate(model, rows=_EVALUATION_ROWS)
-            if self.progress.best is None or scores["loss"] < self.progress.best:
+            finite = math.isfinite(scores["loss"])
+            if finite and (self.progress.best is None or scores["loss"] < self.progress.best):
                 self.progress.best, self.progress.best_step = scores["loss"], self.progress.step
                 self.progress.misses = 0
                 self.shelf.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
@@ -142,6 +146,12 @@ class Run:
                 self.shelf.keep_best(self.progress.step, self.saved_best)
             else:
                 self.progress.misses += 1
+        if self.over and not finite:  # no step comes after it that would notice
+            raise NotFiniteError(
+                f"a model to keep needs finite numbers: the held-out loss after step {self.progress.step:,} is not",
+                got=str(scores["loss"]),
+                do="resume with a lower learning rate, a longer warm-up or precision float32",
+            )
         return scores
 
     @property

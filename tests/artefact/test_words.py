@@ -12,7 +12,7 @@ from torch import Tensor
 from glassformer.artefact.model import Model, load
 from glassformer.artefact.words import MaskedWords
 from glassformer.config import TaskSection
-from glassformer.errors import ConfigError, DataError, DeviceError, TokenizerError
+from glassformer.errors import ConfigError, DataError, DeviceError, NotFiniteError, TokenizerError
 from glassformer.models.families import bert, gpt2, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
@@ -191,6 +191,12 @@ def test_a_model_that_cannot_fill(tokenizer: Tokenizer, text_file: Path) -> None
         MaskedWords(headless, tokenizer, None)
     with pytest.raises(ConfigError, match="without"):
         Model(headless, tokenizer).evaluate(text_file)
+
+
+def test_a_model_with_broken_weights(model: Model) -> None:
+    next(model.module.parameters()).data.fill_(math.nan)
+    with pytest.raises(NotFiniteError, match=r"finite numbers to guess by; got NaN for 'She \[MASK\]'; its training"):
+        model.fill("She [MASK]")
 
 
 def test_a_model_without_its_tokenizer(model: Model) -> None:

@@ -226,6 +226,21 @@ def test_numbers_that_are_not_finite_are_a_failure(run: Run, tmp_path: Path) -> 
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize("held_out", ["0.05", "0"])
+def test_weights_that_the_last_step_has_broken_are_no_model(
+    run: Run, text_file: Path, tmp_path: Path, held_out: str
+) -> None:
+    words = ["--steps", "1", "--learning-rate", "1e30", "--size", "tiny", "--vocabulary", "160", "--length", "24"]
+    words += ["--precision", "float32", "--set", "train.warmup=0", "--set", "train.schedule=constant"]
+    words += ["--set", f"data.validation={held_out}", "--out", str(tmp_path / "run")]
+    done = run("train", "masked-lm", text_file, *words)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines()[-1].startswith("glassformer: a model to ")
+    assert "lower learning rate" in done.err
+    assert "kept" not in done.err if held_out == "0.05" else "saved. Try" not in done.err
+    assert not (tmp_path / "run" / "glassformer.json").exists()
+
+
 # --------------------------------------------------------------------------- Ctrl-C
 
 
