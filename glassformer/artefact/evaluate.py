@@ -31,16 +31,23 @@ _LENGTH = 128
 
 
 def evaluate(
-    model: Model, files: Sequence[str | Path] = (), *, side: Side = "validation", witness: Witness | None = None
+    model: Model, files: Sequence[str | Path] = (), *, side: Side | None = None, witness: Witness | None = None
 ) -> dict[str, float]:
     """Loss, perplexity and accuracy at hidden words, and the same of the unigram baseline.
 
     All of `files`; without files, the held-out documents of the text that the model was trained on, found again by
-    their hash. Raises DataError when the files cannot be read, ConfigError when nothing was held out, or for a
+    their hash, of the `side` validation unless told. Raises DataError when the files cannot be read, ConfigError when nothing was held out, or for a
     model that does not guess hidden words.
     """
     witness = Silent() if witness is None else witness
     MaskedWords(model.module, model.tokenizer, None)  # which refuses a model that cannot guess
+    if files and side is not None:
+        raise ConfigError(
+            "a side is a part of the text that the model was trained on",
+            got=f"files together with the side {side}",
+            do="leave one of them out: all of the files is measured",
+        )
+    side = side or "validation"
     settings = model.task or TaskSection()
     data = _given_files(model, files) if files else _own_text(model, side)
     unigram = _unigram(model)

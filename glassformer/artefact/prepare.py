@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,10 +61,13 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     start = None if recipe.model.start is None else _start(recipe)
     if start is not None:
         tokenizer = start.tokenizer
+    elif tokenizer is None and recipe.tokenizer.file is not None:
+        tokenizer = Tokenizer.load(recipe.tokenizer.file)
+    _check_tokenizer(recipe)
     if recipe.task.given:
         return _with_given_masks(recipe, witness, tokenizer, start)
     if start is None:  # a model that cannot be must be refused before an hour of reading
-        model_config(recipe, recipe.tokenizer.vocabulary)
+        model_config(recipe, recipe.tokenizer.vocabulary if tokenizer is None else tokenizer.vocabulary_size)
         check_memory(recipe, model_config(recipe, 1))  # how many pieces there will be is not known yet
     shares = {"validation": recipe.data.validation, "test": recipe.data.test}
     if not going_on:  # else the split stays, also where the text has changed since
@@ -74,7 +77,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     if tokenizer is None:
         size = _size(data.files)
         with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} pieces", size) as progress:
-            tokenizer = _tokenizer(recipe.tokenizer, lambda: training_texts(data, shares), progress)
+            tokenizer = _learned(recipe.tokenizer, training_texts(data, shares), progress)
     module = _module(recipe, tokenizer, witness) if start is None else start.module
     cache = Path(data.cache) if data.cache is not None else folder / "tokens"
     with witness.reading("cutting the text into pieces", _size([*data.files, *data.validation_files])) as progress:
@@ -142,7 +145,7 @@ def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | N
         witness.note(left_out(bad.count, bad.first[0]))
     if tokenizer is None:
         texts = [example.full()[0] for example in examples]
-        tokenizer = _tokenizer(recipe.tokenizer, lambda: texts, None)
+        tokenizer = _learned(recipe.tokenizer, texts, None)
     hidden = StandingMasks(examples, tokenizer)
     unigram = Unigram.count(hidden.ids(), tokenizer.vocabulary_size)
     witness.note(f"{len(examples):,} texts with their own masks")
@@ -160,12 +163,25 @@ def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | N
 # --------------------------------------------------------------------------- tokenizer
 
 
-def _tokenizer(section: TokenizerSection, texts: Callable[[], Iterable[str]], progress: Counting | None) -> Tokenizer:
-    if section.file is not None:
-        return Tokenizer.load(section.file)
+def _check_tokenizer(recipe: Recipe) -> None:
+    """Refuse settings for a tokenizer that is not learned: they would do nothing, and recipe.toml would tell of them."""
+    section, usual = recipe.tokenizer, TokenizerSection()
+    start = recipe.model.start is not None
+    if start or section.file is not None:
+        asked = [key for key, value in section if value != getattr(usual, key) and (start or key != "file")]
+        if asked:
+            brought = "a model to start from" if start else "a tokenizer that is there"
+            raise ConfigError(
+                f"{brought} brings its own pieces",
+                got=f"{'model.start' if start else 'tokenizer.file'} together with tokenizer.{asked[0]}",
+                do="leave one of them out",
+            )
+
+
+def _learned(section: TokenizerSection, texts: Iterable[str], progress: Counting | None) -> Tokenizer:
     return train_tokenizer(
         section.kind,
-        texts(),
+        texts,
         vocabulary=section.vocabulary,
         lowercase=section.lowercase,
         special=None if section.special else NONE,

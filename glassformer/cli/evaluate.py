@@ -17,8 +17,9 @@ def evaluate(
         list[str] | None, typer.Argument(help="Text to measure on; without, the text held out in training.")
     ] = None,
     side: Annotated[
-        Literal["validation", "test"], typer.Option("--side", help="Which held-out side, without files.")
-    ] = "validation",
+        Literal["validation", "test"] | None,
+        typer.Option("--side", help="Which held-out side, without files; validation unless told."),
+    ] = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,

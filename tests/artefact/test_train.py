@@ -204,6 +204,28 @@ def test_begin_from_an_earlier_model(run: Model, text_file: Path, tmp_path: Path
         train(values, out=tmp_path / "refused", witness=Silent())
 
 
+def test_settings_of_a_tokenizer_that_is_not_learned(run: Model, text_file: Path, tmp_path: Path) -> None:
+    values = {**recipe(text_file), "model": {"start": str(tmp_path / "run")}}
+    with pytest.raises(ConfigError, match=r"its own pieces; got model\.start together with tokenizer\.vocabulary; leave"):
+        train(values, out=tmp_path / "refused", witness=Silent())
+    values = recipe(text_file)
+    values["tokenizer"]["file"] = str(tmp_path / "run" / "tokenizer.json")
+    with pytest.raises(ConfigError, match=r"got tokenizer\.file together with tokenizer\.vocabulary"):
+        train(values, out=tmp_path / "refused", witness=Silent())
+    assert not (tmp_path / "refused").exists()
+
+
+def test_a_tokenizer_that_is_there_is_not_said_to_be_learned(
+    run: Model, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = recipe(text_file) | {"tokenizer": {"file": str(tmp_path / "run" / "tokenizer.json")}}
+    model = train(values, out=tmp_path / "second", witness=Screen())
+    assert model.tokenizer.vocabulary() == run.tokenizer.vocabulary()
+    shown = capsys.readouterr().err
+    assert "cutting the text into pieces" in shown
+    assert "learning a vocabulary" not in shown
+
+
 def test_vectors_are_used_and_stay_frozen(text_file: Path, tmp_path: Path) -> None:
     (tmp_path / "glove.txt").write_text("summer " + " ".join(["0.5"] * 16) + "\n")
     values = recipe(text_file)
@@ -237,7 +259,7 @@ def test_what_fit_refuses_leaves_nothing_either(text_file: Path, tmp_path: Path)
 
 
 def test_rows_longer_than_the_model_to_start_from(run: Model, text_file: Path, tmp_path: Path) -> None:
-    values = {**recipe(text_file), "model": {"start": str(tmp_path / "run")}}
+    values = {**recipe(text_file), "model": {"start": str(tmp_path / "run")}, "tokenizer": {}}
     values["data"]["length"] = 600
     with pytest.raises(ConfigError, match="got one that numbers 512"):
         train(values, out=tmp_path / "longer", witness=Silent())

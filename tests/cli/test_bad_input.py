@@ -142,6 +142,17 @@ def test_a_start_that_is_not_there(run: Run, text_file: Path, tmp_path: Path) ->
     refused(run("train", "masked-lm", text_file, "--start", tmp_path / "nowhere"), "a saved model is needed at")
 
 
+def test_settings_that_would_do_nothing(run: Run, trained: Path, text_file: Path, tmp_path: Path) -> None:
+    words = ["train", "masked-lm", text_file, "--out", tmp_path / "run"]
+    told = "together with tokenizer."
+    refused(run(*words, "--start", trained, "--vocabulary", "5000"), told)
+    refused(run(*words, "--start", trained, "--set", "tokenizer.kind=bpe"), told)
+    refused(run(*words, "--set", f"tokenizer.file={trained / 'tokenizer.json'}", "--vocabulary", "5000"), told)
+    refused(run(*words, "--set", f"data.files={text_file}"), "named once")
+    refused(run("evaluate", trained, text_file, "--side", "test"), "got files together with the side test")
+    assert not (tmp_path / "run").exists()
+
+
 def test_what_to_train_must_be_said(run: Run, text_file: Path, tmp_path: Path) -> None:
     refused(run("train", "maskd-lm", text_file), "did you mean 'masked-lm'")
     refused(run("train", text_file), f"glassformer train masked-lm {text_file}")
