@@ -31,6 +31,7 @@ from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.train.machine import choose_device, memory_of
+from glassformer.train.run import check
 
 # Held-out pieces of which 15 % are too few to tell two models apart.
 _FEW = 2000
@@ -57,6 +58,8 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         raise ConfigError(
             "training needs text", got="no data.files", do="name files: glassformer train masked-lm TEXT.txt"
         )
+    given, data = recipe.task.given, recipe.data  # masks that stand in the text are not split by hash
+    check(recipe.train, held_out=bool(data.validation_files or (data.validation and not given)))
     going_on = tokenizer is not None
     start = None if recipe.model.start is None else _start(recipe)
     if start is not None:
@@ -64,15 +67,16 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     elif tokenizer is None and recipe.tokenizer.file is not None:
         tokenizer = Tokenizer.load(recipe.tokenizer.file)
     _check_tokenizer(recipe)
-    if recipe.task.given:
+    if given:
         return _with_given_masks(recipe, witness, tokenizer, start)
+    _check_row(recipe, tokenizer)
     if start is None:  # a model that cannot be must be refused before an hour of reading
         model_config(recipe, recipe.tokenizer.vocabulary if tokenizer is None else tokenizer.vocabulary_size)
         check_memory(recipe, model_config(recipe, 1))  # how many pieces there will be is not known yet
-    shares = {"validation": recipe.data.validation, "test": recipe.data.test}
+    shares = {"validation": data.validation, "test": data.test}
     if not going_on:  # else the split stays, also where the text has changed since
-        shares = settle_shares(recipe.data)
-    data = recipe.data.model_copy(update=shares)
+        shares = settle_shares(data)
+    data = data.model_copy(update=shares)
     recipe = recipe.model_copy(update={"data": data})
     if tokenizer is None:
         size = _size(data.files)
@@ -176,6 +180,15 @@ def _check_tokenizer(recipe: Recipe) -> None:
                 got=f"{'model.start' if start else 'tokenizer.file'} together with tokenizer.{asked[0]}",
                 do="leave one of them out",
             )
+
+
+def _check_row(recipe: Recipe, tokenizer: Tokenizer | None) -> None:
+    """Refuse rows without room for text, also before there is a tokenizer: one that is learned frames with two pieces."""
+    around = (2 if recipe.tokenizer.special else 0) if tokenizer is None else sum(tokenizer.frame)
+    if recipe.data.length <= around:
+        raise ConfigError(
+            f"a row must be longer than its {around} special pieces", got=f"data.length = {recipe.data.length}"
+        )
 
 
 def _learned(section: TokenizerSection, texts: Iterable[str], progress: Counting | None) -> Tokenizer:

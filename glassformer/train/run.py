@@ -72,7 +72,7 @@ class Run:
         say: Say,
     ) -> Run:
         """Set the machine up, and go back to the newest checkpoint where a run is resumed."""
-        _check(settings, held_out)
+        check(settings, held_out=held_out is not None)
         machine = settle(settings)
         torch.manual_seed(settings.seed)
         model.to(machine.device, machine.weights).train()
@@ -213,14 +213,19 @@ def _newest(shelf: Shelf, *, resume: bool) -> Checkpoint | None:
     return None
 
 
-def _check(settings: TrainSection, held_out: Task | None) -> None:
+def check(settings: TrainSection, *, held_out: bool) -> None:
+    """Refuse settings that no run can have; `held_out` tells whether there is text to be judged on.
+
+    It needs no text, so that nobody waits to be refused. Raises ConfigError.
+    """
+    Schedule.of(settings, Ending.of(settings, steps_per_epoch=1.0))
     if settings.batch < settings.accumulate:
         raise ConfigError(
             "train.accumulate cuts a batch into parts", got=f"{settings.batch} rows for {settings.accumulate}"
         )
     if settings.average is not None and settings.checkpoint_every is None:
         raise ConfigError("train.average is the mean of checkpoints at chosen steps", do="set train.checkpoint_every")
-    if settings.patience is not None and held_out is None:
+    if settings.patience is not None and not held_out:
         raise ConfigError("train.patience needs held-out text to lose patience with", do="set data.validation")
 
 

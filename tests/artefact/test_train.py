@@ -250,10 +250,42 @@ def test_files_that_are_held_out_whole(text_file: Path, tmp_path: Path) -> None:
     assert model.evaluate(held) == pytest.approx(model.metrics["scores"], rel=1e-5)
 
 
-def test_what_fit_refuses_leaves_nothing_either(text_file: Path, tmp_path: Path) -> None:
-    values = recipe(text_file, patience=2)
+@pytest.fixture
+def refused_late(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The loop refuses what could not be known before it; gives back what it says."""
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise ConfigError("known late")
+
+    monkeypatch.setattr("glassformer.artefact.recipe.fit", refuse)
+    return "known late"
+
+
+def test_what_fit_refuses_leaves_nothing_either(text_file: Path, tmp_path: Path, refused_late: str) -> None:
+    with pytest.raises(ConfigError, match=refused_late):
+        train(recipe(text_file), out=tmp_path / "run", witness=Silent())
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("section", "settings", "told"),
+    [
+        ("train", {"accumulate": 5}, "cuts a batch into parts"),
+        ("train", {"average": 2}, "the mean of checkpoints at chosen steps"),
+        ("train", {"patience": 2}, "needs held-out text"),
+        ("train", {"schedule": "noam", "warmup": 0}, "measured in warm-ups"),
+        ("train", {"steps": None}, "a run needs an end"),
+        ("data", {"length": 2}, "longer than its 2 special pieces"),
+    ],
+)
+def test_what_no_text_can_mend_is_refused_before_any_is_read(
+    text_file: Path, tmp_path: Path, section: str, settings: dict[str, Any], told: str
+) -> None:
+    text_file.write_bytes(b"\xff")
+    values = recipe(text_file)
     values["data"]["validation"] = 0.0
-    with pytest.raises(ConfigError, match="patience"):
+    values[section] |= settings
+    with pytest.raises(ConfigError, match=told):
         train(values, out=tmp_path / "run", witness=Silent())
     assert not (tmp_path / "run").exists()
 
@@ -349,7 +381,7 @@ def test_nothing_is_left_behind_by_what_cannot_be_done(text_file: Path, tmp_path
     assert not (tmp_path / "run").exists()
 
 
-def test_a_run_that_is_refused_takes_no_other_with_it(text_file: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_refused_takes_no_other_with_it(text_file: Path, tmp_path: Path, refused_late: str) -> None:
     """In a fresh project both make `runs/`; the one that is refused leaves the other's files and none of its own."""
     other = tmp_path / "runs" / "other" / "tokenizer.json"
 
@@ -358,21 +390,17 @@ def test_a_run_that_is_refused_takes_no_other_with_it(text_file: Path, tmp_path:
             other.parent.mkdir(parents=True, exist_ok=True)
             other.write_text("another run's")
 
-    values = recipe(text_file, patience=2)
-    values["data"]["validation"] = 0.0
-    with pytest.raises(ConfigError, match="patience"):
-        train(values, out=tmp_path / "runs" / "mine", witness=Meanwhile())
+    with pytest.raises(ConfigError, match=refused_late):
+        train(recipe(text_file), out=tmp_path / "runs" / "mine", witness=Meanwhile())
     assert other.read_text() == "another run's"
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["other"]
 
 
-def test_a_run_that_is_refused_leaves_a_folder_as_it_was(text_file: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_refused_leaves_a_folder_as_it_was(text_file: Path, tmp_path: Path, refused_late: str) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.md").write_text("a person's")
-    values = recipe(text_file, patience=2)
-    values["data"]["validation"] = 0.0
-    with pytest.raises(ConfigError, match="patience"):
-        train(values, out=tmp_path / "mine", witness=Silent())
+    with pytest.raises(ConfigError, match=refused_late):
+        train(recipe(text_file), out=tmp_path / "mine", witness=Silent())
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.md"]
 
 
