@@ -39,7 +39,9 @@ _FEW = 2000
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that `fit` needs, and the recipe with everything settled that was left open."""
+    """All that `fit` needs, and the recipe with everything settled that was left open. `text` names the text, as a
+    fingerprint, where it is split by hash.
+    """
 
     recipe: Recipe
     tokenizer: Tokenizer
@@ -47,6 +49,7 @@ class Prepared:
     task: MaskedLM
     held_out: MaskedLM | None
     unigram: Unigram
+    text: str | None = None
 
 
 def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: Tokenizer | None = None) -> Prepared:
@@ -102,6 +105,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         masked_task(recipe, trained, tokenizer),
         held_out_task(data, recipe.task, kept_aside, tokenizer, unigram) if kept_aside.documents else None,
         unigram,
+        trained.fingerprint,
     )
 
 

@@ -162,6 +162,7 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any]) -> Model:
         "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
         "scores": scores,
         **facts,
+        "text_fingerprint": prepared.text,
         "unigram_counts": prepared.unigram.counts.tolist(),
     }
     model = Model(

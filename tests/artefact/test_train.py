@@ -82,6 +82,24 @@ def test_the_scores_can_be_measured_again(run: Model, text_file: Path, tmp_path:
     assert {"loss", "perplexity", "accuracy", "unigram_loss"} <= everything.keys()
 
 
+def test_a_text_that_is_another_by_now_is_told_and_leaves_the_model_as_it_is(
+    run: Model, text_file: Path, tmp_path: Path
+) -> None:
+    folder, listener = tmp_path / "run", Listener()
+    before = sorted(folder.rglob("*"))
+    assert evaluate(load(folder), witness=listener) == run.metrics["scores"]
+    assert listener.notes == []
+    text_file.write_text(text_file.read_text(encoding="utf-8").replace("She", "They"), encoding="utf-8")
+    assert evaluate(load(folder), witness=listener) != run.metrics["scores"]
+    assert [note for note in listener.notes if "no longer the one the model was trained on" in note]
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_side_that_was_not_held_out(run: Model) -> None:
+    with pytest.raises(ConfigError, match="side test is needed; got .* all of its text but the side validation; ask"):
+        evaluate(run, side="test")
+
+
 def test_the_unigram_is_that_of_the_training_text(run: Model, tmp_path: Path) -> None:
     path = tmp_path / "run" / "metrics.json"
     counts = json.loads(path.read_text(encoding="utf-8"))["unigram_counts"]
