@@ -36,8 +36,8 @@ def evaluate(
     """Loss, perplexity and accuracy at hidden words, and the same of the unigram baseline.
 
     All of `files`; without files, the held-out documents of the text that the model was trained on, found again by
-    their hash, of the `side` validation unless told. Raises DataError when the files cannot be read, ConfigError when nothing was held out, or for a
-    model that does not guess hidden words.
+    their hash: those of `side`, validation unless told. Raises DataError when the files cannot be read, ConfigError
+    when nothing was held out, or for a model that does not guess hidden words.
     """
     witness = Silent() if witness is None else witness
     MaskedWords(model.module, model.tokenizer, None)  # which refuses a model that cannot guess
@@ -113,7 +113,7 @@ def _left_by_the_run(model: Model, data: DataSection, shares: Shares, witness: W
     """Where the run that made the model has left this text as pieces. Tells when it is another text by now."""
     fingerprint = fingerprint_of(data, model.tokenizer, shares)
     if model.metrics.get("text_fingerprint") not in (None, fingerprint):
-        witness.note("the text is no longer the one the model was trained on: what is held out now may have been learned")
+        witness.note("the text is not the one the model was trained on: what is held out now may have been learned")
     if data.cache is not None:
         return Path(data.cache)
     left = None if model.source is None else model.source / "tokens"

@@ -172,7 +172,7 @@ def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | N
 
 
 def _check_tokenizer(recipe: Recipe) -> None:
-    """Refuse settings for a tokenizer that is not learned: they would do nothing, and recipe.toml would tell of them."""
+    """Refuse settings for a tokenizer that is not learned: they would do nothing, and recipe.toml would lie."""
     section, usual = recipe.tokenizer, TokenizerSection()
     start = recipe.model.start is not None
     if start or section.file is not None:
@@ -187,7 +187,7 @@ def _check_tokenizer(recipe: Recipe) -> None:
 
 
 def _check_row(recipe: Recipe, tokenizer: Tokenizer | None) -> None:
-    """Refuse rows without room for text, also before there is a tokenizer: one that is learned frames with two pieces."""
+    """Refuse rows without room for text; a tokenizer that is still to be learned will put two pieces around it."""
     around = (2 if recipe.tokenizer.special else 0) if tokenizer is None else sum(tokenizer.frame)
     if recipe.data.length <= around:
         raise ConfigError(

@@ -82,8 +82,9 @@ def _run(prepared: Prepared, out: Path, resume: bool, witness: Witness) -> dict[
 
 
 def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
-    """What the run that goes on in this folder was made from, None for a new run. Raises ConfigError when the folder holds another one, CheckpointError when
-    it holds a model that no run goes on to make.
+    """What the run that goes on in this folder was made from, None for a new run.
+
+    Raises ConfigError when the folder holds another run, CheckpointError when it holds a model and no checkpoint.
     """
     if not Shelf(out / _CHECKPOINTS):
         store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")

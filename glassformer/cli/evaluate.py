@@ -31,8 +31,8 @@ def evaluate(
     from glassformer.artefact.witness import Screen
 
     opened = open_model(model, device=device, fast=fast, threads=threads)
-    scores = measure(opened, files or (), side=side, witness=Screen())
-    with results(out) as handle:
+    with results(out) as handle:  # not after: a place that takes no results is to be known before they are measured
+        scores = measure(opened, files or (), side=side, witness=Screen())
         if json:
             record(scores, handle)
             return

@@ -207,6 +207,25 @@ def test_a_place_that_cannot_be_written_to(run: Run, trained: Path, tmp_path: Pa
     refused(run("fill", trained, "a [MASK]", "--out", tmp_path / "file" / "answers"), "file")
 
 
+@pytest.mark.parametrize(("place", "why"), [("no/answers", "No such file or directory"), ("", "Is a directory")])
+def test_a_place_that_takes_no_results_is_named_as_it_was_asked_for(
+    run: Run, trained: Path, text_file: Path, tmp_path: Path, place: str, why: str
+) -> None:
+    out = tmp_path / place
+    for words in (["fill", trained, "a [MASK]"], ["evaluate", trained, text_file]):
+        done = run(*words, "--out", out)
+        assert (done.code, done.out) == (2, "")
+        assert done.err == f"glassformer: results must be written to {out}; got {why}; choose another place\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_offered_as_a_model(run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.txt").write_text("a text")
+    monkeypatch.chdir(tmp_path)
+    refused(run("fill", "mine.txt", "a [MASK]"), "the file mine.txt; name a folder that train or import has written")
+    refused(run("fill", trained / "model.safetensors", "a [MASK]"), f"name its folder: {trained}")
+
+
 def test_a_full_disk(run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,26 @@ def test_steps_asked_for_are_not_cut_short_by_the_recipes_minutes(trained: Path)
     recipe = load(trained).recipe
     assert recipe is not None
     assert (recipe.train.steps, recipe.train.minutes, recipe.train.seed) == (4, None, 3)
+
+
+def test_what_is_to_be_tried_can_be(run: Run, text_file: Path, tmp_path: Path) -> None:
+    small = ["--steps", "1", "--vocabulary", "100", "--length", "16"]
+    for words in (["slides", "--steps", "1"], ["masked-lm", text_file, "--size", "tiny", *small]):
+        out = tmp_path / f"my {words[0]}"
+        done = run("train", *words, "--out", out)
+        _, told = done.err.splitlines()[-1].split("saved. Try: glassformer ")
+        assert run(*shlex.split(told)).code == 0
+        (shown,) = [line for line in (out / "README.md").read_text().splitlines() if "model.fill(" in line]
+        assert json.loads(shown.removeprefix("print(model.fill(").removesuffix(").filled)")) == shlex.split(told)[-1]
+
+
+def test_resuming_where_there_is_no_run_begins_one_and_says_so(run: Run, tmp_path: Path) -> None:
+    words = ["train", "slides", "--steps", "1", "--out", tmp_path / "run", "--resume"]
+    told = f"there is no run in {tmp_path / 'run'} to go on with: a new one begins"
+    first, second = run(*words), run(*words)
+    assert (first.code, second.code) == (0, 0)
+    assert told in first.err
+    assert told not in second.err
 
 
 def test_plan_tells_and_leaves_nothing(
