@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from glassformer.errors import GlassformerError
+from glassformer.text.tokenizer import MASK
+
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
 
+_EXAMPLE = f"A text with one {MASK} in it."
 _CARD = """\
 # {title}
 
@@ -58,10 +62,21 @@ def write_card(model: Model, folder: Path) -> str:
         size="\n".join(_size(facts)),
         scores="\n".join(_scores(model)),
         limits="\n".join(f"* {limit}" for limit in _limits(model)),
-        use='print(model.fill("A text with one [MASK] in it.").filled)'
-        if model.task is not None
+        use=f"print(model.fill({json.dumps(example(model), ensure_ascii=False)}).filled)"
+        if model.task is not None and model.has_tokenizer
         else "print(model.info())",
     )
+
+
+def example(model: Model) -> str:
+    """A text with a hidden word that can be tried: in the model's own words where it has no piece for others."""
+    try:
+        model.tokenizer.encode(_EXAMPLE)
+    except GlassformerError:
+        special = model.tokenizer.special_ids
+        known = [piece for id_, piece in enumerate(model.tokenizer.vocabulary()) if id_ not in special]
+        return " ".join([*known[:1], MASK])
+    return _EXAMPLE
 
 
 def _data(model: Model) -> Iterator[str]:

@@ -9,9 +9,8 @@ import torch
 
 from glassformer.artefact.model import Model
 from glassformer.artefact.resolve import HUB
-from glassformer.artefact.store import is_ours
+from glassformer.artefact.store import refuse_a_model
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
-from glassformer.errors import CheckpointError
 from glassformer.models.transformer import Transformer
 
 
@@ -37,12 +36,9 @@ def write_foreign(model: Model, directory: str | Path) -> None:
     """Write a folder that `transformers` loads and that computes the same.
 
     Raises ConfigError for a family that Hugging Face does not have, CheckpointError when it cannot be written, or when
-    it would be written over a model of ours: the weights of both have the same name.
+    the folder holds a model: an earlier export of this one cannot be told from somebody else's only copy.
     """
-    if is_ours(directory):
-        raise CheckpointError(
-            "an export needs a folder of its own", got=f"{directory}, which holds a model", do="choose another folder"
-        )
+    refuse_a_model(directory, "an export")
     state: Mapping[str, torch.Tensor] = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
     tokenizer = model.tokenizer if model.has_tokenizer else None
     write_huggingface(directory, model.config, state, tokenizer, tokens=model.tokens)

@@ -211,7 +211,10 @@ def open_as_saved(path: str | Path) -> Model:
         raise CheckpointError(f"a saved model is needed at {path}", got="no such folder")
     if path.is_file():
         refuse_pickles(path)
-        raise CheckpointError("a model is a folder", got=f"the file {path}", do=f"name its folder: {path.parent}")
+        own = path.resolve().parent
+        is_in_one = store.is_ours(own) or (own / "config.json").is_file()
+        do = f"name its folder: {own}" if is_in_one else "name a folder that train or import has written"
+        raise CheckpointError("a model is a folder", got=f"the file {path}", do=do)
     if store.is_ours(path):
         saved = store.read(path)
         return Model(

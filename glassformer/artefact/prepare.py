@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.train.machine import choose_device, memory_of, use_threads
+from glassformer.train.run import check
 
 # What a recipe can ask for in vain where the masks stand in the data: each text is a row of its own, as it is.
 _NOT_FOR_GIVEN_MASKS = (
@@ -43,7 +44,9 @@ _FEW = 2000
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that `fit` needs, and the recipe with everything settled that was left open."""
+    """All that `fit` needs, and the recipe with everything settled that was left open. `text` names the text, as a
+    fingerprint, where it is split by hash.
+    """
 
     recipe: Recipe
     tokenizer: Tokenizer
@@ -51,6 +54,7 @@ class Prepared:
     task: MaskedLM
     held_out: MaskedLM | None
     unigram: Unigram
+    text: str | None = None
 
 
 def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: Tokenizer | None = None) -> Prepared:
@@ -64,21 +68,30 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
             "training needs text", got="no data.files", do="name files: glassformer train masked-lm TEXT.txt"
         )
     use_threads(recipe.train.threads)
+    given, data = recipe.task.given, recipe.data  # masks that stand in the text are not split by hash
+    check(recipe.train, held_out=bool(data.validation_files or (data.validation and not given)))
+    going_on = tokenizer is not None
     start = None if recipe.model.start is None else _start(recipe)
     if start is not None:
         tokenizer = start.tokenizer
-    if recipe.task.given:
+    elif tokenizer is None and recipe.tokenizer.file is not None:
+        tokenizer = Tokenizer.load(recipe.tokenizer.file)
+    _check_tokenizer(recipe)
+    if given:
         return _with_given_masks(recipe, witness, tokenizer, start)
+    _check_row(recipe, tokenizer)
     if start is None:  # a model that cannot be must be refused before an hour of reading
-        model_config(recipe, recipe.tokenizer.vocabulary)
+        model_config(recipe, recipe.tokenizer.vocabulary if tokenizer is None else tokenizer.vocabulary_size)
         check_memory(recipe, model_config(recipe, 1))  # how many pieces there will be is not known yet
-    shares = settle_shares(recipe.data)
-    data = recipe.data.model_copy(update=shares)
+    shares = {"validation": data.validation, "test": data.test}
+    if not going_on:  # else the split stays, also where the text has changed since
+        shares = settle_shares(data)
+    data = data.model_copy(update=shares)
     recipe = recipe.model_copy(update={"data": data})
     if tokenizer is None:
         size = _size(data.files)
         with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} pieces", size) as progress:
-            tokenizer = _tokenizer(recipe.tokenizer, lambda: training_texts(data, shares), progress)
+            tokenizer = _learned(recipe.tokenizer, training_texts(data, shares), progress)
         _note_size(recipe.tokenizer, tokenizer, witness)
     module = _module(recipe, tokenizer, witness) if start is None else start.module
     cache = Path(data.cache) if data.cache is not None else folder / "tokens"
@@ -104,6 +117,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         task,
         held_out_task(data, recipe.task, kept_aside, tokenizer, task.unigram) if kept_aside.documents else None,
         task.unigram,
+        trained.fingerprint,
     )
 
 
@@ -154,7 +168,7 @@ def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | N
         witness.note(left_out(bad.count, bad.first[0]))
     if tokenizer is None:
         texts = [example.full()[0] for example in examples]
-        tokenizer = _tokenizer(recipe.tokenizer, lambda: texts, None)
+        tokenizer = _learned(recipe.tokenizer, texts, None)
         _note_size(recipe.tokenizer, tokenizer, witness)
     hidden = StandingMasks(examples, tokenizer, length=data.length)
     kept_aside = StandingMasks(held_out, tokenizer, length=data.length) if held_out else None
@@ -181,12 +195,34 @@ def _asked_in_vain(recipe: Recipe) -> Iterator[str]:
 # --------------------------------------------------------------------------- tokenizer
 
 
-def _tokenizer(section: TokenizerSection, texts: Callable[[], Iterable[str]], progress: Counting | None) -> Tokenizer:
-    if section.file is not None:
-        return Tokenizer.load(section.file)
+def _check_tokenizer(recipe: Recipe) -> None:
+    """Refuse settings for a tokenizer that is not learned: they would do nothing, and recipe.toml would lie."""
+    section, usual = recipe.tokenizer, TokenizerSection()
+    start = recipe.model.start is not None
+    if start or section.file is not None:
+        asked = [key for key, value in section if value != getattr(usual, key) and (start or key != "file")]
+        if asked:
+            brought = "a model to start from" if start else "a tokenizer that is there"
+            raise ConfigError(
+                f"{brought} brings its own pieces",
+                got=f"{'model.start' if start else 'tokenizer.file'} together with tokenizer.{asked[0]}",
+                do="leave one of them out",
+            )
+
+
+def _check_row(recipe: Recipe, tokenizer: Tokenizer | None) -> None:
+    """Refuse rows without room for text; a tokenizer that is still to be learned will put two pieces around it."""
+    around = (2 if recipe.tokenizer.special else 0) if tokenizer is None else sum(tokenizer.frame)
+    if recipe.data.length <= around:
+        raise ConfigError(
+            f"a row must be longer than its {around} special pieces", got=f"data.length = {recipe.data.length}"
+        )
+
+
+def _learned(section: TokenizerSection, texts: Iterable[str], progress: Counting | None) -> Tokenizer:
     return train_tokenizer(
         section.kind,
-        texts(),
+        texts,
         vocabulary=section.vocabulary,
         lowercase=section.lowercase,
         special=None if section.special else NONE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,8 +15,9 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.resolve import resolve
 from glassformer.artefact.witness import Screen, Witness
-from glassformer.config import Recipe, read_settings, read_toml, toml_of
-from glassformer.errors import ConfigError, GlassformerError, TrainingError
+from glassformer.config import DataSection, Recipe, read_settings, read_toml, toml_of
+from glassformer.data.corpus import settle_shares
+from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.train.alone import alone
 from glassformer.train.checkpoint import Shelf
@@ -25,6 +27,8 @@ from glassformer.whole import drafted
 
 # What must not change while a run goes on: else its checkpoints would mean something else.
 _FIXED = ("task", "data", "tokenizer", "model")
+# Shares of a split are widened when there are few documents.
+_SETTLED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
 # Enough hidden words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
@@ -53,9 +57,11 @@ def train(
     settled = resolve(recipe, set)
     choose_device(settled.train.device)
     with _leaving_nothing_when_refused(out), alone(out):
-        going_on = _begin(out, settled, resume=resume)
-        prepared = prepare_run(settled, out, witness, tokenizer=Tokenizer.load(out) if going_on else None)
-        if not going_on:
+        known = _begin(out, settled, resume=resume)
+        if known is not None:
+            settled = settled.model_copy(update={"data": known.data})  # with the split that it has learned by
+        prepared = prepare_run(settled, out, witness, tokenizer=None if known is None else Tokenizer.load(out))
+        if known is None:
             # A run that is stopped and resumed must find the same pieces and the same settings.
             prepared.tokenizer.save(out)
             with drafted(out / store.RECIPE) as draft:
@@ -75,11 +81,16 @@ def _run(prepared: Prepared, out: Path, resume: bool, witness: Witness) -> dict[
     return {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
 
 
-def _begin(out: Path, recipe: Recipe, *, resume: bool) -> bool:
-    """Whether a run in this folder goes on. Raises ConfigError when the folder holds another one."""
+def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
+    """What the run that goes on in this folder was made from, None for a new run.
+
+    Raises ConfigError when the folder holds another run, CheckpointError when it holds a model and no checkpoint.
+    """
+    if not Shelf(out / _CHECKPOINTS):
+        store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
     before = out / store.RECIPE
     if not before.is_file():
-        return False
+        return None
     if not resume:
         raise ConfigError(
             "a new run needs a folder of its own",
@@ -89,14 +100,32 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> bool:
     known = read_settings(Recipe, read_toml(before), where=str(before))
     for name in _FIXED:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
-        changed = [key for key in now if now[key] != was[key] and key not in _settled_by_the_run(name)]
-        if changed:
-            raise ConfigError(
-                f"a run goes on as it began, with {name}.{changed[0]} = {was[changed[0]]!r}",
-                got=repr(now[changed[0]]),
-                do="leave the setting as it was, or choose another --out",
-            )
-    return True
+        for key in now:
+            if now[key] != was[key] and (name, key) not in _SETTLED_BY_THE_RUN:
+                raise _changed(f"{name}.{key}", was[key], repr(now[key]))
+    _check_shares(recipe, known.data)
+    return known
+
+
+def _check_shares(recipe: Recipe, known: DataSection) -> None:
+    """Raise ConfigError when the shares asked for are another split: what was learned must not become held out."""
+    asked = {"validation": recipe.data.validation, "test": recipe.data.test}
+    was = {"validation": known.validation, "test": known.test}
+    if asked == was:
+        return
+    now = asked if recipe.task.given else settle_shares(recipe.data)
+    for key in now:
+        if now[key] != was[key]:
+            widened = "" if now[key] == asked[key] else f", which with this text comes to {now[key]!r}"
+            raise _changed(f"data.{key}", was[key], f"{asked[key]!r}{widened}")
+
+
+def _changed(name: str, was: object, got: str) -> ConfigError:
+    return ConfigError(
+        f"a run goes on as it began, with {name} = {was!r}",
+        got=got,
+        do="leave the setting as it was, or choose another --out",
+    )
 
 
 @contextmanager
@@ -120,18 +149,21 @@ def _leaving_nothing_when_refused(out: Path) -> Iterator[None]:
         raise
 
 
-def _settled_by_the_run(section: str) -> tuple[str, ...]:
-    """Shares of a split are widened when there are few documents."""
-    return ("validation", "test") if section == "data" else ()
-
-
 def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any]) -> Model:
     module, recipe = prepared.module.eval(), prepared.recipe
     judge = prepared.held_out or prepared.task
+    scores = judge.evaluate(module, rows=_MEASURED_ROWS)
+    if not math.isfinite(scores["loss"]):
+        raise NotFiniteError(
+            "a model to save needs finite numbers: its loss after the last step is not",
+            got=str(scores["loss"]),
+            do="train in another folder with a lower learning rate, a longer warm-up or precision float32",
+        )
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
-        "scores": judge.evaluate(module, rows=_MEASURED_ROWS),
+        "scores": scores,
         **facts,
+        "text_fingerprint": prepared.text,
         "unigram_counts": prepared.unigram.counts.tolist(),
     }
     model = Model(

@@ -46,6 +46,8 @@ SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD = (
     "README.md",
 )
 FILES = (SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD)
+# What tells that a folder holds a model, ours or anybody's, in one file or in shards.
+_OF_A_MODEL = (SETTINGS, "config.json", "*model*.safetensors", "*model*.bin")
 
 
 class TokenizerFacts(Settings):
@@ -141,6 +143,17 @@ def read_recipe(directory: str | Path) -> Recipe | None:
 def is_ours(directory: str | Path) -> bool:
     """Whether a directory holds a saved model of ours."""
     return (settled(Path(directory)) / SETTINGS).is_file()
+
+
+def refuse_a_model(directory: str | Path, what: str) -> None:
+    """Raise CheckpointError when a directory holds a model: nothing that a person makes takes its place unasked."""
+    directory = Path(directory)
+    if any(any(folder.glob(name)) for folder in (directory, settled(directory)) for name in _OF_A_MODEL):
+        raise CheckpointError(
+            f"{what} needs a folder of its own",
+            got=f"{directory}, which holds a model",
+            do="choose another folder, or remove that one first",
+        )
 
 
 def read_facts(directory: Path) -> Facts:

@@ -14,7 +14,7 @@ from torch import Tensor
 from glassformer.artefact.answers import Filled, Guess, Hidden, Scored, ScoredPiece
 from glassformer.artefact.forward import Row, framed, log_probabilities
 from glassformer.artefact.windows import Window, windows
-from glassformer.errors import ConfigError, DataError
+from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.text.fit import check_mask
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
@@ -76,6 +76,12 @@ class MaskedWords:
         return framed(replace(encoding, ids=ids, hidden=hidden), span.start, span.end, self.tokenizer, [place])
 
     def _filled(self, asked: _Asked, found: Tensor, top: int) -> Filled:
+        if found.isnan().any():
+            raise NotFiniteError(
+                "a model must give finite numbers to guess by",
+                got=f"NaN for {asked.text[:40]!r}",
+                do="its training has broken it: train it again with a lower learning rate",
+            )
         words = found[:, : self.tokenizer.vocabulary_size].exp()  # [n, V]: rows that round the table up are no words
         words[:, sorted(self.tokenizer.special_ids)] = -1.0  # nor are the special pieces
         best = words.topk(min(top, words.shape[1]), dim=1)

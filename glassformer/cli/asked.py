@@ -87,6 +87,10 @@ def asked_recipe(
     changes |= parse_changes(assignments)
     if "-" in files:
         raise DataError("training reads its text more than once", got="standard input", do="save it to a file first")
+    if files and "data.files" in changes:
+        raise ConfigError(
+            "the text is named once", got="files and --set data.files", do="leave one of them out, or name all as files"
+        )
     if files:
         changes["data.files"] = list(files)
     if what in _SHORT and "data.files" not in changes:
@@ -100,6 +104,8 @@ def asked_recipe(
         raise ConfigError("a recipe (.toml) or a task is needed", got=repr(what), do=near)
     if "model.size" not in changes and not _keeps_size(resolve(name).model, changes):
         changes["model.size"] = None
+    if "model.start" in changes or "tokenizer.file" in changes:  # what the recipe would learn, these bring along
+        changes = {"tokenizer": {}} | changes
     return resolve(name, changes)
 
 

@@ -17,8 +17,9 @@ def evaluate(
         list[str] | None, typer.Argument(help="Text to measure on; without, the text held out in training.")
     ] = None,
     side: Annotated[
-        Literal["validation", "test"], typer.Option("--side", help="Which held-out side, without files.")
-    ] = "validation",
+        Literal["validation", "test"] | None,
+        typer.Option("--side", help="Which held-out side, without files; validation unless told."),
+    ] = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
@@ -30,8 +31,8 @@ def evaluate(
     from glassformer.artefact.witness import Screen
 
     opened = open_model(model, device=device, fast=fast, threads=threads)
-    scores = measure(opened, files or (), side=side, witness=Screen())
-    with results(out) as handle:
+    with results(out) as handle:  # not after: a place that takes no results is to be known before they are measured
+        scores = measure(opened, files or (), side=side, witness=Screen())
         if json:
             record(scores, handle)
             return

@@ -26,7 +26,9 @@ def import_(
     """
     from glassformer.artefact.card import write_card
     from glassformer.artefact.foreign import read_foreign
+    from glassformer.artefact.store import refuse_a_model
 
+    refuse_a_model(out, "an import")  # before a model is fetched in vain
     model, report = read_foreign(source)
     model.card = write_card(model, out)
     model.save(out)

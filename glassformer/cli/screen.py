@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from glassformer.errors import DataError
 from glassformer.whole import drafted
 
 
@@ -31,16 +32,24 @@ def note_windows(windows: int, room: int | None) -> None:
 
 @contextmanager
 def results(out: Path | None) -> Iterator[TextIO]:
-    """The file that was asked for, or standard output. A file that is there is replaced only when all is done."""
+    """The file that was asked for, or standard output. A file that is there is replaced only when all is done.
+
+    Raises DataError when the place does not take them.
+    """
     if out is None:
         yield sys.stdout
         return
-    if out.exists() and not out.is_file():  # a device or a pipe: to replace it would destroy it
-        with out.open("w", encoding="utf-8") as handle:
-            yield handle
-        return
-    with drafted(out) as draft, draft.open("w", encoding="utf-8") as handle:
-        yield handle
+    try:
+        if out.exists() and not out.is_file():  # a device or a pipe: to replace it would destroy it
+            with out.open("w", encoding="utf-8") as handle:
+                yield handle
+        else:
+            with drafted(out) as draft, draft.open("w", encoding="utf-8") as handle:
+                yield handle
+    except OSError as error:  # not as it is: it would name the draft
+        raise DataError(
+            f"results must be written to {out}", got=error.strerror or str(error), do="choose another place"
+        ) from None
 
 
 def console(handle: TextIO | None = None) -> Console:

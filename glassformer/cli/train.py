@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -74,8 +75,12 @@ def train(
         seed=seed,
     )
     folder = _folder(what, out, resume=resume)
+    from glassformer.artefact.card import example
     from glassformer.artefact.recipe import train as run
+    from glassformer.artefact.store import RECIPE
 
+    if resume and not (folder / RECIPE).is_file():
+        note(f"there is no run in {folder} to go on with: a new one begins")
     try:
         model = run(recipe, out=folder, resume=resume)
     except KeyboardInterrupt as stopped:  # also while text is read, and while the model is saved
@@ -86,7 +91,7 @@ def train(
         record({"model": str(folder), **scores}, sys.stdout)
     else:
         print(folder)
-        note(f"saved. Try: glassformer fill {folder} 'A text with one [MASK] in it.'")
+        note(f"saved. Try: glassformer fill {shlex.quote(str(folder))} {shlex.quote(example(model))}")
 
 
 def _folder(what: str, out: Path | None, *, resume: bool) -> Path:
@@ -101,8 +106,6 @@ def _folder(what: str, out: Path | None, *, resume: bool) -> Path:
 
 def _again(folder: Path) -> str:
     """The command just given, made to resume; typed again exactly as the person typed it."""
-    import shlex
-
     words = [word for word in sys.argv[1:] if word != "--resume"]
     if "--out" not in words and "-o" not in words:
         words += ["--out", str(folder)]

@@ -97,7 +97,7 @@ def prepare(
     """
     shares = settle_shares(section) if shares is None else dict(shares)
     bad = on_bad(section)
-    fingerprint = _fingerprint(section, tokenizer, shares)
+    fingerprint = fingerprint_of(section, tokenizer, shares)
     directory = Path(cache) / fingerprint[:16]
 
     def report(folder: Path) -> None:
@@ -162,7 +162,8 @@ def _widened(places: list[float], shares: Shares) -> dict[str, float]:
     return {"validation": validation, "test": test}
 
 
-def _fingerprint(section: DataSection, tokenizer: Tokenizer, shares: Shares) -> str:
+def fingerprint_of(section: DataSection, tokenizer: Tokenizer, shares: Shares) -> str:
+    """Names the contents of the files, the tokenizer that cuts them and how they are split; reads the files whole."""
     settings = section.model_dump(include={"text", "documents", "seed", "on_bad_row"})
     files = [
         [[table_kind(path), _digest(path)] for path in (files_of(named) if named else ())]

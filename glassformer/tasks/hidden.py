@@ -82,9 +82,10 @@ class DrawnMasks:
     def rows(self, numbers: Integers, epochs: Integers) -> tuple[Batch, Corrupted]:
         """The rows with these numbers as they are hidden in these epochs: [B], [B]."""
         batch = self._rows.rows(numbers)
+        ordinary = ~np.isin(batch.ids, sorted(self._tokenizer.special_ids))  # [B, S]
         corrupted = mask_words(
             batch.ids,
-            ~batch.special,
+            ordinary & ~batch.special,
             batch.words,
             settings=self._settings,
             vocabulary=self._tokenizer.vocabulary_size,

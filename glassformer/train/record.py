@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -74,7 +75,8 @@ class Record:
         line |= {f"held_out_{name}": value for name, value in (step.scores or {}).items()}
         self._losses, self._pieces, self._seconds = [], 0.0, 0.0
         with self._writing(), self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            known = {name: value if math.isfinite(value) else None for name, value in line.items()}  # JSON has no NaN
+            file.write(json.dumps(known, allow_nan=False) + "\n")
         if self._board is not None:
             for name, value in line.items():
                 self._board.add_scalar(name, value, step.step)

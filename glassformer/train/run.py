@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from glassformer.config import TrainSection
-from glassformer.errors import CheckpointError, ConfigError
+from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Task
 from glassformer.train.checkpoint import Checkpoint, Shelf, restore, weights
@@ -72,7 +72,7 @@ class Run:
         say: Say,
     ) -> Run:
         """Set the machine up, and go back to the newest checkpoint where a run is resumed."""
-        _check(settings, held_out)
+        check(settings, held_out=held_out is not None)
         machine = settle(settings)
         torch.manual_seed(settings.seed)
         model.to(machine.device, machine.weights).train()
@@ -123,7 +123,10 @@ class Run:
         return self.ending.reached(self.progress) or (patience is not None and self.progress.misses >= patience)
 
     def judge(self) -> dict[str, float] | None:
-        """Evaluate when it is due; keep the model when it is the best so far."""
+        """Evaluate when it is due; keep the model when it is the best so far.
+
+        Raises NotFiniteError when the run ends with a loss that is not finite.
+        """
         before, self.evaluated = self.evaluated, self.ending.fraction(self.progress)
         every = self.settings.evaluate_every
         due = int(before * _EVALUATIONS) < int(self.evaluated * _EVALUATIONS)
@@ -134,7 +137,8 @@ class Run:
         with self.state.to_be_judged() as model:
             with self.machine.context():
                 scores = self.held_out.evaluate(model, rows=_EVALUATION_ROWS)
-            if self.progress.best is None or scores["loss"] < self.progress.best:
+            finite = math.isfinite(scores["loss"])
+            if finite and (self.progress.best is None or scores["loss"] < self.progress.best):
                 self.progress.best, self.progress.best_step = scores["loss"], self.progress.step
                 self.progress.misses = 0
                 self.shelf.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
@@ -142,6 +146,12 @@ class Run:
                 self.shelf.keep_best(self.progress.step, self.saved_best)
             else:
                 self.progress.misses += 1
+        if self.over and not finite:  # no step comes after it that would notice
+            raise NotFiniteError(
+                f"a model to keep needs finite numbers: the held-out loss after step {self.progress.step:,} is not",
+                got=str(scores["loss"]),
+                do="resume with a lower learning rate, a longer warm-up or precision float32",
+            )
         return scores
 
     @property
@@ -203,14 +213,19 @@ def _newest(shelf: Shelf, *, resume: bool) -> Checkpoint | None:
     return None
 
 
-def _check(settings: TrainSection, held_out: Task | None) -> None:
+def check(settings: TrainSection, *, held_out: bool) -> None:
+    """Refuse settings that no run can have; `held_out` tells whether there is text to be judged on.
+
+    It needs no text, so that nobody waits to be refused. Raises ConfigError.
+    """
+    Schedule.of(settings, Ending.of(settings, steps_per_epoch=1.0))
     if settings.batch < settings.accumulate:
         raise ConfigError(
             "train.accumulate cuts a batch into parts", got=f"{settings.batch} rows for {settings.accumulate}"
         )
     if settings.average is not None and settings.checkpoint_every is None:
         raise ConfigError("train.average is the mean of checkpoints at chosen steps", do="set train.checkpoint_every")
-    if settings.patience is not None and held_out is None:
+    if settings.patience is not None and not held_out:
         raise ConfigError("train.patience needs held-out text to lose patience with", do="set data.validation")
 
 

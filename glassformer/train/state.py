@@ -102,6 +102,8 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], *, within: st
         was, is_now = before.get(name), now[name]
         if isinstance(was, Mapping) and isinstance(is_now, Mapping):
             yield from differences(was, is_now, within=f"{name}.")
+        elif name == "data" and was != is_now:  # hashes, which say nothing to a reader
+            yield "the text, or how it is cut and hidden, has changed since"
         elif was != is_now:
             yield f"{within}{name} was {was} and is now {is_now}"
 

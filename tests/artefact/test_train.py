@@ -17,6 +17,7 @@ from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.model import Model, load
 from glassformer.artefact.recipe import train
 from glassformer.artefact.witness import Screen, Silent
+from glassformer.data.split import place_of, text_hash
 from glassformer.errors import CheckpointError, ConfigError, DataError, DeviceError, TrainingError
 from glassformer.train.alone import alone
 from glassformer.train.record import Step
@@ -81,6 +82,24 @@ def test_the_scores_can_be_measured_again(run: Model, text_file: Path, tmp_path:
     assert {"loss", "perplexity", "accuracy", "unigram_loss"} <= everything.keys()
 
 
+def test_a_text_that_is_another_by_now_is_told_and_leaves_the_model_as_it_is(
+    run: Model, text_file: Path, tmp_path: Path
+) -> None:
+    folder, listener = tmp_path / "run", Listener()
+    before = sorted(folder.rglob("*"))
+    assert evaluate(load(folder), witness=listener) == run.metrics["scores"]
+    assert listener.notes == []
+    text_file.write_text(text_file.read_text(encoding="utf-8").replace("She", "They"), encoding="utf-8")
+    assert evaluate(load(folder), witness=listener) != run.metrics["scores"]
+    assert [note for note in listener.notes if "not the one the model was trained on" in note]
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_side_that_was_not_held_out(run: Model) -> None:
+    with pytest.raises(ConfigError, match=r"side test is needed; got .* all of its text but the side validation; ask"):
+        evaluate(run, side="test")
+
+
 def test_the_unigram_is_that_of_the_training_text(run: Model, tmp_path: Path) -> None:
     path = tmp_path / "run" / "metrics.json"
     counts = json.loads(path.read_text(encoding="utf-8"))["unigram_counts"]
@@ -133,6 +152,42 @@ def test_stopped_and_resumed_is_the_run_that_was_not(text_file: Path, tmp_path: 
     assert train(tmp_path / "parts" / "recipe.toml", out=tmp_path / "parts", resume=True, witness=Silent())
 
 
+@pytest.mark.parametrize("share", ["validation", "test"])
+def test_a_run_goes_on_with_its_own_split(run: Model, text_file: Path, tmp_path: Path, share: str) -> None:
+    other = recipe(text_file, steps=7)
+    other["data"][share] = 0.4
+    with pytest.raises(ConfigError, match=rf"goes on as it began, with data\.{share} = 0\.[02]; got 0\.4; leave"):
+        train(other, out=tmp_path / "run", resume=True, witness=Silent())
+    assert load(tmp_path / "run").metrics == run.metrics
+
+
+def test_a_share_that_was_widened_is_the_same_when_it_is_asked_for_again(text_file: Path, tmp_path: Path) -> None:
+    values = recipe(text_file)
+    values["data"]["validation"] = 1e-6
+    first = train(values, out=tmp_path / "run", witness=Silent())
+    assert first.data is not None
+    assert first.data.validation > 1e-6
+    values["train"]["steps"] = 7
+    again = train(values, out=tmp_path / "run", resume=True, witness=Silent())
+    assert again.data == first.data
+    values["data"]["validation"] = 0.3
+    with pytest.raises(ConfigError, match=r"data\.validation = 0\.0\d+; got 0\.3; leave"):
+        train(values, out=tmp_path / "run", resume=True, witness=Silent())
+
+
+def test_a_text_that_has_changed_is_told_and_split_as_before(run: Model, text_file: Path, tmp_path: Path) -> None:
+    # Nothing of the held-out side is left: were the split dealt anew, its share would be widened.
+    documents = text_file.read_text(encoding="utf-8").split("\n\n")
+    learned = [document for document in documents if place_of(text_hash(document), 0) >= 0.2]
+    text_file.write_text("\n\n".join(learned), encoding="utf-8")
+    listener = Listener()
+    model = train(recipe(text_file, steps=7), out=tmp_path / "run", resume=True, witness=listener)
+    told = [note for note in listener.notes if "may differ" in note]
+    assert "the text, or how it is cut and hidden, has changed since" in told[0]
+    assert not any(len(word) > 40 for word in " ".join(told).split())  # no hash
+    assert model.data == run.data
+
+
 def test_another_run_is_not_written_over(run: Model, text_file: Path, tmp_path: Path) -> None:
     before = weights(load(tmp_path / "run"))
     with pytest.raises(ConfigError, match="which holds a run; add --resume"):
@@ -167,6 +222,28 @@ def test_begin_from_an_earlier_model(run: Model, text_file: Path, tmp_path: Path
         train(values, out=tmp_path / "refused", witness=Silent())
 
 
+def test_settings_of_a_tokenizer_that_is_not_learned(run: Model, text_file: Path, tmp_path: Path) -> None:
+    values = {**recipe(text_file), "model": {"start": str(tmp_path / "run")}}
+    with pytest.raises(ConfigError, match=r"pieces; got model\.start together with tokenizer\.vocabulary; leave"):
+        train(values, out=tmp_path / "refused", witness=Silent())
+    values = recipe(text_file)
+    values["tokenizer"]["file"] = str(tmp_path / "run" / "tokenizer.json")
+    with pytest.raises(ConfigError, match=r"got tokenizer\.file together with tokenizer\.vocabulary"):
+        train(values, out=tmp_path / "refused", witness=Silent())
+    assert not (tmp_path / "refused").exists()
+
+
+def test_a_tokenizer_that_is_there_is_not_said_to_be_learned(
+    run: Model, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = recipe(text_file) | {"tokenizer": {"file": str(tmp_path / "run" / "tokenizer.json")}}
+    model = train(values, out=tmp_path / "second", witness=Screen())
+    assert model.tokenizer.vocabulary() == run.tokenizer.vocabulary()
+    shown = capsys.readouterr().err
+    assert "cutting the text into pieces" in shown
+    assert "learning a vocabulary" not in shown
+
+
 def test_vectors_are_used_and_stay_frozen(text_file: Path, tmp_path: Path) -> None:
     (tmp_path / "glove.txt").write_text("summer " + " ".join(["0.5"] * 16) + "\n")
     values = recipe(text_file)
@@ -191,16 +268,48 @@ def test_files_that_are_held_out_whole(text_file: Path, tmp_path: Path) -> None:
     assert model.evaluate(held) == pytest.approx(model.metrics["scores"], rel=1e-5)
 
 
-def test_what_fit_refuses_leaves_nothing_either(text_file: Path, tmp_path: Path) -> None:
-    values = recipe(text_file, patience=2)
+@pytest.fixture
+def refused_late(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The loop refuses what could not be known before it; gives back what it says."""
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise ConfigError("known late")
+
+    monkeypatch.setattr("glassformer.artefact.recipe.fit", refuse)
+    return "known late"
+
+
+def test_what_fit_refuses_leaves_nothing_either(text_file: Path, tmp_path: Path, refused_late: str) -> None:
+    with pytest.raises(ConfigError, match=refused_late):
+        train(recipe(text_file), out=tmp_path / "run", witness=Silent())
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("section", "settings", "told"),
+    [
+        ("train", {"accumulate": 5}, "cuts a batch into parts"),
+        ("train", {"average": 2}, "the mean of checkpoints at chosen steps"),
+        ("train", {"patience": 2}, "needs held-out text"),
+        ("train", {"schedule": "noam", "warmup": 0}, "measured in warm-ups"),
+        ("train", {"steps": None}, "a run needs an end"),
+        ("data", {"length": 2}, "longer than its 2 special pieces"),
+    ],
+)
+def test_what_no_text_can_mend_is_refused_before_any_is_read(
+    text_file: Path, tmp_path: Path, section: str, settings: dict[str, Any], told: str
+) -> None:
+    text_file.write_bytes(b"\xff")
+    values = recipe(text_file)
     values["data"]["validation"] = 0.0
-    with pytest.raises(ConfigError, match="patience"):
+    values[section] |= settings
+    with pytest.raises(ConfigError, match=told):
         train(values, out=tmp_path / "run", witness=Silent())
     assert not (tmp_path / "run").exists()
 
 
 def test_rows_longer_than_the_model_to_start_from(run: Model, text_file: Path, tmp_path: Path) -> None:
-    values = {**recipe(text_file), "model": {"start": str(tmp_path / "run")}}
+    values = {**recipe(text_file), "model": {"start": str(tmp_path / "run")}, "tokenizer": {}}
     values["data"]["length"] = 600
     with pytest.raises(ConfigError, match="got one that numbers 512"):
         train(values, out=tmp_path / "longer", witness=Silent())
@@ -290,7 +399,7 @@ def test_nothing_is_left_behind_by_what_cannot_be_done(text_file: Path, tmp_path
     assert not (tmp_path / "run").exists()
 
 
-def test_a_run_that_is_refused_takes_no_other_with_it(text_file: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_refused_takes_no_other_with_it(text_file: Path, tmp_path: Path, refused_late: str) -> None:
     """In a fresh project both make `runs/`; the one that is refused leaves the other's files and none of its own."""
     other = tmp_path / "runs" / "other" / "tokenizer.json"
 
@@ -299,21 +408,17 @@ def test_a_run_that_is_refused_takes_no_other_with_it(text_file: Path, tmp_path:
             other.parent.mkdir(parents=True, exist_ok=True)
             other.write_text("another run's")
 
-    values = recipe(text_file, patience=2)
-    values["data"]["validation"] = 0.0
-    with pytest.raises(ConfigError, match="patience"):
-        train(values, out=tmp_path / "runs" / "mine", witness=Meanwhile())
+    with pytest.raises(ConfigError, match=refused_late):
+        train(recipe(text_file), out=tmp_path / "runs" / "mine", witness=Meanwhile())
     assert other.read_text() == "another run's"
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["other"]
 
 
-def test_a_run_that_is_refused_leaves_a_folder_as_it_was(text_file: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_refused_leaves_a_folder_as_it_was(text_file: Path, tmp_path: Path, refused_late: str) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.md").write_text("a person's")
-    values = recipe(text_file, patience=2)
-    values["data"]["validation"] = 0.0
-    with pytest.raises(ConfigError, match="patience"):
-        train(values, out=tmp_path / "mine", witness=Silent())
+    with pytest.raises(ConfigError, match=refused_late):
+        train(recipe(text_file), out=tmp_path / "mine", witness=Silent())
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.md"]
 
 

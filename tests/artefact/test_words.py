@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 from glassformer.artefact.model import Model, load
 from glassformer.artefact.words import MaskedWords
 from glassformer.config import TaskSection
-from glassformer.errors import ConfigError, DataError, DeviceError, TokenizerError
+from glassformer.errors import ConfigError, DataError, DeviceError, NotFiniteError, TokenizerError
 from glassformer.models.families import bert, gpt2, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
@@ -177,15 +178,25 @@ def test_a_text_of_blanks_has_no_score(model: Model) -> None:
         model.score("  \n ")
 
 
-def test_a_model_that_cannot_fill(tokenizer: Tokenizer) -> None:
+def test_a_model_that_cannot_fill(tokenizer: Tokenizer, text_file: Path) -> None:
     writer = build(gpt2(size="small", layers=1, width=16, heads=2, vocabulary=tokenizer.vocabulary_size))
     with pytest.raises(ConfigError, match="got a gpt2 model, which writes from left to right"):
         Model(writer, tokenizer).fill("She [MASK]")
+    with pytest.raises(ConfigError, match="got a gpt2 model, which writes from left to right"):
+        Model(writer, tokenizer).evaluate(text_file)
     headless = build(
         bert(size="tiny", layers=1, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, vocabulary_head=False)
     )
     with pytest.raises(ConfigError, match="without"):
         MaskedWords(headless, tokenizer, None)
+    with pytest.raises(ConfigError, match="without"):
+        Model(headless, tokenizer).evaluate(text_file)
+
+
+def test_a_model_with_broken_weights(model: Model) -> None:
+    next(model.module.parameters()).data.fill_(math.nan)
+    with pytest.raises(NotFiniteError, match=r"finite numbers to guess by; got NaN for 'She \[MASK\]'; its training"):
+        model.fill("She [MASK]")
 
 
 def test_a_model_without_its_tokenizer(model: Model) -> None:

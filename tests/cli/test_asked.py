@@ -12,7 +12,7 @@ import torch
 from glassformer.artefact.prepare import model_config
 from glassformer.cli import asked
 from glassformer.cli.asked import asked_recipe
-from glassformer.config import Recipe
+from glassformer.config import Recipe, TokenizerSection
 from glassformer.errors import ConfigError
 from glassformer.models.families.bert import BERT_SIZES
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
@@ -58,6 +58,22 @@ def test_a_recipe_file_keeps_the_size_of_its_own_family(tmp_path: Path) -> None:
 def test_a_model_to_start_from_has_its_own_size() -> None:
     started = recipe(start="hub:owner/name")
     assert (started.model.start, started.model.size) == ("hub:owner/name", None)
+
+
+@pytest.mark.parametrize("brought", [{"start": "hub:owner/name"}, {"assignments": ["tokenizer.file=there.json"]}])
+def test_who_brings_a_tokenizer_learns_none(tmp_path: Path, brought: dict[str, Any]) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[tokenizer]\nkind = "bpe"\nvocabulary = 16000\n')
+    assert recipe(str(path)).tokenizer.vocabulary == 16000
+    own = recipe(str(path), **brought).tokenizer
+    assert own.model_copy(update={"file": None}) == TokenizerSection()
+    assert (own.file is None) == ("start" in brought)
+    assert recipe(vocabulary=500, **brought).tokenizer.vocabulary == 500  # which is refused where it is known
+
+
+def test_the_text_is_named_once() -> None:
+    with pytest.raises(ConfigError, match=r"got files and --set data\.files"):
+        recipe(assignments=["data.files=other.txt"])
 
 
 def test_help_names_the_sizes_that_there_are() -> None:

@@ -149,6 +149,17 @@ def test_a_start_that_is_not_there(run: Run, text_file: Path, tmp_path: Path) ->
     refused(run("train", "masked-lm", text_file, "--start", tmp_path / "nowhere"), "a saved model is needed at")
 
 
+def test_settings_that_would_do_nothing(run: Run, trained: Path, text_file: Path, tmp_path: Path) -> None:
+    words = ["train", "masked-lm", text_file, "--out", tmp_path / "run"]
+    told = "together with tokenizer."
+    refused(run(*words, "--start", trained, "--vocabulary", "5000"), told)
+    refused(run(*words, "--start", trained, "--set", "tokenizer.kind=bpe"), told)
+    refused(run(*words, "--set", f"tokenizer.file={trained / 'tokenizer.json'}", "--vocabulary", "5000"), told)
+    refused(run(*words, "--set", f"data.files={text_file}"), "named once")
+    refused(run("evaluate", trained, text_file, "--side", "test"), "got files together with the side test")
+    assert not (tmp_path / "run").exists()
+
+
 def test_what_to_train_must_be_said(run: Run, text_file: Path, tmp_path: Path) -> None:
     refused(run("train", "maskd-lm", text_file), "did you mean 'masked-lm'")
     refused(run("train", text_file), f"glassformer train masked-lm {text_file}")
@@ -203,6 +214,25 @@ def test_a_place_that_cannot_be_written_to(run: Run, trained: Path, tmp_path: Pa
     refused(run("fill", trained, "a [MASK]", "--out", tmp_path / "file" / "answers"), "file")
 
 
+@pytest.mark.parametrize(("place", "why"), [("no/answers", "No such file or directory"), ("", "Is a directory")])
+def test_a_place_that_takes_no_results_is_named_as_it_was_asked_for(
+    run: Run, trained: Path, text_file: Path, tmp_path: Path, place: str, why: str
+) -> None:
+    out = tmp_path / place
+    for words in (["fill", trained, "a [MASK]"], ["evaluate", trained, text_file]):
+        done = run(*words, "--out", out)
+        assert (done.code, done.out) == (2, "")
+        assert done.err == f"glassformer: results must be written to {out}; got {why}; choose another place\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_offered_as_a_model(run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.txt").write_text("a text")
+    monkeypatch.chdir(tmp_path)
+    refused(run("fill", "mine.txt", "a [MASK]"), "the file mine.txt; name a folder that train or import has written")
+    refused(run("fill", trained / "model.safetensors", "a [MASK]"), f"name its folder: {trained}")
+
+
 def test_a_full_disk(run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -231,6 +261,21 @@ def test_numbers_that_are_not_finite_are_a_failure(run: Run, tmp_path: Path) -> 
     assert "glassformer: training needs finite numbers: " in done.err
     assert "resume with a lower learning rate" in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("held_out", ["0.05", "0"])
+def test_weights_that_the_last_step_has_broken_are_no_model(
+    run: Run, text_file: Path, tmp_path: Path, held_out: str
+) -> None:
+    words = ["--steps", "1", "--learning-rate", "1e30", "--size", "tiny", "--vocabulary", "160", "--length", "24"]
+    words += ["--precision", "float32", "--set", "train.warmup=0", "--set", "train.schedule=constant"]
+    words += ["--set", f"data.validation={held_out}", "--out", str(tmp_path / "run")]
+    done = run("train", "masked-lm", text_file, *words)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines()[-1].startswith("glassformer: a model to ")
+    assert "lower learning rate" in done.err
+    assert "kept" not in done.err if held_out == "0.05" else "saved. Try" not in done.err
+    assert not (tmp_path / "run" / "glassformer.json").exists()
 
 
 # --------------------------------------------------------------------------- Ctrl-C

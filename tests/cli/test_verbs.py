@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +57,26 @@ def test_steps_asked_for_are_not_cut_short_by_the_recipes_minutes(trained: Path)
     recipe = load(trained).recipe
     assert recipe is not None
     assert (recipe.train.steps, recipe.train.minutes, recipe.train.seed) == (4, None, 3)
+
+
+def test_what_is_to_be_tried_can_be(run: Run, text_file: Path, tmp_path: Path) -> None:
+    small = ["--steps", "1", "--vocabulary", "100", "--length", "16"]
+    for words in (["slides", "--steps", "1"], ["masked-lm", text_file, "--size", "tiny", *small]):
+        out = tmp_path / f"my {words[0]}"
+        done = run("train", *words, "--out", out)
+        _, told = done.err.splitlines()[-1].split("saved. Try: glassformer ")
+        assert run(*shlex.split(told)).code == 0
+        (shown,) = [line for line in (out / "README.md").read_text().splitlines() if "model.fill(" in line]
+        assert json.loads(shown.removeprefix("print(model.fill(").removesuffix(").filled)")) == shlex.split(told)[-1]
+
+
+def test_resuming_where_there_is_no_run_begins_one_and_says_so(run: Run, tmp_path: Path) -> None:
+    words = ["train", "slides", "--steps", "1", "--out", tmp_path / "run", "--resume"]
+    told = f"there is no run in {tmp_path / 'run'} to go on with: a new one begins"
+    first, second = run(*words), run(*words)
+    assert (first.code, second.code) == (0, 0)
+    assert told in first.err
+    assert told not in second.err
 
 
 def test_plan_tells_and_leaves_nothing(
@@ -378,12 +400,29 @@ def test_a_roberta_of_ours_can_be_exported(run: Run, text_file: Path, tmp_path: 
     assert float((mine - his).abs().max()) < 1e-5  # float32, sums in another order
 
 
-def test_an_export_is_not_written_over_a_model_of_ours(run: Run, trained: Path, tmp_path: Path) -> None:
-    before = {path.name: path.read_bytes() for path in trained.iterdir() if path.is_file()}
-    done = run("export", trained, trained)
+@pytest.mark.parametrize("target", ["trained", "imported", "theirs"])
+@pytest.mark.parametrize("verb", ["import", "export", "train", "train --resume"])
+def test_nothing_is_written_over_a_model(
+    run: Run, trained: Path, text_file: Path, tmp_path: Path, verb: str, target: str
+) -> None:
+    theirs, out = tmp_path / "theirs", tmp_path / target
+    assert run("export", trained, theirs).code == 0
+    if target == "trained":  # without its checkpoints: nothing that a training could go on from
+        shutil.copytree(trained, out, ignore=shutil.ignore_patterns("checkpoints"))
+    elif target == "imported":
+        assert run("import", theirs, out).code == 0
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    training = ["train", "masked-lm", text_file, "--steps", "1", "--size", "tiny", "--out", out]
+    words: dict[str, list[object]] = {
+        "import": ["import", theirs, out],
+        "export": ["export", trained, out],
+        "train": training,
+        "train --resume": [*training, "--resume"],
+    }
+    done = run(*words[verb])
     assert (done.code, done.out) == (2, "")
-    assert f"an export needs a folder of its own; got {trained}, which holds a model" in done.err
-    assert {path.name: path.read_bytes() for path in trained.iterdir() if path.is_file()} == before
+    assert f"needs a folder of its own; got {out}, which holds a model; choose another folder" in done.err
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 def test_a_family_that_hugging_face_does_not_have(run: Run, drawn: Path, tmp_path: Path) -> None:

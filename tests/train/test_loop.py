@@ -433,6 +433,37 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_move(tmp_path: Path)
     assert not list(tmp_path.glob("*.draft"))
 
 
+class Unwell(Toy):
+    """Its held-out loss is not finite at the evaluations named."""
+
+    def __init__(self, *unwell: int) -> None:
+        super().__init__(seed=5)
+        self.unwell, self.times = unwell, 0
+
+    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
+        self.times += 1
+        return {"loss": math.nan} if self.times in self.unwell else super().evaluate(model, rows=rows)
+
+
+def test_a_held_out_loss_that_is_not_finite_is_never_the_best(tmp_path: Path) -> None:
+    kept, steps = train(tmp_path / "first", held_out=Unwell(1), steps=4, evaluate_every=1)
+    assert equal(kept, train(tmp_path / "well", held_out=Unwell(), steps=4, evaluate_every=1)[0])
+    assert steps[0].scores is not None
+    best = Shelf(tmp_path / "first" / "checkpoints").best()
+    assert best is not None
+    assert best.step > 1
+
+
+@pytest.mark.parametrize("chosen", [{}, {"average": 2, "checkpoint_every": 1}, {"ema": 0.9}, {"patience": 1}])
+def test_a_run_that_ends_broken_says_so_and_saves_nothing(tmp_path: Path, chosen: dict[str, Any]) -> None:
+    with pytest.raises(NotFiniteError, match="the held-out loss after step 2 is not; got nan; resume with a lower"):
+        train(tmp_path, held_out=Unwell(2), steps=2, evaluate_every=1, **chosen)
+    found = Shelf(tmp_path / "checkpoints").newest()
+    assert (None if found is None else found.step) == (1 if "average" in chosen else None)
+    _, again = train(tmp_path, held_out=Unwell(), steps=2, evaluate_every=1, resume=True, **chosen)
+    assert again[-1].step == 2
+
+
 def test_broken_weights_are_not_saved_over_whole_ones(tmp_path: Path) -> None:
     model = toy_model()
     steps = fit(model, Toy(), toy_settings(), out=tmp_path, say=lambda message: None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -35,6 +36,14 @@ def test_a_line_every_ten_steps_and_at_evaluations(tmp_path: Path) -> None:
     assert [line["loss"] for line in seen] == [5.5, 12.5, 17.5, 25.5]  # means since the line before
     assert [line.get("held_out_loss") for line in seen] == [None, 7.0, None, None]
     assert seen[0]["pieces_per_second"] == 80.0
+
+
+def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
+    record = Record(tmp_path, step=0, tensorboard=False)
+    record.see(step(10, scores={"loss": math.nan, "perplexity": math.inf, "accuracy": 0.0}))
+    (line,) = (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    seen = json.loads(line, parse_constant=pytest.fail)
+    assert [seen[f"held_out_{name}"] for name in ("loss", "perplexity", "accuracy")] == [None, None, 0.0]
 
 
 def test_a_resumed_run_writes_on_from_its_step(tmp_path: Path) -> None:
