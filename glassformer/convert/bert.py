@@ -67,7 +67,7 @@ BODY_TENSORS = (
 
 
 def head_rows(decoder: str, bias: str) -> tuple[Same, ...]:
-    """The vocabulary's scores. Untied, the two names of the bias are two tensors as well, and the decoder's is added."""
+    """The vocabulary's scores. Untied, the two names of the bias are two tensors as well; the decoder's is added."""
     return (
         Same("head.weight", f"{decoder}.weight"),
         Same("head.bias", bias, copies=(f"{decoder}.bias",), without="head.weight"),
