@@ -5,6 +5,7 @@ python -m bench.startup        # writes docs/results/bench-startup.json
 
 from __future__ import annotations
 
+import random
 import statistics
 import subprocess
 import sys
@@ -19,7 +20,7 @@ COMMANDS = {
     "glassformer train --help": ["-m", "glassformer", "train", "--help"],
     "import transformers": ["-c", "import transformers"],
 }
-RUNS = 9
+RUNS = 25
 
 
 def seconds(arguments: list[str]) -> float:
@@ -30,8 +31,13 @@ def seconds(arguments: list[str]) -> float:
 
 
 def measure() -> dict[str, object]:
-    """Medians of whole processes, in turn; the first round fills the file caches and is not counted."""
-    rounds = [{name: seconds(arguments) for name, arguments in COMMANDS.items()} for _ in range(RUNS + 1)][1:]
+    """Medians of whole processes, in turn; the first round fills the file caches and is not counted.
+
+    Each round has its own order: in a fixed one the same command would always pay for running behind the heaviest.
+    """
+    chance = random.Random(0)
+    orders = [chance.sample(sorted(COMMANDS), len(COMMANDS)) for _ in range(RUNS + 1)]
+    rounds = [{name: seconds(COMMANDS[name]) for name in order} for order in orders][1:]
     return {"seconds": {name: statistics.median(turn[name] for turn in rounds) for name in COMMANDS}, "runs": RUNS}
 
 

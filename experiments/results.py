@@ -29,20 +29,18 @@ def processor() -> str:
     return f"{name}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores"
 
 
-def write(name: str, command: str, values: Mapping[str, Any]) -> Path:
-    """Write one row, whole or not at all."""
+def made_on() -> dict[str, str]:
+    """Today, this machine and its torch."""
     import torch
 
+    return {"date": time.strftime("%Y-%m-%d"), "machine": processor(), "torch": torch.__version__}
+
+
+def write(name: str, command: str, values: Mapping[str, Any]) -> Path:
+    """Write one row, whole or not at all."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
-    row = {
-        "name": name,
-        "command": command,
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": processor(),
-        "torch": torch.__version__,
-        **values,
-    }
+    row = {"name": name, "command": command, **made_on(), **values}
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(row, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     partial.replace(path)

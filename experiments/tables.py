@@ -82,16 +82,15 @@ def books_page() -> str:
 
 
 def _proofs() -> str:
-    """The last run of the tests that are too long for every day."""
+    """The last run of each of the tests that are too long for every day."""
     row = results.read("long-proofs")
     if row is None:
         return NOT_YET
     rows = [
-        [f"`{name}`", proof["outcome"], f"{proof['seconds']:,.0f}", proof["date"]]
+        [f"`{name}`", proof["outcome"], f"{proof['seconds']:,.0f}", proof["date"], proof["machine"], proof["torch"]]
         for name, proof in row["proofs"].items()
     ]
-    told = f"`{row['command']}`: {row['machine']}, torch {row['torch']}"
-    return f"{table(['', 'outcome', 'seconds', 'on'], rows)}\n\n{told}"
+    return f"{table(['', 'outcome', 'seconds', 'on', 'machine', 'torch'], rows)}\n\n`{row['command']}`"
 
 
 def _settings(row: Mapping[str, Any]) -> str:
@@ -240,8 +239,8 @@ def _formula_or_kernel() -> str:
     ]
     return (
         "One layer forward and back, compiled, bf16, 4,096 pieces, heads of 64. Training on a processor walks the\n"
-        f"formula up to {row['largest_held']:,} pieces, and torch's fused kernel beyond. \"Times\" is the kernel's time over\n"
-        "the formula's, with what is added to a forbidden score.\n\n" + table(head, rows)
+        f"formula up to {row['largest_held']:,} pieces, and torch's fused kernel beyond. Times: the kernel's over the\n"
+        "formula's, for each number that is added to a forbidden score.\n\n" + table(head, rows)
     )
 
 

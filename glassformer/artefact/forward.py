@@ -15,6 +15,7 @@ from torch import Tensor
 from glassformer.data.batch import pad
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.cross_entropy import widened
 from glassformer.text.tokenizer import Encoding, Tokenizer
 
 # Pieces per forward, padding included: enough for full speed, little enough for any machine.
@@ -53,8 +54,7 @@ def _answer(module: Transformer, rows: list[Row], *, pad_id: int, fast: bool) ->
     with torch.inference_mode(), precision(device, fast=fast):
         logits = module(inputs, places=places.to(device)).logits  # [N, V]
     assert logits is not None
-    wide = logits.float() if logits.dtype == torch.bfloat16 else logits
-    return wide.log_softmax(dim=-1).cpu().split([len(row.places) for row in rows])
+    return widened(logits).log_softmax(dim=-1).cpu().split([len(row.places) for row in rows])
 
 
 def tensors(rows: list[Row], *, pad_id: int, device: torch.device) -> tuple[Inputs, int]:

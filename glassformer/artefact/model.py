@@ -59,11 +59,16 @@ class Model:
         self.metrics: Mapping[str, Any] = metrics or {}
         # Hugging Face's pieces with a role (decoder_start_token_id ...), for whoever decodes or exports.
         self.tokens: Mapping[str, Any] = tokens or {}
-        self.card, self.fast, self.source = card, fast, source
+        self.card, self._fast, self.source = card, fast, source
         if recipe is not None:
             self.recipe = recipe
 
     # ------------------------------------------------------------------ what it is
+
+    @property
+    def fast(self) -> bool:
+        """Whether it predicts in bfloat16: asked for, and not of float64 weights, which autocast leaves as they are."""
+        return self._fast and next(self.module.parameters()).dtype != torch.float64
 
     @property
     def config(self) -> ModelConfig:
@@ -193,7 +198,7 @@ def load(
     where, kind = choose_device(str(device or "auto")), choose_dtype(dtype)
     model = open_as_saved(path)
     model.module.to(device=where, dtype=kind)
-    model.fast = fast
+    model._fast = fast
     return model
 
 

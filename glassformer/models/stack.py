@@ -69,7 +69,7 @@ class Stack(nn.Module):
         self.windows = tuple(dict.fromkeys(attention.window for attention in attentions))
         self.rotary = {(a.rotary.base, a.query_size) for a in attentions if a.rotary is not None}
         self.max_length = config.max_length
-        self.recompute = False
+        self.recompute = False  # in training, each block runs a second time on the way back, for less memory
 
     def forward(
         self,
@@ -84,9 +84,10 @@ class Stack(nn.Module):
         noise = self.noise(inputs)
         context, positions = self.context(inputs, cache, memory, memory_real, noise)
         x = self.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.hidden, noise)  # [B, S, W]
+        recompute = self.recompute and self.training  # whoever looks, looks in eval mode, and is gone on the way back
         for index, block in enumerate(self.blocks):
             seen = context if cache is None else replace(context, cache=cache.layers[index])
-            x = checkpoint(block, x, seen, use_reentrant=False) if self.recompute else block(x, seen)
+            x = checkpoint(block, x, seen, use_reentrant=False) if recompute else block(x, seen)
         return self.dropout(self.norm(x), noise)
 
     def noise(self, inputs: Inputs) -> Noise | None:

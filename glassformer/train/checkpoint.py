@@ -163,12 +163,12 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: str) -> None:
     """Copy saved tensors into those in place; raises CheckpointError unless names and shapes are the same."""
     for name in sorted(into.keys() | saved.keys()):
-        here = list(into[name].shape) if name in into else None
-        there = list(saved[name].shape) if name in saved else None
+        here = str(list(into[name].shape)) if name in into else "none"
+        there = str(list(saved[name].shape)) if name in saved else "none"
         if here != there:
             raise CheckpointError(
-                f"{what} must fit the model of this run: {name} of shape {here or 'none'}",
-                got=str(there or "none"),
+                f"{what} must fit the model of this run: {name} of shape {here}",
+                got=there,
                 do="resume with the settings the run began with, or choose another folder",
             )
     with torch.no_grad():

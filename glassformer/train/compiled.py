@@ -59,9 +59,9 @@ class LossAndGradient:
 
 
 def worth_compiling(
-    settings: TrainSection, ending: Ending, model: torch.nn.Module, pieces: int, machine: Machine
+    settings: TrainSection, ending: Ending, model: torch.nn.Module, pieces: float, machine: Machine
 ) -> tuple[bool, str]:
-    """Whether to compile a run with steps of `pieces` pieces, and the reason to tell."""
+    """Whether to compile a run with steps of `pieces` pieces on average, and the reason to tell."""
     if settings.compile != "auto":
         return settings.compile == "on", f"compile = {settings.compile}"
     if not compiler.has_compiler(machine.device):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from glassformer.errors import CheckpointError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Batch, Task
 from glassformer.train.machine import Say, repeatable
-from glassformer.train.memory import keep_freed_memory
+from glassformer.train.memory import keep_freed_memory, recomputing
 from glassformer.train.notices import plateau
 from glassformer.train.optimize import trained
 from glassformer.train.record import Record, Step
@@ -43,7 +43,7 @@ def fit(
     When the iterator ends, the model holds the weights to keep: the mean of the last checkpoints where `average` asks
     for it, else the best on `held_out`, else the moving average where `ema` asks for it, else the last. `out` gets
     `checkpoints/` and `metrics.jsonl`. With `resume` the run goes on from its newest checkpoint; one that is bounded by
-    steps or epochs ends with the same weights, to the bit, as if it had never stopped.
+    steps or epochs ends with the same weights, on a CPU to the bit, as if it had never stopped.
 
     Raises DeviceError, ConfigError, CheckpointError (no room on the disk, a damaged checkpoint, a folder that holds
     another run), NotFiniteError (a loss or gradient is not) and, after Ctrl-C or SIGTERM, Interrupted; then everything
@@ -51,17 +51,29 @@ def fit(
     """
     out = Path(out)
     run = Run.begin(model, task, settings, out=out, held_out=held_out, resume=resume, say=say)
+    with closing(_steps(run, out)) as steps:
+        while True:
+            # Not while the caller has a step: what he computes then, this model or another run, is his own.
+            with repeatable(run.machine), recomputing(model, settings.activation_checkpointing):
+                step = next(steps, None)
+            if step is None:
+                return
+            yield step
+
+
+def _steps(run: Run, out: Path) -> Generator[Step]:
+    task, settings, say = run.task, run.settings, run.say
     state, progress, device = run.state, run.progress, run.machine.device
-    parameters = list(trained(model).values())
+    parameters = list(trained(state.model).values())
     with (
         closing(Record(out, step=progress.step, tensorboard=settings.tensorboard)) as record,
-        repeatable(run.machine),
         stop_signals() as wish,
     ):
         _compile(run)
         keep_freed_memory()  # not before: the compiler leaves hundreds of megabytes behind
-        mark = time.monotonic()
+        began = time.monotonic() - progress.seconds
         while not run.over:
+            started = time.monotonic()
             parts = parts_of(task, progress.step, settings.accumulate)
             # Counted before the first backward pass: each target weighs the same, however the step is cut.
             targets = max(1, sum(part.targets for part in parts))
@@ -78,10 +90,10 @@ def fit(
             state.optimizer.zero_grad(set_to_none=True)
             progress.step += 1
             if state.average is not None:
-                state.average.update(model, progress.step)
+                state.average.update(state.model, progress.step)
 
-            mark, seconds = time.monotonic(), time.monotonic() - mark
-            progress.seconds += seconds
+            now = time.monotonic()
+            progress.seconds = now - began  # with all evaluations and savings before it
             scores = run.judge()  # not before: a run bounded by minutes must know that this step was its last
             report = Step(
                 step=progress.step,
@@ -91,9 +103,9 @@ def fit(
                 loss=sum(losses),
                 learning_rate=rate,
                 norm=norm,
-                targets=targets,
+                targets=sum(part.targets for part in parts),
                 pieces=sum(part.pieces for part in parts),
-                seconds=seconds,
+                seconds=now - started,
                 elapsed=progress.seconds,
                 scores=scores,
             )
@@ -102,7 +114,9 @@ def fit(
             record.see(report)
             if run.saving_due or run.over or wish.signal_number is not None:
                 run.save()
+            away = time.monotonic()
             yield report
+            began += time.monotonic() - away  # what the caller does with a step is no part of the run
             if wish.signal_number is not None:
                 run.save()
                 raise Interrupted(

@@ -53,6 +53,7 @@ def repeatable(machine: Machine) -> Iterator[None]:
     Without it a compiled step adds up the word vectors' gradients in whatever order the threads come.
     """
     before = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     filling = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     if machine.device.type == "cpu":
         torch.use_deterministic_algorithms(True)
@@ -60,7 +61,7 @@ def repeatable(machine: Machine) -> Iterator[None]:
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.use_deterministic_algorithms(before, warn_only=warn_only)
         torch.utils.deterministic.fill_uninitialized_memory = filling  # type: ignore[attr-defined]
 
 

@@ -1,9 +1,13 @@
-"""Keep freed memory in the process, where the next step finds it."""
+"""Less memory for a step, and what is freed kept in the process, where the next step finds it."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from glassformer.models.transformer import Transformer
 
 # The parameters' numbers in glibc's malloc.h.
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
@@ -24,3 +28,17 @@ def keep_freed_memory() -> bool:
         return False
     trim(0)
     return bool(mallopt(_MMAP_MAX, 0)) and bool(mallopt(_TRIM_THRESHOLD, 2**31 - 1))
+
+
+@contextmanager
+def recomputing(model: Transformer, wanted: bool) -> Iterator[None]:
+    """Inside, when `wanted`, the backward pass computes each block anew rather than have all its tensors kept."""
+    stacks = [stack for stack in (model.encoder, model.decoder) if stack is not None]
+    before = [stack.recompute for stack in stacks]
+    for stack in stacks:
+        stack.recompute = wanted
+    try:
+        yield
+    finally:
+        for stack, was in zip(stacks, before, strict=True):
+            stack.recompute = was

@@ -17,9 +17,9 @@ from glassformer.train.compiled import LossAndGradient, worth_compiling
 from glassformer.train.ending import Ending
 from glassformer.train.loop import parts_of, step_seed
 from glassformer.train.machine import Say, repeatable, settle
-from glassformer.train.memory import keep_freed_memory
+from glassformer.train.memory import keep_freed_memory, recomputing
 from glassformer.train.optimize import build_optimizer, trained
-from glassformer.train.run import to_standard_error
+from glassformer.train.run import mean_pieces, to_standard_error
 
 
 @dataclass(frozen=True)
@@ -60,32 +60,35 @@ def plan(
 ) -> Plan:
     """Do a few steps as a run would, with a learning rate of zero, and tell what the whole run will take.
 
+    Each of them is done twice: the first time sets up what its shape needs, the second is measured.
     The weights stay as they are. Raises DeviceError and ConfigError as a run would.
     """
     machine = settle(settings)
     model.to(machine.device, machine.weights).train()
     ending = Ending.of(settings, task.steps_per_epoch)
-    compiled, reason = worth_compiling(settings, ending, model, task.batch(0).pieces, machine)
+    pieces = mean_pieces(task)
+    compiled, reason = worth_compiling(settings, ending, model, pieces, machine)
     if compiled:
         say("compiling for the probe, up to a minute")
     loss_and_gradient = LossAndGradient(task, model, machine, compiled=compiled, say=say)
     optimizer = build_optimizer(model, settings.model_copy(update={"learning_rate": 0.0, "decay": 0.0}))
     keep_freed_memory()
-    times, pieces = [], []
-    with repeatable(machine):
-        for step in range(steps + 1):
-            started = time.monotonic()
-            parts = parts_of(task, step, settings.accumulate)
-            for part in parts:
-                seed = step_seed(settings.seed, step).to(machine.device)
-                loss_and_gradient(part.to(machine.device).with_noise(seed))
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            if machine.device.type == "cuda":
-                torch.cuda.synchronize(machine.device)
-            times.append(time.monotonic() - started)
-            pieces.append(sum(part.pieces for part in parts))
-    setup, per_step = times[0], statistics.median(times[1:])
+
+    def seconds_of(step: int) -> float:
+        started = time.monotonic()
+        for part in parts_of(task, step, settings.accumulate):
+            seed = step_seed(settings.seed, step).to(machine.device)
+            loss_and_gradient(part.to(machine.device).with_noise(seed))
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        if machine.device.type == "cuda":
+            torch.cuda.synchronize(machine.device)
+        return time.monotonic() - started
+
+    with repeatable(machine), recomputing(model, settings.activation_checkpointing):
+        times = [(seconds_of(step), seconds_of(step)) for step in range(steps)]
+    setup = sum(max(0.0, first - second) for first, second in times)
+    per_step = pieces * statistics.median(second / task.batch(step).pieces for step, (_, second) in enumerate(times))
     by_clock = None if ending.seconds is None else max(1, int((ending.seconds - setup) / per_step))
     total = min(limit for limit in (ending.steps, by_clock) if limit is not None)
     parameters = list(model.parameters())
@@ -103,12 +106,12 @@ def plan(
         optimizer_bytes=(2 + averages) * trained_bytes,
         checkpoint_bytes=weights_bytes + (2 + averages) * trained_bytes,
         rows_per_step=settings.batch,
-        pieces_per_step=round(statistics.mean(pieces)),
+        pieces_per_step=round(pieces),
         steps=total,
         epochs=total / task.steps_per_epoch,
         setup_seconds=setup,
         seconds_per_step=per_step,
-        pieces_per_second=statistics.mean(pieces) / per_step,
+        pieces_per_second=pieces / per_step,
         seconds=setup + total * per_step,
         peak_bytes=_peak_bytes(machine.device),
     )

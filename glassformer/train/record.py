@@ -16,7 +16,8 @@ from glassformer.errors import MissingExtraError, TrainingError
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One finished step. `pieces` and `seconds` are of this step alone, `fraction` is how much of the run is done.
+    """One finished step. `pieces` and `seconds` are of this step alone, `elapsed` is the time of the run so far,
+    evaluation and saving among it, `fraction` is how much of the run is done.
 
     `loss` is per target, `norm` the length of the gradient before clipping, `scores` the evaluation after this step.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 import sys
 import time
 from collections.abc import Mapping
@@ -26,6 +28,8 @@ from glassformer.train.state import State, circumstances, differences
 _EVALUATION_ROWS = 512
 # Evaluations in a run when the settings do not say how often.
 _EVALUATIONS = 10
+# Steps of an epoch that are looked at to know how long one is: with rows in buckets each has a length of its own.
+_SAMPLED_STEPS = 32
 
 
 def to_standard_error(message: str) -> None:
@@ -72,12 +76,9 @@ class Run:
         machine = settle(settings)
         torch.manual_seed(settings.seed)
         model.to(machine.device, machine.weights).train()
-        for stack in (model.encoder, model.decoder):
-            if stack is not None:
-                stack.recompute = settings.activation_checkpointing
         ending = Ending.of(settings, task.steps_per_epoch)
         state = State.fresh(model, settings)
-        compiled, reason = worth_compiling(settings, ending, model, task.batch(0).pieces, machine)
+        compiled, reason = worth_compiling(settings, ending, model, mean_pieces(task), machine)
         facts = circumstances(settings, machine, task=task.name, data=task.fingerprint, compiled=compiled)
         keep, every = max(settings.keep, settings.average or 0), settings.checkpoint_every or 1
         shelf = Shelf(out / "checkpoints", keep=keep, every=every)
@@ -181,6 +182,13 @@ class Run:
         """Checkpoints at the chosen steps and at the end: not those of the clock or of Ctrl-C, which are by chance."""
         every = self.settings.checkpoint_every or 1
         return [each for each in self.shelf.all() if each.step % every == 0 or each.step == self.progress.step]
+
+
+def mean_pieces(task: Task) -> float:
+    """The pieces of a step, from a sample spread over the first epoch: the same whenever a run is resumed."""
+    epoch = max(1, math.ceil(task.steps_per_epoch))
+    steps = range(0, epoch, math.ceil(epoch / _SAMPLED_STEPS))
+    return statistics.mean(task.batch(step).pieces for step in steps)
 
 
 def _newest(shelf: Shelf, *, resume: bool) -> Checkpoint | None:

@@ -212,6 +212,14 @@ def test_fast_is_close_and_leaves_the_weights_alone(model: Model, tmp_path: obje
     assert "bfloat16" in fast.info()["prediction"]["precision"]
 
 
+def test_float64_is_never_fast_and_says_so(model: Model, tmp_path: object) -> None:
+    path = model.save(f"{tmp_path}/saved")
+    exactly, fast = (load(path, device="cpu", dtype="float64", fast=fast) for fast in (False, True))
+    assert exactly.score("She likes the summer.").total == fast.score("She likes the summer.").total
+    assert fast.info()["prediction"]["precision"] == "float64"
+    assert fast.trace("She likes the summer.").honesty.predicted_in == "float64"
+
+
 def test_the_type_of_the_weights(model: Model, tmp_path: object) -> None:
     path = model.save(f"{tmp_path}/saved")
     assert next(load(path, dtype="float64").module.parameters()).dtype == torch.float64

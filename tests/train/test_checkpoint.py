@@ -107,6 +107,13 @@ def test_tensors_must_fit_before_one_is_touched() -> None:
         assert into["a"].tolist() == [0, 0, 0]
 
 
+def test_a_missing_number_is_told_by_its_shape() -> None:
+    with pytest.raises(CheckpointError, match=r"step of shape \[\]; got none"):
+        restore({"step": torch.zeros(())}, {}, what="it")
+    with pytest.raises(CheckpointError, match=r"step of shape none; got \[\]"):
+        restore({}, {"step": torch.zeros(())}, what="it")
+
+
 def test_shared_weights_are_written_once() -> None:
     model = build(t5(vocabulary=11, layers=1, width=8, heads=2, feed_forward=8))
     named = weights(model)

@@ -9,21 +9,28 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from glassformer.config import TrainSection
 from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
+from glassformer.look.run import trace
+from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.task import Batch
+from glassformer.train import compiler
 from glassformer.train.checkpoint import Shelf, weights
 from glassformer.train.loop import fit, step_seed
 from glassformer.train.record import Step
-from glassformer.train.run import to_standard_error
+from glassformer.train.run import mean_pieces, to_standard_error
 from glassformer.train.stopping import Interrupted
 from tests.train.toy import Toy, toy_model, toy_settings
 
@@ -76,14 +83,60 @@ def test_parts_of_a_batch_equal_the_whole_with_dropout(tmp_path: Path) -> None:
     assert farthest(whole, other) > 1e-4
 
 
-def test_activation_checkpointing_changes_memory_alone(tmp_path: Path) -> None:
+def test_activation_checkpointing_changes_memory_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recomputed: list[object] = []
+
+    def seen(block: Any, *given: Any, **named: Any) -> Any:
+        recomputed.append(block)
+        return checkpoint(block, *given, **named)
+
+    monkeypatch.setattr("glassformer.models.stack.checkpoint", seen)
     chosen: dict[str, Any] = {"steps": 3, "dropout": 0.3, "precision": "float64"}
     plain, _ = train(tmp_path / "plain", **chosen)
-    model = toy_model(dropout=0.3)
-    again, _ = train(tmp_path / "again", model, activation_checkpointing=True, **chosen)
-    assert model.encoder is not None
-    assert model.encoder.recompute
+    assert recomputed == []
+    again, _ = train(tmp_path / "again", activation_checkpointing=True, **chosen)
+    assert len(recomputed) == 3 * 2  # in each step each of the two blocks
     assert farthest(plain, again) < 1e-14
+
+
+def test_what_trains_with_activation_checkpointing_can_be_looked_at(tmp_path: Path) -> None:
+    """By gradients too, whose way back would run the blocks again when nobody watches any more."""
+    model, plain = toy_model(), toy_model()
+    assert model.encoder is not None
+    for _ in fit(model, Toy(), toy_settings(activation_checkpointing=True), out=tmp_path, say=lambda message: None):
+        assert not model.encoder.recompute
+    assert not model.encoder.recompute
+    plain.load_state_dict(model.state_dict())
+    model.encoder.recompute = True  # as whoever trains in a loop of his own leaves it
+    inputs = Inputs(ids=torch.arange(1, 9).view(2, 4))
+    expected, found = (trace(each, inputs, labels=inputs.ids, gradients="loss") for each in (plain, model))
+    assert expected.gradients
+    assert equal(dict(expected.gradients), dict(found.gradients))
+
+
+class Uneven(Toy):
+    """A hundred steps to an epoch, and the first of them three hundred times as large as the others."""
+
+    @property
+    def steps_per_epoch(self) -> float:
+        return 100
+
+    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
+        assert step < 100
+        return replace(super().batch(step, part, parts), pieces=3 * 10**8 if step == 0 else 10**6)
+
+
+def test_a_step_is_as_long_as_the_steps_of_an_epoch_are() -> None:
+    assert mean_pieces(Toy()) == sum(Toy().batch(step).pieces for step in range(3)) / 3  # its epoch has 2.5 steps
+    assert 10**6 < mean_pieces(Uneven()) < 2 * 10**7
+
+
+def test_one_step_does_not_decide_on_compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows in buckets: the first batch may be a twentieth of the others, or four times as large."""
+    monkeypatch.setattr(compiler, "has_compiler", lambda device: True)
+    said: list[str] = []
+    train(tmp_path, task=Uneven(), steps=6, compile="auto", said=said.append)
+    assert said[0].endswith("not compiled: the run is too short to repay it")
 
 
 def test_every_weight_moves_in_the_first_step(tmp_path: Path) -> None:
@@ -94,12 +147,9 @@ def test_every_weight_moves_in_the_first_step(tmp_path: Path) -> None:
     assert {name for name in still if "key.bias" not in name} == set()
 
 
-def test_clipping_bounds_the_gradient(tmp_path: Path) -> None:
-    """Without momentum, decay or a norm of Adam's own the step would show it; here we look at the reported norm."""
-    _, loose = train(tmp_path / "loose", steps=1, clip=None)
-    _, tight = train(tmp_path / "tight", steps=1, clip=1e-3)
-    assert loose[0].norm == pytest.approx(tight[0].norm)
-    assert loose[0].norm > 1e-3
+def test_a_step_that_asks_nothing_reports_nothing(tmp_path: Path) -> None:
+    _, steps = train(tmp_path, task=Toy(hide=0), steps=1)
+    assert (steps[0].targets, steps[0].loss, steps[0].norm) == (0, 0, 0)
 
 
 def test_clipping_scales_all_gradients_alike(tmp_path: Path) -> None:
@@ -321,6 +371,41 @@ def test_minutes_end_a_run(tmp_path: Path) -> None:
     assert steps[-1].steps is None
     assert 1.2 <= steps[-1].elapsed < 5
     assert steps[-1].learning_rate < steps[len(steps) // 2].learning_rate
+
+
+class Timed(Toy):
+    """A step has fifty pieces and takes a second, an evaluation takes a minute, by a clock of its own."""
+
+    now = 0.0
+
+    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
+        return replace(super().batch(step, part, parts), pieces=50)
+
+    def loss(self, model: Transformer, batch: Batch) -> Tensor:
+        self.now += 1
+        return super().loss(model, batch)
+
+    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
+        self.now += 60
+        return {"loss": 1.0}
+
+
+def test_time_is_that_of_the_run_and_speed_that_of_its_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Minutes count evaluations but not what the caller does between two steps; pieces per second count neither."""
+    task = Timed()
+    monkeypatch.setattr(sys.modules["glassformer.train.loop"], "time", SimpleNamespace(monotonic=lambda: task.now))
+    chosen = toy_settings(steps=None, minutes=2, evaluate_every=20, checkpoint_every=10)
+    told: list[Step] = []
+    for resume in (False, True):
+        for step in fit(toy_model(), task, chosen, out=tmp_path, held_out=task, resume=resume, say=lambda note: None):
+            told.append(step)
+            task.now += 1000
+            if step.step == 10:
+                break
+    assert {step.seconds for step in told} == {1}
+    assert [step.elapsed for step in told] == [*range(1, 21), *range(81, 101), 161]
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert {line["pieces_per_second"] for line in lines} == {50}
 
 
 def test_a_loss_that_is_not_finite_stops_before_the_weights_move(tmp_path: Path) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from glassformer.errors import DeviceError
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.task import Batch
 from glassformer.train import machine as machines
+from glassformer.train.loop import fit
 from glassformer.train.machine import choose_device, has_fast_bfloat16, repeatable, settle
 from glassformer.train.memory import keep_freed_memory
-from tests.train.toy import toy_settings
+from tests.train.toy import Toy, toy_model, toy_settings
 
 CPU = torch.device("cpu")
 
@@ -76,11 +81,42 @@ def test_auto_is_the_gpu_where_there_is_one() -> None:
     assert choose_device("cpu") == CPU
 
 
-def test_what_is_switched_on_is_switched_off_again() -> None:
-    assert not torch.are_deterministic_algorithms_enabled()
+@pytest.fixture
+def as_it_was() -> Iterator[None]:
+    """Whatever happens, the next test finds torch's switch off."""
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.usefixtures("as_it_was")
+@pytest.mark.parametrize(("mode", "warn_only"), [(False, False), (True, False), (True, True)])
+def test_what_is_switched_on_is_switched_back_again(mode: bool, warn_only: bool) -> None:
+    torch.use_deterministic_algorithms(mode, warn_only=warn_only)
     with repeatable(settle(toy_settings(device="cpu"))):
         assert torch.are_deterministic_algorithms_enabled()
-    assert not torch.are_deterministic_algorithms_enabled()
+        assert not torch.is_deterministic_algorithms_warn_only_enabled()
+    assert torch.are_deterministic_algorithms_enabled() is mode
+    assert torch.is_deterministic_algorithms_warn_only_enabled() is warn_only
+
+
+@pytest.mark.usefixtures("as_it_was")
+def test_it_is_switched_on_while_a_step_is_made_and_off_between(tmp_path: Path) -> None:
+    """Two runs that take turns, one ending inside the other, leave the switch as it was."""
+
+    class Seeing(Toy):
+        def loss(self, model: Transformer, batch: Batch) -> Tensor:
+            inside.append(torch.are_deterministic_algorithms_enabled())
+            return super().loss(model, batch)
+
+    inside: list[bool] = []
+    between: list[bool] = []
+    settings = toy_settings(device="cpu", steps=2)
+    one, two = (fit(toy_model(), Seeing(), settings, out=tmp_path / name, say=lambda note: None) for name in "ab")
+    for run in (one, two, one, two, one, two):
+        next(run, None)
+        between.append(torch.are_deterministic_algorithms_enabled())
+    assert inside == [True] * 4
+    assert between == [False] * 6
 
 
 def test_freed_memory_is_kept_or_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:

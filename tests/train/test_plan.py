@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from glassformer.errors import ConfigError
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.task import Batch
+from glassformer.train import plan as probe
 from glassformer.train.checkpoint import weights
 from glassformer.train.plan import plan
 from tests.train.toy import Toy, toy_model, toy_settings
@@ -49,3 +57,51 @@ def test_frozen_weights_cost_no_gradients() -> None:
 def test_a_plan_needs_an_end() -> None:
     with pytest.raises(ConfigError, match="a run needs an end"):
         plan(toy_model(), Toy(), toy_settings(steps=None))
+
+
+def test_it_recomputes_as_the_run_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    recomputed: list[object] = []
+
+    def seen(block: Any, *given: Any, **named: Any) -> Any:
+        recomputed.append(block)
+        return checkpoint(block, *given, **named)
+
+    monkeypatch.setattr("glassformer.models.stack.checkpoint", seen)
+    model = toy_model()
+    plan(model, Toy(), toy_settings(activation_checkpointing=True), steps=1)
+    assert len(recomputed) == 2 * 2  # two blocks, the step twice
+    assert model.encoder is not None
+    assert not model.encoder.recompute
+
+
+class Bucketed(Toy):
+    """Steps of different sizes. A piece takes a second, and a size that is met for the first time a minute more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.known: set[int] = set()
+
+    @property
+    def steps_per_epoch(self) -> float:
+        return 4
+
+    def rows(self, step: int) -> int:
+        return 2 + step % 4
+
+    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
+        return replace(Toy(size=self.rows(step)).batch(0, part, parts), pieces=10 * self.rows(step))
+
+    def loss(self, model: Transformer, batch: Batch) -> Tensor:
+        self.now += batch.pieces + 60 * (batch.pieces not in self.known)
+        self.known.add(batch.pieces)
+        return super().loss(model, batch)
+
+
+def test_rows_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a new shape takes is set-up, and the speed is that of all steps, not only of those that were tried."""
+    task = Bucketed()
+    monkeypatch.setattr(probe, "time", SimpleNamespace(monotonic=lambda: task.now))
+    seen = plan(toy_model(), task, toy_settings(steps=100), steps=3)
+    assert (seen.setup_seconds, seen.seconds_per_step, seen.pieces_per_second) == (180, 35, 1)
+    assert (seen.pieces_per_step, seen.seconds) == (35, 180 + 100 * 35)

@@ -1,0 +1,50 @@
+"""The longer proofs' results: each stays with the day, the machine and the torch that it ran on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from experiments import proofs, results
+
+REPORT = """<testsuites><testsuite name="pytest">{}</testsuite></testsuites>"""
+CASE = '<testcase classname="tests.train.test_killed" name="{}" time="{}">{}</testcase>'
+
+
+def run(path: Path, *cases: str) -> dict[str, dict[str, object]]:
+    """All that is kept after a run of these cases, by the name of the test."""
+    path.write_text(REPORT.format("".join(cases)), encoding="utf-8")
+    proofs.keep(path)
+    kept = results.read(proofs.NAME)
+    assert kept is not None
+    return {name.rpartition("::")[2]: proof for name, proof in kept["proofs"].items()}
+
+
+def test_what_was_not_run_again_keeps_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    monkeypatch.setattr(results, "processor", lambda: "an abacus")
+    monkeypatch.setattr(torch, "__version__", "1.0")
+    monkeypatch.setattr(time, "strftime", lambda _: "1999-12-31")
+    first = run(tmp_path / "report.xml", CASE.format("twice", 12.34, ""), CASE.format("once", 1, ""))
+    monkeypatch.setattr(results, "processor", lambda: "a loom")
+    monkeypatch.setattr(torch, "__version__", "2.0")
+    monkeypatch.setattr(time, "strftime", lambda _: "2000-01-01")
+    second = run(tmp_path / "report.xml", CASE.format("twice", 7, "<failure/>"))
+    assert second["once"] == first["once"]
+    assert second["once"] == {
+        "outcome": "passed",
+        "seconds": 1.0,
+        "date": "1999-12-31",
+        "machine": "an abacus",
+        "torch": "1.0",
+    }
+    assert second["twice"] == {
+        "outcome": "failure",
+        "seconds": 7.0,
+        "date": "2000-01-01",
+        "machine": "a loom",
+        "torch": "2.0",
+    }
