@@ -314,7 +314,7 @@ class ModelConfig(Settings):
 
 
 class TaskSection(Settings):
-    """What is learned."""
+    """What is learned. With `given` the masks and their answers stand in the data, and none are drawn."""
 
     name: Literal["masked-lm"] = "masked-lm"
     rate: float = Field(default=0.15, gt=0, lt=1)

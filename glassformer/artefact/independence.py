@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from glassformer.artefact.forward import Row, framed, tensors
-from glassformer.errors import ConfigError
+from glassformer.artefact.trace import refuse_two_stacks
 from glassformer.parts.position import exact_device
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def independence(model: Model, text: str) -> Independence:
 
     Raises ConfigError for an encoder–decoder, which needs two texts.
     """
-    if model.config.encoder is not None and model.config.decoder is not None:
-        raise ConfigError("one text goes through one stack", got=f"{model.config.family}, which has two")
+    refuse_two_stacks(model)
     device = exact_device(model.device)
     module = copy.deepcopy(model.module).to(device).double().eval()
     encoding = model.tokenizer.encode(text, special=False)

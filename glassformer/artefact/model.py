@@ -11,12 +11,12 @@ import torch
 
 from glassformer.artefact import store
 from glassformer.artefact.answers import Filled, Scored
-from glassformer.artefact.pickles import refuse_pickles
 from glassformer.artefact.resolve import HUB
 from glassformer.artefact.words import MaskedWords
 from glassformer.config import DataSection, ModelConfig, Recipe, TaskSection
 from glassformer.errors import CheckpointError, ConfigError, TokenizerError, did_you_mean
 from glassformer.models.transformer import Transformer
+from glassformer.pickles import refuse_pickles
 from glassformer.text.fit import check_fit
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.train.machine import choose_device

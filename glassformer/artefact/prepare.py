@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from glassformer.data.lines import Skipped, left_out
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.read import files_of
 from glassformer.data.store import TokenStore
-from glassformer.errors import ConfigError
+from glassformer.errors import ConfigError, DataError
 from glassformer.models.families import FAMILIES, family_config
 from glassformer.models.transformer import Transformer, build
 from glassformer.tasks.hidden import DrawnMasks, StandingMasks
@@ -30,8 +30,13 @@ from glassformer.text.fit import check_fit
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
-from glassformer.train.machine import choose_device, memory_of
+from glassformer.train.machine import choose_device, memory_of, use_threads
 
+# What a recipe can ask for in vain where the masks stand in the data: each text is a row of its own, as it is.
+_NOT_FOR_GIVEN_MASKS = (
+    ("task", ("rate", "mask", "random", "keep", "whole_words", "max_predictions", "static", "duplicates")),
+    ("data", ("documents", "validation", "test", "cache")),
+)
 # Held-out pieces of which 15 % are too few to tell two models apart.
 _FEW = 2000
 
@@ -51,12 +56,14 @@ class Prepared:
 def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: Tokenizer | None = None) -> Prepared:
     """Read, tokenize and split the text, and build the model. `folder` takes what is made on the way.
 
-    `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError.
+    `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError,
+    DeviceError.
     """
     if not recipe.data.files:
         raise ConfigError(
             "training needs text", got="no data.files", do="name files: glassformer train masked-lm TEXT.txt"
         )
+    use_threads(recipe.train.threads)
     start = None if recipe.model.start is None else _start(recipe)
     if start is not None:
         tokenizer = start.tokenizer
@@ -72,6 +79,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         size = _size(data.files)
         with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} pieces", size) as progress:
             tokenizer = _tokenizer(recipe.tokenizer, lambda: training_texts(data, shares), progress)
+        _note_size(recipe.tokenizer, tokenizer, witness)
     module = _module(recipe, tokenizer, witness) if start is None else start.module
     cache = Path(data.cache) if data.cache is not None else folder / "tokens"
     with witness.reading("cutting the text into pieces", _size([*data.files, *data.validation_files])) as progress:
@@ -84,14 +92,18 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     )
     if 0 < len(kept_aside) < _FEW:
         witness.note("so little is held out that its scores say little: give more text, or raise data.validation")
-    unigram = Unigram.count(trained.ids, tokenizer.vocabulary_size)
+    task = masked_task(recipe, trained, tokenizer)
+    if not task.unigram.counts.any():
+        raise DataError(
+            "text must have words that can be hidden", got="none that the tokenizer knows", do="train a tokenizer on it"
+        )
     return Prepared(
         recipe,
         tokenizer,
         module,
-        masked_task(recipe, trained, tokenizer),
-        held_out_task(data, recipe.task, kept_aside, tokenizer, unigram) if kept_aside.documents else None,
-        unigram,
+        task,
+        held_out_task(data, recipe.task, kept_aside, tokenizer, task.unigram) if kept_aside.documents else None,
+        task.unigram,
     )
 
 
@@ -115,7 +127,7 @@ def held_out_task(
     model on another day, are asked the same.
     """
     hidden = DrawnMasks(_rows(data, store, tokenizer), tokenizer, task, seed=data.seed)
-    return MaskedLM(hidden, batch=batch, seed=data.seed, baselines=[unigram])
+    return MaskedLM(hidden, batch=batch, seed=data.seed, baselines=[unigram.without(tokenizer.special_ids)])
 
 
 def _rows(data: DataSection, store: TokenStore, tokenizer: Tokenizer) -> PackedRows | BucketedRows:
@@ -131,7 +143,10 @@ def _rows(data: DataSection, store: TokenStore, tokenizer: Tokenizer) -> PackedR
 
 
 def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | None, start: Model | None) -> Prepared:
-    data = recipe.data
+    if in_vain := ", ".join(_asked_in_vain(recipe)):
+        witness.note(f"the masks stand in the data; without effect: {in_vain}")
+    data = recipe.data.model_copy(update={"validation": 0.0, "test": 0.0})  # what is held out has files of its own
+    recipe = recipe.model_copy(update={"data": data})
     bad = on_bad(data)
     examples = read_all_given(data.files, text=data.text, bad=bad)
     held_out = read_all_given(data.validation_files, text=data.text, bad=bad) if data.validation_files else []
@@ -140,18 +155,27 @@ def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | N
     if tokenizer is None:
         texts = [example.full()[0] for example in examples]
         tokenizer = _tokenizer(recipe.tokenizer, lambda: texts, None)
-    hidden = StandingMasks(examples, tokenizer)
-    unigram = Unigram.count(hidden.ids(), tokenizer.vocabulary_size)
+        _note_size(recipe.tokenizer, tokenizer, witness)
+    hidden = StandingMasks(examples, tokenizer, length=data.length)
+    kept_aside = StandingMasks(held_out, tokenizer, length=data.length) if held_out else None
     witness.note(f"{len(examples):,} texts with their own masks")
     settings = recipe.train
+    task = MaskedLM(hidden, batch=settings.batch, seed=settings.seed)
     return Prepared(
         recipe,
         tokenizer,
         _module(recipe, tokenizer, witness) if start is None else start.module,
-        MaskedLM(hidden, batch=settings.batch, seed=settings.seed),
-        MaskedLM(StandingMasks(held_out, tokenizer), batch=settings.batch, baselines=[unigram]) if held_out else None,
-        unigram,
+        task,
+        MaskedLM(kept_aside, batch=settings.batch, baselines=[task.unigram]) if kept_aside else None,
+        task.unigram,
     )
+
+
+def _asked_in_vain(recipe: Recipe) -> Iterator[str]:
+    for section, names in _NOT_FOR_GIVEN_MASKS:
+        settings = getattr(recipe, section)
+        usual = type(settings)()
+        yield from (f"{section}.{name}" for name in names if getattr(settings, name) not in (getattr(usual, name), 0.0))
 
 
 # --------------------------------------------------------------------------- tokenizer
@@ -170,6 +194,14 @@ def _tokenizer(section: TokenizerSection, texts: Callable[[], Iterable[str]], pr
     )
 
 
+def _note_size(section: TokenizerSection, tokenizer: Tokenizer, witness: Witness) -> None:
+    size = tokenizer.vocabulary_size
+    if section.file is None and size > section.vocabulary:
+        witness.note(
+            f"a vocabulary of {size:,} pieces, not {section.vocabulary:,}: with fewer the text cannot be written"
+        )
+
+
 def _size(paths: Sequence[str]) -> int:
     """Bytes of the files: about their characters, unless they are compressed."""
     return sum(path.stat().st_size for path in files_of(paths))
@@ -178,15 +210,21 @@ def _size(paths: Sequence[str]) -> int:
 # --------------------------------------------------------------------------- model
 
 
-def model_config(recipe: Recipe, vocabulary: int) -> ModelConfig:
-    """The model that a recipe asks for, for a vocabulary of this size; raises ConfigError when it cannot be."""
+def model_config(recipe: Recipe, vocabulary: int, *, pad_id: int | None = None) -> ModelConfig:
+    """The model that a recipe asks for, for a vocabulary of this size; raises ConfigError when it cannot be.
+
+    A family that counts positions from its padding on (RoBERTa) begins after `pad_id`: else it could not be exported.
+    """
     section, length = recipe.model, recipe.data.length
     settings = dict(section.settings)
     if section.size is not None:
         settings["size"] = section.size
     settings.setdefault("vocabulary", vocabulary)
     if section.family in FAMILIES:
-        numbered = inspect.signature(FAMILIES[section.family]).parameters.get("max_length")
+        known = inspect.signature(FAMILIES[section.family]).parameters
+        if "position_offset" in known and pad_id is not None:
+            settings.setdefault("position_offset", pad_id + 1)
+        numbered = known.get("max_length")
         if numbered is not None and "max_length" not in settings and length > numbered.default:
             settings["max_length"] = length
     config = family_config(section.family, settings)
@@ -230,7 +268,7 @@ def check_memory(recipe: Recipe, config: ModelConfig) -> None:
 
 
 def _module(recipe: Recipe, tokenizer: Tokenizer, witness: Witness) -> Transformer:
-    config = model_config(recipe, tokenizer.vocabulary_size)
+    config = model_config(recipe, tokenizer.vocabulary_size, pad_id=tokenizer.pad_id)
     check_fit(tokenizer, config.output_stack.embed.vocabulary)
     check_memory(recipe, config)
     module = build(config, seed=recipe.train.seed)

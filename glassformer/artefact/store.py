@@ -17,7 +17,6 @@ from typing import Any
 
 from pydantic import Field
 
-from glassformer.artefact.pickles import refuse_pickles
 from glassformer.artefact.weights import build_with, write_weights
 from glassformer.config import (
     DataSection,
@@ -31,6 +30,7 @@ from glassformer.config import (
 )
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.models.transformer import Transformer
+from glassformer.pickles import refuse_pickles
 from glassformer.text.fit import check_fit
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer

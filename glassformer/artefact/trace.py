@@ -25,14 +25,16 @@ def trace(
     A hidden word can be called by its piece, or by the model's own best guess for it. Raises ConfigError for an
     encoder–decoder, which needs two texts, DataError for a text of only blanks.
     """
-    if model.config.encoder is not None and model.config.decoder is not None:
-        raise ConfigError("one text can be traced through one stack", got=f"{model.config.family}, which has two")
+    refuse_two_stacks(model)
     encoding = model.tokenizer.encode(text, special=False)
     if not len(encoding):
         raise DataError("a text with at least one word is needed", got=repr(text))
     row = framed(encoding, 0, len(encoding), model.tokenizer, [])
     inputs, _ = tensors([row], pad_id=model.tokenizer.pad_id or 0, device=model.device)
     before, after = model.tokenizer.frame_ids
+    continued = model.config.encoder is None and model.config.head is not None and not any(row.hidden)
+    # A text that is to be continued: what comes after its own last piece, not after the one that ends it.
+    places = torch.tensor([len(before) + len(encoding) - 1], device=model.device) if continued else None
     pieces = [
         *(model.tokenizer.piece(id_) for id_ in before),
         *encoding.pieces,
@@ -41,6 +43,7 @@ def trace(
     return look(
         model.module,
         inputs,
+        places=places,
         words=Words(
             inputs=[pieces],
             vocabulary=model.tokenizer.vocabulary(),
@@ -51,6 +54,17 @@ def trace(
         dtype=dtype,
         predicts_in=torch.bfloat16 if model.fast else None,
     )
+
+
+def refuse_two_stacks(model: Model) -> None:
+    """One text cannot go through an encoder–decoder; raises ConfigError that says what can."""
+    if model.config.encoder is not None and model.config.decoder is not None:
+        raise ConfigError(
+            "one text is looked at in a model of one stack",
+            got=f"{model.config.family}, which has two",
+            do="in Python, give it a source and a target, each as Inputs(ids=...): "
+            "glassformer.trace(model.module, source, target), and verify() of what comes",
+        )
 
 
 def _guessed(model: Model, text: str, places: list[int]) -> dict[tuple[int, int], str]:

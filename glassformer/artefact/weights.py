@@ -10,9 +10,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from glassformer.artefact.pickles import refuse_pickles
 from glassformer.config import ModelConfig
-from glassformer.convert.files import read_safetensors
+from glassformer.convert.files import FLOATS, read_safetensors
 from glassformer.errors import CheckpointError
 from glassformer.models.transformer import Transformer
 
@@ -35,14 +34,14 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file; raises CheckpointError when it is missing, cut short, or something else."""
     if not path.is_file():
         raise CheckpointError(f"weights are needed at {path}", got="no such file")
-    refuse_pickles(path)
     return read_safetensors(path)
 
 
 def build_with(config: ModelConfig, path: Path) -> Transformer:
     """The model of a config with the weights in a file, on the CPU and in eval mode.
 
-    Raises CheckpointError unless the file holds each parameter of the model in its shape, and nothing else.
+    Raises CheckpointError unless the file holds each parameter of the model in its shape and in floating point, and
+    nothing else.
     """
     state = read_weights(path)
     with torch.device("meta"):  # shapes alone: the numbers come from the file
@@ -57,6 +56,9 @@ def build_with(config: ModelConfig, path: Path) -> Transformer:
             raise CheckpointError(
                 f"{name} must be {list(parameter.shape)} as the model says", got=f"{list(state[name].shape)} in {path}"
             )
+        if state[name].dtype not in FLOATS:
+            kind = str(state[name].dtype).removeprefix("torch.")
+            raise CheckpointError(f"{name} must be of floating-point numbers", got=f"{kind} in {path}")
     first_name = {id(parameter): name for name, parameter in named.items()}
     shared = module.named_parameters(remove_duplicate=False)
     module.load_state_dict({name: state[first_name[id(parameter)]] for name, parameter in shared}, assign=True)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.cli.opened import open_model
-from glassformer.cli.options import Device, Json, ModelFolder, Threads
+from glassformer.cli.options import Device, Json, ModelFolder, OneText, Threads
 from glassformer.cli.screen import note, record
+from glassformer.cli.texts import looked_at
 from glassformer.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def explain(
     model: ModelFolder,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text of your own.", show_default=False)],
+    text: OneText,
     cell: Annotated[
         str | None,
         typer.Option(
@@ -35,12 +36,13 @@ def explain(
 ) -> None:
     """Walk through all steps from words to guesses, with every number of one word's row; or follow one number home."""
     opened = open_model(model, device=device, threads=threads)
-    trace = opened.trace(text)
-    if cell is not None:
-        _follow(trace, cell, json=json)
-    else:
-        _walk(trace, word, notes=notes, json=json)
-    note(str(trace.honesty))
+    for each in looked_at(text):
+        trace = opened.trace(each)
+        if cell is not None:
+            _follow(trace, cell, json=json)
+        else:
+            _walk(trace, word, notes=notes, json=json)
+        note(str(trace.honesty))
 
 
 def _walk(trace: Trace, word: int, *, notes: bool, json: bool) -> None:

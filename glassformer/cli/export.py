@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from glassformer.cli.options import ModelFolder
+from glassformer.cli.options import Json, ModelFolder
+from glassformer.cli.screen import record
 
 
 def export(
     model: ModelFolder,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
     to: Annotated[Literal["huggingface"], typer.Option("--to", help="The format.")] = "huggingface",
+    json: Json = False,
 ) -> None:
     """Write a model as a folder that transformers loads and that computes the same."""
     from glassformer.artefact.foreign import write_foreign
     from glassformer.artefact.model import open_as_saved
 
     write_foreign(open_as_saved(model), out)
-    print(out)
+    if json:
+        record({"model": str(out), "format": to}, sys.stdout)
+    else:
+        print(out)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from glassformer.cli.screen import note
+from glassformer.cli.options import Json
+from glassformer.cli.screen import note, record
 
 
 def import_(
@@ -15,6 +17,7 @@ def import_(
         str, typer.Argument(metavar="FOLDER", help="A Hugging Face folder, or hub:owner/name.", show_default=False)
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
+    json: Json = False,
 ) -> None:
     """Make a folder of ours from a Hugging Face folder: config.json, safetensors, tokenizer.
 
@@ -27,6 +30,18 @@ def import_(
     model, report = read_foreign(source)
     model.card = write_card(model, out)
     model.save(out)
+    if json:
+        record(
+            {
+                "model": str(out),
+                "family": model.config.family,
+                "architecture": report.architecture,
+                "settings_aside": report.settings_aside,
+                "tensors_aside": report.tensors_aside,
+            },
+            sys.stdout,
+        )
+        return
     for what, aside in (("setting", report.settings_aside), ("tensor", report.tensors_aside)):
         for name, reason in aside.items():
             note(f"left aside, {what} {name}: {reason}")

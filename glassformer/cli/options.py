@@ -12,6 +12,9 @@ Texts = Annotated[
     list[str] | None,
     typer.Argument(metavar="[TEXT]...", help="Texts; - reads one a line from standard input.", show_default=False),
 ]
+OneText = Annotated[
+    str, typer.Argument(metavar="TEXT", help="A text; - reads one a line from standard input.", show_default=False)
+]
 TextFiles = Annotated[
     list[str] | None,
     typer.Option("--file", "-f", help="A file of texts, one a line, or a .jsonl, .csv, .tsv, .parquet (repeatable)."),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from glassformer.errors import DataError
+
+if TYPE_CHECKING:
+    from io import BufferedReader
 
 # Texts handed to the model together: enough to fill its batches, few enough to show the first answers soon.
 _TOGETHER = 64
@@ -15,10 +17,13 @@ Answer = TypeVar("Answer")
 
 
 class Asked(NamedTuple):
-    """A text and where it stands, empty for one from the command itself."""
+    """A text and where it stands, empty for one from the command itself; `last` of those that are there, where the
+    next would have to be waited for.
+    """
 
     text: str
     where: str = ""
+    last: bool = False
 
 
 def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str) -> Iterator[Asked]:
@@ -35,10 +40,22 @@ def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str)
                 yield Asked(document.text, document.where)
 
 
+def looked_at(text: str) -> Iterator[str]:
+    """The text of a verb that looks inside; of `-` each line of standard input, of which there must be one.
+
+    Raises DataError.
+    """
+    found = False
+    for asked in texts([text], None, ""):
+        found = True
+        yield asked.text
+    if not found:
+        raise DataError("a text is needed", got="nothing on standard input")
+
+
 def answered(asked: Iterable[Asked], answer: Callable[[list[str]], Sequence[Answer]]) -> Iterator[tuple[Asked, Answer]]:
     """Each text with its answer, in order. A text that is refused is named with its file and line."""
-    asked = iter(asked)
-    while batch := list(islice(asked, _TOGETHER)):
+    for batch in _batches(asked):
         try:
             answers = answer([each.text for each in batch])
         except DataError:
@@ -46,6 +63,18 @@ def answered(asked: Iterable[Asked], answer: Callable[[list[str]], Sequence[Answ
                 _alone(each, answer)
             raise
         yield from zip(batch, answers, strict=True)
+
+
+def _batches(asked: Iterable[Asked]) -> Iterator[list[Asked]]:
+    """Full batches, and smaller ones where more must be waited for: whoever types one line is answered after it."""
+    batch: list[Asked] = []
+    for each in asked:
+        batch.append(each)
+        if each.last or len(batch) == _TOGETHER:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _alone(asked: Asked, answer: Callable[[list[str]], Sequence[Answer]]) -> None:
@@ -58,12 +87,32 @@ def _alone(asked: Asked, answer: Callable[[list[str]], Sequence[Answer]]) -> Non
 
 
 def _standard_input() -> Iterator[Asked]:
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
-        try:
-            text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"standard input, line {number} must be UTF-8 text", got=f"the byte 0x{error.object[error.start]:02x}"
-            ) from None
-        if text.strip():
-            yield Asked(text, f"standard input, line {number}")
+    number = 0
+    for lines in _lines_as_they_come():
+        there = []
+        for raw in lines:
+            number += 1
+            try:
+                text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"standard input, line {number} must be UTF-8 text",
+                    got=f"the byte 0x{error.object[error.start]:02x}",
+                ) from None
+            if text.strip():
+                there.append(Asked(text, f"standard input, line {number}"))
+        if there:
+            yield from [*there[:-1], there[-1]._replace(last=True)]
+
+
+def _lines_as_they_come() -> Iterator[list[bytes]]:
+    """The lines that are there, whenever something is; only the very last may have no end."""
+    begun: list[bytes] = []
+    while chunk := cast("BufferedReader", sys.stdin.buffer).read1(1 << 16):
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*begun, lines[0]])
+            begun.clear()
+        begun.append(rest)
+        yield lines
+    yield [b"".join(begun)]

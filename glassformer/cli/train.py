@@ -75,11 +75,10 @@ def train(
     )
     folder = _folder(what, out, resume=resume)
     from glassformer.artefact.recipe import train as run
-    from glassformer.train.stopping import Interrupted
 
     try:
         model = run(recipe, out=folder, resume=resume)
-    except Interrupted as stopped:
+    except KeyboardInterrupt as stopped:  # also while text is read, and while the model is saved
         stopped.add_note(f"go on with: {_again(folder)}")
         raise
     scores = {name: value for name, value in model.metrics.items() if name != "unigram_counts"}

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from glassformer.cli.opened import open_model
-from glassformer.cli.options import Device, Fast, Json, ModelFolder, Threads
-from glassformer.cli.screen import console, plain_table, record
+from glassformer.cli.options import Device, Fast, Json, ModelFolder, OneText, Threads
+from glassformer.cli.screen import console, escaped, plain_table, record
+from glassformer.cli.texts import looked_at
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
 
 # Tensors shown: those that agree least.
 _SHOWN = 8
@@ -18,7 +22,7 @@ _SHOWN = 8
 
 def verify(
     model: ModelFolder,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text of your own.", show_default=False)],
+    text: OneText,
     dtype: Annotated[
         Literal["float32", "float64"], typer.Option("--dtype", help="Precision of the check.")
     ] = "float32",
@@ -31,16 +35,24 @@ def verify(
 
     Exit code 1 when one of the three does not hold.
     """
+    opened = open_model(model, device=device, fast=fast, threads=threads)
+    held = [_holds(opened, each, dtype, json=json) for each in looked_at(text)]
+    if not all(held):
+        raise typer.Exit(1)
+
+
+def _holds(opened: Model, text: str, dtype: str, *, json: bool) -> bool:
+    """Whether all three hold for one text; said or written as a record."""
     import torch
 
     from glassformer.artefact.independence import independence
 
-    opened = open_model(model, device=device, fast=fast, threads=threads)
     trace = opened.trace(text, dtype=getattr(torch, dtype))
     verified, honesty, own = trace.verify(), trace.honesty, independence(opened, text)
     holds = verified.holds and honesty.holds and own.holds
     if json:
         facts: dict[str, Any] = {
+            "text": text,
             "holds": holds,
             "formulas": {check.name: check.error for check in verified.checks},
             "limit": verified.limit,
@@ -53,8 +65,8 @@ def verify(
         for check in sorted(verified.checks, key=lambda each: -each.error)[:_SHOWN]:
             table.add_row(check.name, f"{check.error:.1e}", check.note)
         screen = console()
+        screen.print(f"[dim]{escaped(text)}[/dim]")
         screen.print(table)
         for told in (verified, honesty, own):
             screen.print(f"{'[green]✓[/green]' if told.holds else '[red]✗[/red]'} {told}", soft_wrap=True)
-    if not holds:
-        raise typer.Exit(1)
+    return holds

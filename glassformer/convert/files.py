@@ -7,14 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from glassformer.errors import CheckpointError
+from glassformer.pickles import refuse_pickles
 from glassformer.whole import replacing
 
 SETTINGS, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+# What weights may be stored in. Whole numbers and 8-bit floats are quantised: they say nothing without their scales.
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 # All that belongs to one model in such a folder, whoever wrote it: beside other weights it would mislead.
 FILES = (
     SETTINGS,
@@ -53,13 +56,7 @@ def read_weights(directory: Path) -> dict[str, Tensor]:
         return read_safetensors(directory / WEIGHTS)
     if (directory / INDEX).is_file():
         return _read_shards(directory)
-    pickles = sorted(path.name for path in directory.iterdir() if path.suffix.lower() in PICKLES)
-    if pickles:
-        raise CheckpointError(
-            f"the weights in {directory} must be safetensors",
-            got=f"{pickles[0]}, a pickle, which can run any code when it is opened",
-            do="ask whoever made it for safetensors, or write it anew with save_pretrained where you trust it",
-        )
+    refuse_pickles(directory)
     raise CheckpointError(f"weights are needed in {directory}", got=f"neither {WEIGHTS} nor {INDEX}")
 
 
@@ -83,7 +80,11 @@ def _read_shards(directory: Path) -> dict[str, Tensor]:
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of one file, on the CPU and as they were stored; raises CheckpointError when it is not whole."""
+    """The tensors of one file, on the CPU and as they were stored.
+
+    Raises CheckpointError when it is not whole, or a pickle.
+    """
+    refuse_pickles(path)
     try:
         with safe_open(path, framework="pt") as file:
             # Copied, so that each tensor begins where torch's own do: kernels round otherwise at other addresses.

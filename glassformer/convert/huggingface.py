@@ -62,7 +62,8 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     """Read a folder with `config.json` and safetensors; nothing in it is run, nothing is downloaded.
 
     `vocabulary_head` decides where the tensors cannot tell (a tied head stores none); None believes the class that
-    `config.json` names. Raises CheckpointError for what is missing, unknown, of another shape, damaged, or a pickle.
+    `config.json` names. Raises CheckpointError for what is missing, unknown, of another shape or type, damaged, or a
+    pickle.
     """
     directory = Path(directory)
     if not directory.is_dir():

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from glassformer.config import ModelConfig
+from glassformer.convert.files import FLOATS
 from glassformer.errors import CheckpointError, ConfigError
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -150,7 +151,7 @@ def read_tensors(
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Their tensors as ours, and the reason for each one that was left aside.
 
-    Raises CheckpointError for a tensor that is missing, left over, of another shape, or a copy that differs.
+    Raises CheckpointError for a tensor that is missing, left over, of another shape or type, or a copy that differs.
     """
     state: dict[str, Tensor] = {}
     used: set[str] = set()
@@ -196,6 +197,12 @@ def _one(row: Same, source: Mapping[str, Tensor], used: set[str], shapes: Shapes
     if tuple(source[name].shape) != wanted:
         raise CheckpointError(
             f"{where}: {name} must be {list(wanted)} by the settings", got=str(list(source[name].shape))
+        )
+    if source[name].dtype not in FLOATS:
+        raise CheckpointError(
+            f"{where}: {name} must be of floating-point numbers",
+            got=str(source[name].dtype).removeprefix("torch."),
+            do="import the model from before it was quantised",
         )
     return source[name]
 

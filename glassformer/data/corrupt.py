@@ -51,15 +51,17 @@ def mask_words(
     `ids`, `maskable`, `words` [B, S]; `rows` [B] are the rows' own numbers, `epoch` one number or [B]. The choice for a
     row depends on (seed, epoch, row) alone, never on its neighbours. In each row `rate` of the maskable pieces are
     chosen (on average: the fraction that is left over is put to chance), at least one, at most `max_predictions`.
-    Of these `mask` become the mask, `random` another piece that is not special, the rest is kept. Without a `mask_id`
-    hidden places get id 0 and are known by `hidden` alone (the slides). With `static` the choices repeat every
-    `duplicates` epochs, as if that many copies had been masked beforehand; epochs below 0, with which evaluation hides,
-    stay apart from them.
+    Of these `mask` become the mask, `random` another piece that is not special, the rest is kept. No special piece is
+    ever chosen, be it written in the text or the piece for unknown words (google-research/bert leaves out [CLS] and
+    [SEP] alone). Without a `mask_id` hidden places get id 0 and are known by `hidden` alone (the slides). With `static`
+    the choices repeat every `duplicates` epochs, as if that many copies had been masked beforehand; epochs below 0,
+    with which evaluation hides, stay apart from them.
     """
     epochs = np.broadcast_to(np.asarray(epoch, np.int64), rows.shape)
     if settings.static:
         epochs = np.where(epochs < 0, epochs, epochs % settings.duplicates)
     names = seed, epochs[:, None], rows[:, None], np.arange(ids.shape[1])  # broadcast to [B, S]
+    maskable = maskable & ~np.isin(ids, sorted(special_ids))
     chosen = _chosen(maskable, words if settings.whole_words else None, settings, names)  # [B, S]
 
     places = np.flatnonzero(chosen)

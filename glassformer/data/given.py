@@ -31,11 +31,16 @@ class GivenMasks:
     def __post_init__(self) -> None:
         masks = self.text.count(MASK)
         if not masks or masks != len(self.answers):
-            place = f"{self.where}: " if self.where else ""
-            raise DataError(
-                f"{place}a text needs {MASK} and as many answers as masks",
+            raise self.refusal(
+                f"a text needs {MASK} and as many answers as masks",
                 got=f"{masks} masks and {len(self.answers)} answers in {self.text[:60]!r}",
             )
+        if not all(answer.strip() for answer in self.answers):
+            raise self.refusal("an answer must be a word", got=f"an empty one in {self.text[:60]!r}")
+
+    def refusal(self, wanted: str, *, got: str, do: str = "") -> DataError:
+        """What is wrong with this row, told with its place."""
+        return DataError(f"{self.where}: {wanted}" if self.where else wanted, got=got, do=do)
 
     def full(self) -> tuple[str, list[tuple[int, int]]]:
         """The text with its answers, and the characters they take."""
@@ -69,13 +74,26 @@ def read_all_given(paths: Iterable[str | Path], *, text: str = "text", bad: OnBa
     return [example for path in files_of(paths, tables=True) for example in read_given(path, text=text, bad=bad)]
 
 
-def given_batch(examples: Sequence[GivenMasks], tokenizer: Tokenizer) -> tuple[Batch, Corrupted]:
+def given_batch(
+    examples: Sequence[GivenMasks], tokenizer: Tokenizer, *, length: int | None = None
+) -> tuple[Batch, Corrupted]:
     """Texts with their own masks as one batch: arrays [B, S]; S is the longest row.
 
-    An answer of several pieces is hidden as several masks.
+    An answer of several pieces is hidden as several masks. Raises DataError, with the row told, for a text of more than
+    `length` pieces, and for an answer that the tokenizer makes no piece of.
     """
     full = [example.full() for example in examples]
     encodings = tokenizer.encode_batch([text for text, _ in full])
+    for example, encoding, (_, places) in zip(examples, encodings, full, strict=True):
+        if length is not None and len(encoding) > length:
+            raise example.refusal(
+                f"a text with its own masks must fit into a row of {length} pieces",
+                got=f"{len(encoding)} pieces",
+                do="raise data.length, or shorten the text",
+            )
+        for answer, place in zip(example.answers, places, strict=True):
+            if not any(_covered(encoding, [place])):
+                raise example.refusal("an answer must be a word that the tokenizer can cut", got=f"{answer!r}")
     size = max(map(len, encodings))
     ids, real = pad([encoding.ids for encoding in encodings], size, tokenizer.pad_id or 0)  # [B, S]
     words = pad([[-1 if word is None else word for word in e.words] for e in encodings], size, -1)[0]

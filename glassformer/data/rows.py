@@ -39,8 +39,8 @@ def read_rows(path: Path, *columns: str, bad: OnBad = stop) -> Iterator[Row]:
     """The rows of a table that hold at least `columns`.
 
     A file without a heading is read by numbers: column "1" is the first. In CSV a field may be quoted, in TSV quotes
-    are ordinary signs. Raises DataError for a missing column ("did you mean") and a file that cannot be read; a row
-    that cannot be used goes to `bad`.
+    are ordinary signs. Raises DataError for a missing column ("did you mean"), for one that the heading names twice,
+    and for a file that cannot be read; a row that cannot be used goes to `bad`.
     """
     kind = table_kind(path)
     if kind is None:
@@ -103,6 +103,10 @@ def _cells(path: Path, columns: tuple[str, ...], bad: OnBad, rows: Iterator[tupl
         heading = [str(place + 1) for place in range(len(heading))]
     if missing := [column for column in columns if column not in heading]:
         raise _no_column(f"{path}, line {number}", missing[0], heading)
+    if twice := [column for column in columns or heading if heading.count(column) > 1]:
+        raise DataError(
+            f"{path}, line {number} must name each column once", got=f"{twice[0]!r} twice", do="rename one of them"
+        )
     for line, cells in rows:
         where = f"{path}, line {line}"
         if len(cells) != len(heading):

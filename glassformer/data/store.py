@@ -17,6 +17,9 @@ from glassformer.errors import DataError
 
 FORMAT = 2
 
+# Pieces looked at in one go, so that a text larger than the memory can be opened.
+_STRETCH = 1 << 22
+
 
 @dataclass(frozen=True)
 class TokenStore:
@@ -38,7 +41,7 @@ class TokenStore:
 
     @classmethod
     def open(cls, directory: str | Path) -> TokenStore:
-        """Open a store. Raises DataError when there is none, or it is cut short or of another version."""
+        """Open a store. Raises DataError when there is none, or it is cut short, damaged or of another version."""
         directory = Path(directory)
         try:
             facts = json.loads((directory / "store.json").read_text(encoding="utf-8"))
@@ -52,7 +55,22 @@ class TokenStore:
             name: _mapped(directory / f"{name}.bin", np.dtype(kind), count)
             for name, (kind, count) in facts["arrays"].items()
         }
-        return cls(directory, facts["fingerprint"], facts["vocabulary"], **arrays)
+        store = cls(directory, facts["fingerprint"], facts["vocabulary"], **arrays)
+        store._check()
+        return store
+
+    def _check(self) -> None:
+        """Refuse what would be met as an index out of range, hours later: one look at each piece."""
+        damaged = DataError(
+            f"{self.directory} must hold pieces of a vocabulary of {self.vocabulary_size:,}",
+            got="damaged files, with numbers out of range",
+            do="delete the store",
+        )
+        if self.offsets[0] != 0 or self.offsets[-1] != len(self) or (np.diff(self.offsets) < 0).any():
+            raise damaged
+        for start in range(0, len(self), _STRETCH):
+            if self.ids[start : start + _STRETCH].max() >= self.vocabulary_size:
+                raise damaged
 
     @property
     def documents(self) -> int:

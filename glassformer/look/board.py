@@ -6,15 +6,16 @@ how much was left out and what it sums to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 from torch import Tensor
 
+from glassformer.config import BlockConfig
 from glassformer.look.explain import Explanation, explain
 from glassformer.look.mix import Mixing, Thin, mixing
-from glassformer.look.named import Source, axis_names
+from glassformer.look.named import Formula, Source, axis_names
 from glassformer.look.said import in_words
 from glassformer.look.trace import Trace
 
@@ -53,18 +54,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Told:
-    """How a tensor is spoken of: its title, whether the slides have it, a remark of ours."""
+    """How a tensor is spoken of: its title, and whether the slides have it."""
 
     title: str
     extra: bool = False
-    remark: str = ""
 
 
 TOLD: Mapping[str, Told] = {
     "word": Told("Each word becomes a vector"),
     "position": Told("Where each word stands"),
     "segment": Told("Which segment each word belongs to", extra=True),
-    "sum": Told("Word and position are added"),
     "relative_bias": Told("A number for each distance", extra=True),
     "query": Told("Queries: what each word looks for"),
     "key": Told("Keys: what each word offers"),
@@ -76,25 +75,30 @@ TOLD: Mapping[str, Told] = {
     "biased": Told("The bias of the distance is added", extra=True),
     "may_look": Told("Who may look at whom"),
     "masked": Told("Forbidden scores are filled"),
+    "masked by fill_add": Told("Forbidden scores are lowered"),
     "weights": Told("Softmax: scores become weights"),
-    "mixed": Told(
-        "Weights times values, word after word",
-        remark="The slides show the first three of these steps and leave out the rest; here are all.",
-    ),
+    "mixed": Told("Weights times values, word after word"),
     "merged": Told("The heads side by side"),
     "output": Told("Back to the width of the model"),
     "residual": Told("What came in is added back"),
-    "norm": Told("Mean 0, variance 1", extra=True),
+    "norm by layer_norm": Told("Mean 0, variance 1", extra=True),
+    "norm by rms_norm": Told("Mean square 1", extra=True),
     "gate": Told("The gate of the feed-forward network", extra=True),
     "hidden": Told("The feed-forward network widens"),
+    "head.hidden": Told("A layer of the head's own", extra=True),
     "activated": Told("A curve between the two layers"),
+    "activated by gate": Told("A curve over the gate, times the other layer", extra=True),
+    "head.activated": Told("A curve between the two layers", extra=True),
     "first": Told("The first piece speaks for the sentence", extra=True),
     "pooled": Told("Its vector through a layer of its own", extra=True),
     "logits": Told("A score for each piece of the vocabulary"),
+    "sentence_head.logits": Told("A score for each label", extra=True),
     "log_probabilities": Told("Logarithms of the probabilities", extra=True),
     "probabilities": Told("Softmax: scores become probabilities"),
     "loss": Told("How surprised the model is", extra=True),
 }
+
+LEFT_OUT = "The slides show the first three of these steps and leave out the rest; here are all."
 
 UNTABLED = ("hidden", "activated", "gate", "mixed")
 
@@ -103,6 +107,23 @@ PARTS = {
     "cross_attention": "Attention to the other text",
     "feed_forward": "Feed-forward",
 }
+
+
+def told(formula: Formula) -> Told:
+    """How a tensor is spoken of: by its whole name, by its last word and rule, or by its last word alone."""
+    last = formula.name.rpartition(".")[2]
+    if last == "sum":
+        return Told(told_sum([role for role in formula.of if role != "hidden"]))
+    ways = (formula.name, f"{last} by {formula.rule}", last)
+    return next((TOLD[way] for way in ways if way in TOLD), Told(last))
+
+
+def told_sum(added: Sequence[str]) -> str:
+    """Word and position are added; of a model without positions, the word goes on alone."""
+    *others, last = added
+    return (
+        f"{', '.join(others)} and {last} are added".capitalize() if others else "The word alone: no position is added"
+    )
 
 
 def no_notes(name: str) -> tuple[Note, ...]:
@@ -141,8 +162,7 @@ class _Teacher:
             blocks = [other for other in units if other.startswith(f"{unit.partition('.')[0]}.blocks")]
             if unit in blocks[self.thin.blocks :]:
                 if unit == blocks[self.thin.blocks]:
-                    left = len(blocks) - self.thin.blocks
-                    yield Step(f"{left} more block{'s' * (left > 1)} of the same kind, {unit} to {blocks[-1]}")
+                    yield Step(self.more_blocks(blocks))
                 continue
             names = [name for name in statement.formulas if statement.unit(name) == unit]
             held = self.trace.hold(names)
@@ -151,42 +171,61 @@ class _Teacher:
         if "head.probabilities" in statement.formulas:
             yield self.answers()
 
+    def more_blocks(self, blocks: Sequence[str]) -> str:
+        """How many blocks are not told, and whether they are like those that are."""
+        first, *others = left = blocks[self.thin.blocks :]
+        shown = [self.block(unit) for unit in blocks[: self.thin.blocks]]
+        alike = all(self.block(unit) in shown for unit in left)
+        kind = "of the same kind" if alike else "with settings of their own"
+        return f"{len(left)} more block{'s' * bool(others)} {kind}, {first}" + (f" to {left[-1]}" if others else "")
+
+    def block(self, unit: str) -> BlockConfig:
+        """The settings of a block by its path."""
+        side, _, index = unit.split(".")
+        stack = self.trace.config.encoder if side == "encoder" else self.trace.config.decoder
+        assert stack is not None
+        return stack.blocks[int(index)]
+
     # ----------------------------------------------------------------- what a step shows
 
     def step(self, name: str, held: Source) -> Step:
         formula = self.trace.statement.formulas[name]
-        last = name.rpartition(".")[2]
-        told = TOLD.get(last, Told(last))
+        spoken = told(formula)
         axes = axis_names(formula.axes)
         tensor = held.tensor(name)
         cells, left = self.row(name, axes, tensor, held)
-        remarks = [told.remark] if told.remark else []
+        mixed = formula.rule == "weighted_sum"
+        mixings = tuple(self.mixings(name, held)) if mixed else ()
+        remarks = [LEFT_OUT] if mixed and self.as_in_the_slides(tensor, mixings) else []
         if left:
             remarks.append(f"{left} more cells of this row.")
-        mixed = formula.rule == "weighted_sum"
         return Step(
-            title=self.title(name, told),
+            title=self.title(name, spoken),
             name=name,
             formula=self.formula(name),
-            extra=told.extra or self.beyond_the_slides(name),
+            extra=spoken.extra or self.beyond_the_slides(name),
             tables=tuple(self.tables(name, axes, tensor)),
             cells=() if mixed else cells,
-            mixings=tuple(self.mixings(name, held)) if mixed else (),
+            mixings=mixings,
             remarks=tuple(remarks),
             notes=self.new_notes(name),
         )
 
-    def title(self, name: str, told: Told) -> str:
+    def title(self, name: str, spoken: Told) -> str:
         parts = [PARTS[step] for step in name.split(".") if step in PARTS]
-        return f"{parts[0]}. {told.title}" if parts else told.title
+        return f"{parts[0]}. {spoken.title}" if parts else spoken.title
 
     def formula(self, name: str) -> str:
         return in_words(self.trace.statement.formulas[name])
 
     def beyond_the_slides(self, name: str) -> bool:
-        """The slides draw one encoder block, one residual, and a plain linear layer as the head."""
-        gone = "cross_attention" in name or name.endswith("feed_forward.residual") or name.startswith("decoder")
-        return gone or (name.startswith(("head.", "sentence_head.")) and name.endswith(("hidden", "activated")))
+        """The slides draw attention of a text to itself, and one residual."""
+        return "cross_attention" in name or name.endswith("feed_forward.residual")
+
+    def as_in_the_slides(self, mixed: Tensor, mixings: Sequence[Mixing]) -> bool:
+        """Whether this is the slides' own model with more than their three steps, none of them left out."""
+        whole = len(mixings) == mixed.shape[1] and not any(mixing.more for mixing in mixings)
+        return self.trace.config.family == "slides" and whole and all(len(mixing.moves) > 3 for mixing in mixings)
 
     def new_notes(self, name: str) -> tuple[Note, ...]:
         """Corrections that belong to this tensor and have not been told yet."""
@@ -300,4 +339,5 @@ class _Teacher:
         side = self.trace.statement.formulas["head.logits"].pieces
         sentence, piece = self.trace.chosen_pieces[place]
         known = self.trace.words.sentence(side, sentence)
-        return f"{known[piece] if piece < len(known) else 'piece'} at place {piece} of sentence {sentence}"
+        at = f"{known[piece] if piece < len(known) else 'piece'} at place {piece} of sentence {sentence}"
+        return f"after {at}" if self.trace.config.output_stack.causal else at

@@ -1,18 +1,23 @@
 """Cells said in words: `weights[head=1,query=likes,key=She]`.
 
-An index or a word picks a place along an axis; `word@3` picks the one at place 3 where a word stands twice.
-Quotes keep commas and brackets apart: `key=","`.
+An index or a word picks a place along an axis; `word@3` picks the one at place 3 of the text where a word stands twice.
+Quotes keep commas and brackets apart: `key=","`. The mark that some tokenizers write for the blank before a word
+need not be said: `query=the` is `Ġthe`.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from glassformer.errors import UnknownNameError, did_you_mean
 
 WORD_AXES = {"piece": "pieces", "query": "pieces", "key": "keys"}
+
+BLANKS = ("Ġ", "▁")
 
 STEP = re.compile(r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"(?P<at>@\d+)?|(?P<plain>[^,\"]+?))\s*(?:,|$)")
 
@@ -30,6 +35,16 @@ class Words:
     labels: Sequence[str] = ()
     answers: Mapping[tuple[int, int], str] | None = None
 
+    def listed(self, axis: str) -> Sequence[str]:
+        """The words of an axis that counts no text: pieces of the vocabulary, labels; none of another."""
+        return {"vocabulary": self.vocabulary, "label": self.labels}.get(axis, ())
+
+    @cached_property
+    def doubles(self) -> frozenset[str]:
+        """What is listed more than once: counted once, for a softmax names every piece of the vocabulary."""
+        counts = Counter(self.vocabulary) | Counter(self.labels)
+        return frozenset(word for word, count in counts.items() if count > 1)
+
     def sentence(self, side: str, sentence: int) -> Sequence[str]:
         """The words of one sentence; none when they are not known."""
         rows = self.inputs if side == "inputs" else self.target
@@ -38,16 +53,20 @@ class Words:
     def places(self, side: str, sentence: int, word: str) -> list[int]:
         """Where a word stands, hidden words by their answers too."""
         row = self.sentence(side, sentence)
-        answers = self.answers or {}
-        called = [answers.get((sentence, place)) if side == "inputs" else None for place in range(len(row))]
-        return [place for place, written in enumerate(row) if word in (written, called[place])]
+        answers = (self.answers or {}) if side == "inputs" else {}
+        return [
+            place
+            for place, written in enumerate(row)
+            if word in (written, unmarked(written), answers.get((sentence, place)))
+        ]
 
 
 @dataclass(frozen=True)
 class Axes:
     """A tensor's axes as its cells are asked for: names, sizes, and whose words they count.
 
-    `places` are the sentence and piece of each step of the axis `place`.
+    `places` are the sentence and piece of each step of the axis `place`. `shared` says how far an axis of size 1 counts
+    whose one number is that of all sentences, heads or queries.
     """
 
     name: str
@@ -56,6 +75,12 @@ class Axes:
     pieces: str = "inputs"
     keys: str = "inputs"
     places: tuple[tuple[int, int], ...] = ()
+    shared: Mapping[str, int] = field(default_factory=dict)
+
+
+def unmarked(piece: str) -> str:
+    """A piece without its tokenizer's mark for the blank before it."""
+    return piece[1:] if piece.startswith(BLANKS) else piece
 
 
 def split_name(text: str) -> tuple[str, str]:
@@ -92,15 +117,15 @@ def find_cell(axes: Axes, said: Mapping[str, str | int], words: Words) -> dict[s
     cell: dict[str, int] = {}
     for axis, size in zip(axes.names, axes.sizes, strict=True):
         if axis in said:
-            # Along an axis of size 1 every index means the one number that all share.
-            found = find(axis, said[axis], size, cell.get("sentence", 0), axes, words)
+            found = find(axis, said[axis], axes.shared.get(axis, size), cell.get("sentence", 0), axes, words)
         elif size == 1:
             found = 0
         else:
             asked = ", ".join(axes.names)
             raise UnknownNameError(f"a cell of {axes.name} needs its {axis} (0 to {size - 1})", do=f"its axes: {asked}")
         cell[axis] = found
-    return cell
+    # Along a shared axis every index means the one number that all share.
+    return {axis: 0 if axis in axes.shared else index for axis, index in cell.items()}
 
 
 def find(axis: str, said: str | int, size: int, sentence: int, axes: Axes, words: Words) -> int:
@@ -112,21 +137,22 @@ def find(axis: str, said: str | int, size: int, sentence: int, axes: Axes, words
             raise UnknownNameError(f"{axis} of {axes.name} counts from 0 to {size - 1}", got=text)
         return index % size
     word, at = part_place(text)
-    places = candidates(axis, word, sentence, axes, words)
-    if at is not None:
-        if at not in places:
-            raise UnknownNameError(
-                f"{word!r} does not stand at {axis} {at}", do=f"it stands at {places}" if places else ""
-            )
-        return at
-    if len(places) == 1:
-        return places[0]
-    if places:
-        ways = ", ".join(f"{axis}={word}@{place}" for place in places)
-        raise UnknownNameError(f"which {word!r} is meant", got=f"one at each of {places}", do=f"write one of {ways}")
-    raise UnknownNameError(
-        f"there is no {axis} {word!r} in {axes.name}", do=known_words(axis, word, sentence, axes, words)
-    )
+    found = candidates(axis, word, sentence, axes, words)
+    if not found:
+        raise UnknownNameError(
+            f"there is no {axis} {word!r} in {axes.name}", do=known_words(axis, word, sentence, axes, words)
+        )
+    places = [place for _, place in found]
+    if at is not None and at not in places:
+        raise UnknownNameError(f"{word!r} does not stand at {axis} {at}", do=f"it stands at {places}")
+    meant = [index for index, place in found if at in (None, place)]
+    if len(meant) == 1:
+        return meant[0]
+    if len(set(places)) < len(places):  # several sentences, and a cell's words do not tell them apart
+        indices = ", ".join(f"{axis}={index}" for index in meant)
+        raise UnknownNameError(f"which {word!r} is meant", got="one in several sentences", do=f"write one of {indices}")
+    ways = ", ".join(f"{axis}={word}@{place}" for place in places)
+    raise UnknownNameError(f"which {word!r} is meant", got=f"one at each of {places}", do=f"write one of {ways}")
 
 
 def part_place(text: str) -> tuple[str, int | None]:
@@ -136,23 +162,30 @@ def part_place(text: str) -> tuple[str, int | None]:
     return (word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word), at
 
 
-def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) -> list[int]:
-    """All indices that a word could mean along an axis."""
-    if axis in WORD_AXES:
-        return words.places(getattr(axes, WORD_AXES[axis]), sentence, word)
+def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) -> list[tuple[int, int]]:
+    """All indices that a word could mean along an axis, each with the place by which `@` tells it apart."""
     if axis == "place":
-        here = [(row, place) for row, place in axes.places if place in words.places(axes.pieces, row, word)]
-        return [axes.places.index(place) for place in here]
-    listed = {"vocabulary": words.vocabulary, "label": words.labels}.get(axis, ())
-    return [index for index, known in enumerate(listed) if known == word]
+        stands = {row: words.places(axes.pieces, row, word) for row in {row for row, _ in axes.places}}
+        return [(index, place) for index, (row, place) in enumerate(axes.places) if place in stands[row]]
+    if axis in WORD_AXES:
+        found = words.places(getattr(axes, WORD_AXES[axis]), sentence, word)
+    else:
+        listed = words.listed(axis)
+        found = [index for index, known in enumerate(listed) if known == word]
+        found = found or [index for index, known in enumerate(listed) if unmarked(known) == word]
+    return [(index, index) for index in found]
 
 
 def known_words(axis: str, word: str, sentence: int, axes: Axes, words: Words) -> str:
     """What could have been said."""
     if axis in WORD_AXES:
         row = words.sentence(getattr(axes, WORD_AXES[axis]), sentence)
-        return did_you_mean(word, row) if row else "its words are not known here: say its index"
-    return did_you_mean(word, {"vocabulary": words.vocabulary, "label": words.labels}.get(axis, ()))
+    elif axis == "place":
+        sides = [words.sentence(axes.pieces, each) for each, _ in axes.places]
+        row = [side[place] for side, (_, place) in zip(sides, axes.places, strict=True) if place < len(side)]
+    else:
+        return did_you_mean(word, words.listed(axis))
+    return did_you_mean(word, dict.fromkeys(row)) if row else "its words are not known here: say its index"
 
 
 def name_cell(axes: Axes, cell: Mapping[str, int], words: Words) -> dict[str, str]:
@@ -160,17 +193,26 @@ def name_cell(axes: Axes, cell: Mapping[str, int], words: Words) -> dict[str, st
     named: dict[str, str] = {}
     for axis, size in zip(axes.names, axes.sizes, strict=True):
         index = cell[axis]
-        if size == 1 and axis == "sentence":
+        if (size == 1 and axis == "sentence") or axis in axes.shared:
             continue
-        if axis in WORD_AXES:
-            row = words.sentence(getattr(axes, WORD_AXES[axis]), cell.get("sentence", 0))
+        sentence, place = cell.get("sentence", 0), index
+        if axis == "place" and index < len(axes.places):
+            sentence, place = axes.places[index]
+            row = words.sentence(axes.pieces, sentence)
+        elif axis in WORD_AXES:
+            row = words.sentence(getattr(axes, WORD_AXES[axis]), sentence)
         else:
-            row = {"vocabulary": words.vocabulary, "label": words.labels}.get(axis, ())
-        if index < len(row):
-            word = row[index]
+            row = words.listed(axis)
+        named[axis] = str(index)
+        if place < len(row):
+            word = row[place]
             plain = not re.fullmatch(r"-?\d+", word) and not re.search(r"[,\"@]|\s", word)
-            once = list(row).count(word) == 1
-            named[axis] = (word if plain else f'"{word}"') + ("" if once else f"@{index}")
-        else:
-            named[axis] = str(index)
+            said = word if plain else f'"{word}"'
+            if axis == "place" or axis in WORD_AXES:
+                stands = [at for _, at in candidates(axis, word, sentence, axes, words)]
+                once, told_apart = len(stands) == 1, stands.count(place) == 1
+            else:
+                once, told_apart = word not in words.doubles, True
+            if told_apart:
+                named[axis] = said if once else f"{said}@{place}"
     return named

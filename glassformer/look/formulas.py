@@ -226,10 +226,7 @@ class _Writer:
             of = {"score": Operand(last, square), "bias": Operand(f"{stack}.relative_bias", square)}
             last = self.add(f"{path}.biased", square, "add", of, keys=keys)
         self.may_look(path, config, whole, crossing, keys)
-        looks = Operand(f"{path}.may_look", square)
-        rule = "fill_set" if config.fill.value in ("-inf", -math.inf) else f"fill_{config.fill.rule}"
-        of = {"x": Operand(last, square), "may_look": looks}
-        masked = self.add(f"{path}.masked", square, rule, of, keys=keys, value=config.fill.value)
+        masked = self.masked(path, config, whole, crossing, keys, last)
         of = {"x": Operand(masked, square)}
         weights = self.add(f"{path}.weights", square, "softmax", of, over="key", keys=keys)
         mixed = self.add(
@@ -251,11 +248,33 @@ class _Writer:
         causal, reach = False, None
         if not crossing:
             causal, reach = whole.causal, config.window
+            of |= self.walls()
             of["hidden"] = self.fact("hidden", "sentence key") if whole.hide_masked else None
-            of["query_wall"] = self.fact("documents", "sentence query")
-            of["key_wall"] = self.fact("documents", "sentence key")
             of["custom"] = self.fact("may_look", "sentence query key")
         self.add(f"{path}.may_look", "sentence head query key", "may_look", of, keys=keys, causal=causal, window=reach)
+
+    def walls(self) -> dict[str, Operand | None]:
+        """The documents of both sides."""
+        return {f"{axis}_wall": self.fact("documents", f"sentence {axis}") for axis in ("query", "key")}
+
+    def masked(
+        self, path: str, config: AttentionConfig, whole: StackConfig, crossing: bool, keys: str, scores: str
+    ) -> str:
+        """The fill where one may not look. A finite one is for what is hidden by choice; out of reach stands −∞."""
+        name, square, value = f"{path}.masked", "sentence head query key", config.fill.value
+        of: dict[str, Operand | None] = {"x": Operand(scores, square), "may_look": Operand(f"{path}.may_look", square)}
+        if value in ("-inf", -math.inf):
+            return self.add(name, square, "fill_set", of, keys=keys, value=value)
+        rule = f"fill_{config.fill.rule}"
+        beyond = {"real": self.fact("real", "sentence key"), **self.walls()}
+        limited = whole.causal or config.window is not None or any(beyond.values())
+        chooses = whole.hide_masked or f"{self.side}.may_look" in self.given
+        if crossing or not limited or not chooses:
+            return self.add(name, square, rule, of, keys=keys, value=value)
+        causal, reach = whole.causal, config.window
+        return self.add(
+            name, square, rule, of | beyond, keys=keys, value=value, causal=causal, window=reach, out_of_reach="-inf"
+        )
 
     def project(
         self, path: str, word: str, x: str, axes: str, pieces: str, heads: int, bias: bool, *, keys: str | None = None

@@ -12,17 +12,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from glassformer.config import ModelConfig
 from glassformer.errors import ConfigError, ShapeError, UnknownNameError, did_you_mean
 from glassformer.look.cell import Words, split_name
 from glassformer.look.facts import facts
 from glassformer.look.formulas import state
 from glassformer.look.interventions import Around, Intervention, OnInputs, as_change, changed_inputs
 from glassformer.look.replay import Replay, shadow
-from glassformer.look.trace import Trace
+from glassformer.look.trace import Trace, heads_of
 from glassformer.look.verify import LIMITS
-from glassformer.look.watch import chosen, eager, refuse_sharded
+from glassformer.look.watch import chosen, refuse_sharded
 from glassformer.models.inputs import Inputs
+from glassformer.models.names import HasModule, eager
 from glassformer.models.transformer import Transformer
 
 KEPT = ("*.query", "*.key")
@@ -30,7 +30,7 @@ SMALL = 1 << 20  # numbers; a run with fewer is stored whole, which costs less t
 
 
 def trace(
-    model: nn.Module,
+    model: nn.Module | HasModule,
     inputs: Inputs,
     target: Inputs | None = None,
     *,
@@ -85,7 +85,15 @@ def choose_places(
 ) -> tuple[Tensor | None, Tensor | None]:
     """Where the vocabulary is scored, [N], and the right pieces there, [N] or None."""
     side = target if target is not None and model.decoder is not None else inputs
-    side.check()
+    for given in (inputs, side):
+        given.check()
+        if 0 in given.shape:
+            raise ShapeError("a trace needs at least one piece", got=f"a text of shape {list(given.shape)}")
+    count = side.shape[0] * side.shape[1]
+    if places is not None and (places.dim() != 1 or bool(((places < 0) | (places >= count)).any())):
+        raise ShapeError(
+            f"places [N] must be from 0 to {count - 1}, counted through all pieces", got=str(places.tolist())
+        )
     if labels is not None and labels.dim() == 2:
         flat = labels.flatten()
         places = (flat != -100).nonzero()[:, 0] if places is None else places
@@ -218,12 +226,6 @@ class Run:
         if rows * self.model.config.output_stack.embed.vocabulary <= SMALL:
             kept += [name for name in names if name.startswith("head.")]
         return kept + [name for name in names if name.startswith("sentence_head.")]
-
-
-def heads_of(config: ModelConfig, name: str) -> int:
-    """The heads of the attention that a tensor belongs to."""
-    side, _, index, attention, _ = name.split(".")
-    return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)
 
 
 def size_of_all(replay: Replay) -> int:

@@ -65,6 +65,17 @@ def looks_words(formula: Formula) -> str:
     return "1 where the key may be looked at" + (f": {' and '.join(told)}" if told else ": everywhere")
 
 
+def reach_words(formula: Formula) -> str:
+    """What is out of reach, and what stands there; nothing where a formula does not tell it apart."""
+    if "out_of_reach" not in formula.settings:
+        return ""
+    reasons = {"real": "padding", "query_wall": "other documents"}
+    told = [reasons[role] for role in formula.of if role in reasons]
+    told += ["ahead"] if formula.settings.get("causal") else []
+    told += [f"beyond {formula.settings['window']}"] if formula.settings.get("window") is not None else []
+    return f"; {number(formula, 'out_of_reach')} out of reach ({', '.join(told)})"
+
+
 WORDS: dict[str, Callable[[Formula], str]] = {
     "look_up": look_up_words,
     "add": sum_words,
@@ -94,8 +105,8 @@ WORDS: dict[str, Callable[[Formula], str]] = {
     ),
     "relative_bias": lambda f: f"the entry of {operand(f, 'table')} for the bucket of the distance key − query",
     "may_look": looks_words,
-    "fill_set": lambda f: f"{operand(f, 'x')} where one may look, else {number(f, 'value')}",
-    "fill_add": lambda f: f"{operand(f, 'x')}, plus {number(f, 'value')} where one may not look",
+    "fill_set": lambda f: f"{operand(f, 'x')} where one may look, else {number(f, 'value')}" + reach_words(f),
+    "fill_add": lambda f: f"{operand(f, 'x')}, plus {number(f, 'value')} where one may not look" + reach_words(f),
 }
 
 
@@ -177,8 +188,10 @@ def norm_math(f: Formula) -> str:
 
 
 def cases(f: Formula, otherwise: str) -> str:
-    """x where may_look, else something."""
-    lines = ((read(f, "x"), read(f, "may_look")), (otherwise, mi("otherwise")))
+    """x where may_look, else something; and something else out of reach, where that is told apart."""
+    lines = [(read(f, "x"), read(f, "may_look")), (otherwise, mi("otherwise"))]
+    if "out_of_reach" in f.settings:
+        lines.insert(1, (mn(number(f, "out_of_reach")), mi("out of reach")))
     table = "".join(f"<mtr><mtd>{one}</mtd><mtd>{two}</mtd></mtr>" for one, two in lines)
     return row(mo("{"), f"<mtable>{table}</mtable>")
 

@@ -22,8 +22,8 @@ from glassformer.look.honesty import Honesty
 from glassformer.look.replay import Replay, shadow
 from glassformer.look.run import Run
 from glassformer.look.trace import Trace
-from glassformer.look.watch import eager
 from glassformer.models.inputs import Inputs
+from glassformer.models.names import HasModule, eager
 from glassformer.models.transformer import Transformer
 from glassformer.whole import drafted
 
@@ -90,7 +90,7 @@ def save(trace: Trace, path: Path, *, weights: bool) -> None:
         raise CheckpointError(f"the trace could not be written to {path}", got=str(error)) from None
 
 
-def load(path: Path, model: nn.Module | None) -> Trace:
+def load(path: Path, model: nn.Module | HasModule | None) -> Trace:
     """Read a trace, onto the device of the model where there is one.
 
     Raises CheckpointError for another kind of file, or for another model than the traced one.
@@ -156,7 +156,9 @@ def read_file(path: Path) -> tuple[Told, dict[str, Tensor]]:
         raise CheckpointError(f"{path} must be a whole trace", got=str(error), do="save it again") from None
 
 
-def find_model(told: Told, weights: dict[str, Tensor], model: nn.Module | None, path: Path) -> Transformer | None:
+def find_model(
+    told: Told, weights: dict[str, Tensor], model: nn.Module | HasModule | None, path: Path
+) -> Transformer | None:
     """The model that was given, if it is the traced one; else one built from saved weights; else none."""
     if model is not None:
         original = eager(model)

@@ -26,10 +26,14 @@ from glassformer.look.named import axis_names
 from glassformer.look.replay import Replay
 from glassformer.look.verify import LIMITS, Check, Verification, check_all
 from glassformer.look.watch import chosen
-from glassformer.models.names import parameter_names
+from glassformer.models.names import HasModule, parameter_names
 
 if TYPE_CHECKING:
     from glassformer.look.run import Run
+
+
+REPEATED = 12
+"""As many words of a text fit into a line that tells of it."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ class Trace(Mapping[str, Tensor]):
     versions: tuple[int, ...] = ()
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
     saved_honesty: honesty.Honesty | None = None
+
+    def __repr__(self) -> str:
+        sides = {"inputs": self.words.inputs, "target": self.words.target}
+        texts = [said_shortly(words) for words in sides.values() if words]
+        if not texts:
+            shapes = [self.facts[f"{side}.positions"].shape[1] for side in sides if f"{side}.positions" in self.facts]
+            texts = [f"{pieces} pieces" for pieces in shapes]
+        kept = f"{len(self.stored)} stored" if len(self.stored) < len(self) else "all stored"
+        return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept})"
 
     # ----------------------------------------------------------------- tensors
 
@@ -139,11 +152,24 @@ class Trace(Mapping[str, Tensor]):
     def described(self, name: str, tensor: Tensor | None = None) -> Axes:
         """A tensor's axes with their sizes and whose words they count."""
         sizes = tuple((self.tensor(name) if tensor is None else tensor).shape)
+        axes = self.axes(name)
         if name in self.statement.formulas:
             formula = self.statement.formulas[name]
-            return Axes(name, self.axes(name), sizes, formula.pieces, formula.keys, self.chosen_pieces)
-        side = name.partition(".")[0]
-        return Axes(name, self.axes(name), sizes, side, side, self.chosen_pieces)
+            pieces, keys = formula.pieces, formula.keys
+        else:
+            pieces = keys = name.partition(".")[0]
+        shared = self.shared(name, pieces, dict(zip(axes, sizes, strict=True)))
+        return Axes(name, axes, sizes, pieces, keys, self.chosen_pieces, shared)
+
+    def shared(self, name: str, side: str, sizes: Mapping[str, int]) -> dict[str, int]:
+        """How far the axes of size 1 count along which one number stands for all."""
+        if name in self.parameters:
+            return {}
+        known = next((self.facts[fact] for fact in (f"{side}.ids", f"{side}.vectors") if fact in self.facts), None)
+        whole = {} if known is None else {"sentence": known.shape[0], "query": known.shape[1]}
+        if name.endswith("_attention.may_look"):
+            whole["head"] = heads_of(self.config, name)
+        return {axis: count for axis, count in whole.items() if sizes.get(axis) == 1 < count}
 
     @cached_property
     def chosen_pieces(self) -> tuple[tuple[int, int], ...]:
@@ -239,11 +265,24 @@ class Trace(Mapping[str, Tensor]):
         save(self, Path(path), weights=weights)
 
     @staticmethod
-    def load(path: str | Path, model: nn.Module | None = None) -> Trace:
+    def load(path: str | Path, model: nn.Module | HasModule | None = None) -> Trace:
         """Read a saved trace; with the model, or saved weights, all tensors are within reach again."""
         from glassformer.look.saved import load
 
         return load(Path(path), model)
+
+
+def said_shortly(sentences: Sequence[Sequence[str]]) -> str:
+    """The first words of the first sentence, and how much there is beside them."""
+    first = sentences[0]
+    words = " ".join(first[:REPEATED]) + (f" … ({len(first)} words)" if len(first) > REPEATED else "")
+    return f"{words!r}" + (f" and {len(sentences) - 1} more" if len(sentences) > 1 else "")
+
+
+def heads_of(config: ModelConfig, name: str) -> int:
+    """The heads of the attention that a tensor belongs to."""
+    side, _, index, attention, _ = name.split(".")
+    return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)
 
 
 @dataclass(frozen=True)

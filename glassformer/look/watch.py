@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from torch import Tensor, nn
 
 from glassformer.errors import DeviceError, UnknownNameError, did_you_mean
-from glassformer.models.names import tensor_name, tensor_names
+from glassformer.models.names import HasModule, eager, tensor_name, tensor_names
 from glassformer.parts import tap
 
 Change = Callable[[str, Tensor], Tensor]
@@ -69,32 +69,25 @@ class _Watcher:
 
 @contextmanager
 def watch(
-    model: nn.Module, names: Iterable[str] | str | None = None, *, change: Change | None = None
+    model: nn.Module | HasModule, names: Iterable[str] | str | None = None, *, change: Change | None = None
 ) -> Iterator[Seen]:
     """See the tensors of `model` while it runs inside the block.
 
     `names` are tensor names or patterns (`encoder.blocks.*.weights`); None sees all. Only a layer with an inside
     tensor among them leaves its fused kernel. `change(name, tensor)` is asked about every tensor that is computed
     and what it returns takes the tensor's place; name what it changes, so that it is computed.
-    Raises UnknownNameError, and DeviceError for a model whose weights are spread over processes.
+    Raises UnknownNameError, ConfigError for what is no model, and DeviceError for weights spread over processes.
     """
-    model = eager(model)
-    refuse_sharded(model)
-    known = tensor_names(model)
+    original = eager(model)
+    refuse_sharded(original)
+    known = tensor_names(original)
     seen = Seen(known)
-    watcher = _Watcher(dict(paths(model)), frozenset(chosen(names, known)), seen, change)
+    watcher = _Watcher(dict(paths(original)), frozenset(chosen(names, known)), seen, change)
     token = tap.watcher.set(watcher)
     try:
         yield seen
     finally:
         tap.watcher.reset(token)
-
-
-def eager(model: nn.Module) -> nn.Module:
-    """The model itself; of a compiled one, its eager original, which shares the weights."""
-    original = getattr(model, "_orig_mod", model)
-    assert isinstance(original, nn.Module)
-    return original
 
 
 def paths(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:

@@ -37,10 +37,13 @@ class Inputs:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Sentences and pieces."""
-        given = self.ids if self.ids is not None else self.vectors
+        """Sentences and pieces; raises ShapeError."""
+        name, given, axes = ("vectors", self.vectors, "BSW") if self.ids is None else ("ids", self.ids, "BS")
         if given is None:
             raise ShapeError("a model needs ids or vectors", got="neither")
+        if given.dim() != len(axes):
+            do = f"one sentence is a batch of one: {name}[None]"
+            raise ShapeError(f"inputs.{name} must be [{', '.join(axes)}]", got=str(list(given.shape)), do=do)
         return given.shape[0], given.shape[1]
 
     @property

@@ -6,7 +6,31 @@ speak as one: `encoder.blocks.3.self_attention.weights`.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from torch import nn
+
+from glassformer.errors import ConfigError
+
+
+class HasModule(Protocol):
+    """What holds a model as its `module`, as all that `load` and `train` give back."""
+
+    @property
+    def module(self) -> nn.Module:
+        """The model."""
+        ...
+
+
+def eager(model: nn.Module | HasModule) -> nn.Module:
+    """The model itself; of one with tokenizer and task, its `module`; of a compiled one, its eager original, which
+    shares the weights. Raises ConfigError for what is no model.
+    """
+    module = model if isinstance(model, nn.Module) else getattr(model, "module", None)
+    original = getattr(module, "_orig_mod", module)
+    if not isinstance(original, nn.Module):
+        raise ConfigError("a model is needed to look at", got=type(model).__name__, do="give a Model or a Transformer")
+    return original
 
 
 def public(path: str) -> str:
@@ -19,10 +43,10 @@ def tensor_name(path: str, word: str) -> str:
     return ".".join(step for step in (public(path), word) if step)
 
 
-def tensor_names(model: nn.Module) -> tuple[str, ...]:
-    """Every intermediate tensor this model can show, in the order of the modules."""
+def tensor_names(model: nn.Module | HasModule) -> tuple[str, ...]:
+    """Every intermediate tensor this model can show, in the order of the modules; raises ConfigError for no model."""
     return tuple(
-        tensor_name(path, word) for path, module in model.named_modules() for word in getattr(module, "taps", ())
+        tensor_name(path, word) for path, module in eager(model).named_modules() for word in getattr(module, "taps", ())
     )
 
 

@@ -65,7 +65,8 @@ class Stack(nn.Module):
             if config.relative_bias is None
             else RelativeBias(config.relative_bias, attentions[0].heads, both_directions=not config.causal)
         )
-        self.rule = may_look_rule(config)
+        self.reach = reach_rule(config)
+        self.hides = config.hide_masked
         self.windows = tuple(dict.fromkeys(attention.window for attention in attentions))
         self.rotary = {(a.rotary.base, a.query_size) for a in attentions if a.rotary is not None}
         self.max_length = config.max_length
@@ -123,28 +124,33 @@ class Stack(nn.Module):
         if positions is None:
             positions = _count(index, before, inputs.real, counted)
         key, query = Side(index, **known), Side(index[:, before:], **told)
+        # Where nothing is hidden by choice every word sees at least itself: then nobody pays for a second mask.
+        chooses = self.hides or inputs.may_look is not None
         context = Context(
-            masks={reach: self.mask(reach, inputs)(query, key) for reach in self.windows},
+            masks={size: _per_head(self.mask(size, inputs)(query, key)) for size in self.windows},
+            reachable={size: _per_head(self.reachable(size)(query, key)) for size in self.windows if chooses},
             rotary={(base, size): rotary_tables(positions, size, base) for base, size in self.rotary},
             bias=None if self.relative_bias is None else self.relative_bias(query.index, key.index),
             memory=memory,
             memory_mask=None if memory_real is None else memory_real[:, None, None, :],  # [B, 1, 1, K]
             noise=noise,
         )
-        return replace(context, masks={reach: _per_head(mask) for reach, mask in context.masks.items()}), positions
+        return context, positions
 
-    def mask(self, reach: int | None, inputs: Inputs) -> Mask:
-        """Who may look at whom in the layers of this reach."""
-        rule = self.rule if reach is None else self.rule & window(reach)
+    def reachable(self, size: int | None) -> Mask:
+        """Who could look at whom in the layers of this window, were nothing hidden."""
+        return self.reach if size is None else self.reach & window(size)
+
+    def mask(self, size: int | None, inputs: Inputs) -> Mask:
+        """Who may look at whom in the layers of this window: at what is in reach and not hidden by choice."""
+        rule = self.reachable(size) & visible() if self.hides else self.reachable(size)
         return rule if inputs.may_look is None else rule & custom(inputs.may_look)
 
 
-def may_look_rule(config: StackConfig) -> Mask:
-    """The stack's own rule: padding and walls always, then causal and hidden words where the config asks."""
+def reach_rule(config: StackConfig) -> Mask:
+    """Who is in reach of whom in this stack: padding and walls stop always, the future where the config asks."""
     rule = padding() & walls()
-    if config.causal:
-        rule = rule & causal()
-    return rule & visible() if config.hide_masked else rule
+    return rule & causal() if config.causal else rule
 
 
 def _per_head(mask: Tensor | None) -> Tensor | None:

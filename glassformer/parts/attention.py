@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from glassformer.config import AttentionConfig
 from glassformer.parts.context import Context
 from glassformer.parts.dropout import Dropout
-from glassformer.parts.mask import build_fill
+from glassformer.parts.mask import SetFill, build_fill
 from glassformer.parts.position import rotate
 from glassformer.parts.tap import tap, wanted
 
@@ -81,7 +81,7 @@ class Attention(nn.Module):
         query, key, value = self.queries_keys_values(x, context)
         may_look = self.may_look(context)
         bias = context.bias if self.biased else None
-        explicit = self.must_be_explicit(may_look) or (self.training and formula_is_faster(query, key))
+        explicit = self.must_be_explicit(may_look, context) or (self.training and formula_is_faster(query, key))
         mix = self.explicit if explicit else self.fused
         mixed = tap(self, "mixed", mix(query, key, value, may_look, bias, context))  # [B, H, Q, E]
         merged = tap(self, "merged", merge_heads(mixed))  # [B, Q, H·E]
@@ -104,10 +104,15 @@ class Attention(nn.Module):
         """The mask of this layer, [B or 1, 1, Q or 1, K], True = may look."""
         return context.masks[self.window]
 
+    def fill_within(self, context: Context) -> SetFill:
+        """What forbidden scores become: the fill, and minus infinity where the stack tells what is out of reach."""
+        return self.fill.within(context.reachable.get(self.window))
+
     def explicit(
         self, query: Tensor, key: Tensor, value: Tensor, may_look: Tensor | None, bias: Tensor | None, context: Context
     ) -> Tensor:
         """The formula, one step a line: [B, H, Q, E]."""
+        fill = self.fill_within(context)
         key, value = share_heads(key, self.heads), share_heads(value, self.heads)  # [B, H, K, D], [B, H, K, E]
         scores = tap(self, "scores", query @ key.transpose(-1, -2))  # [B, H, Q, K]
         if self.scaled:
@@ -117,8 +122,8 @@ class Attention(nn.Module):
         if wanted(self, "may_look"):
             shown = torch.ones_like(scores[:1, :1], dtype=torch.bool) if may_look is None else may_look
             may_look = tap(self, "may_look", shown)  # [B or 1, 1, Q or 1, K]
-        masked = tap(self, "masked", scores if may_look is None else self.fill(scores, may_look))
-        weights = tap(self, "weights", self.fill.softmax(masked, may_look))
+        masked = tap(self, "masked", scores if may_look is None else fill(scores, may_look))
+        weights = tap(self, "weights", fill.softmax(masked, may_look))
         return self.dropout(weights, context.noise) @ value  # [B, H, Q, E]
 
     def fused(
@@ -132,10 +137,10 @@ class Attention(nn.Module):
         share = self.heads != self.key_value_heads
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=self.scale, enable_gqa=share)
 
-    def must_be_explicit(self, may_look: Tensor | None) -> bool:
+    def must_be_explicit(self, may_look: Tensor | None, context: Context) -> bool:
         """Whether the formula has to be walked: someone looks inside, or the kernel cannot do what is asked."""
         drops = self.training and self.dropout.rate > 0
-        return drops or (may_look is not None and not self.fill.fusible) or wanted(self, *INSIDE)
+        return drops or (may_look is not None and not self.fill_within(context).fusible) or wanted(self, *INSIDE)
 
 
 class CrossAttention(Attention):
@@ -157,6 +162,10 @@ class CrossAttention(Attention):
     def may_look(self, context: Context) -> Tensor | None:
         """The padding of the memory, [B, 1, 1, K]."""
         return context.memory_mask
+
+    def fill_within(self, context: Context) -> SetFill:
+        """The fill itself: nothing in a memory is hidden by choice."""
+        return self.fill
 
 
 def formula_is_faster(query: Tensor, key: Tensor) -> bool:

@@ -19,11 +19,13 @@ class Context:
     """Masks, positions, memory, cache and noise of this pass.
 
     `masks` holds, for each window in use (None = no window), who may look at whom in self-attention:
-    [B or 1, 1, Q or 1, K], True = may look, or None when nothing is forbidden. `rotary` holds cosines and sines
-    [B or 1, 1, Q, D] for each pair of (base, query size). `bias` is added to scaled scores, [1, H, Q, K].
+    [B or 1, 1, Q or 1, K], True = may look, or None when nothing is forbidden. `reachable` holds the same but for what
+    is hidden by choice (hidden words, a mask of one's own), and is empty where nothing can be. `rotary` holds cosines
+    and sines [B or 1, 1, Q, D] for each pair of (base, query size). `bias` is added to scaled scores, [1, H, Q, K].
     """
 
     masks: Mapping[int | None, Tensor | None]
+    reachable: Mapping[int | None, Tensor | None] = field(default_factory=dict)
     rotary: Mapping[tuple[float, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
     bias: Tensor | None = None
     memory: Tensor | None = None  # [B, K, W]

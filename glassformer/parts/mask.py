@@ -171,6 +171,10 @@ class SetFill:
         """What a fused kernel takes for the same arithmetic."""
         raise AssertionError("a fill that is not fusible has no kernel mask")
 
+    def within(self, reachable: Tensor | None) -> SetFill:
+        """The fill where some keys are out of reach: [B or 1, 1, Q or 1, K], True = in reach; None = all are."""
+        return self if reachable is None else ReachFill(self, reachable)
+
 
 class AddFill(SetFill):
     """A forbidden score has a finite number added (BERT: -10000). A row with no key becomes softmax(scores)."""
@@ -207,6 +211,35 @@ class ForbidFill(AddFill):
     def kernel_mask(self, may_look: Tensor, like: Tensor) -> Tensor:
         """The boolean mask itself."""
         return may_look
+
+    def within(self, reachable: Tensor | None) -> SetFill:
+        """The same: what is out of reach is forbidden like all else."""
+        return self
+
+
+class ReachFill(ForbidFill):
+    """A finite fill for what is hidden by choice; minus infinity for what is out of reach (padding, walls, the future).
+
+    The finite fill alone would let a row look at its company where all that is in reach is hidden.
+    """
+
+    fusible = False
+
+    def __init__(self, fill: SetFill, reachable: Tensor) -> None:
+        super().__init__("-inf")
+        self.fill, self.reachable = fill, reachable
+
+    def __call__(self, scores: Tensor, may_look: Tensor) -> Tensor:
+        """[B, H, Q, K] to [B, H, Q, K]."""
+        return super().__call__(self.fill(scores, may_look), self.in_reach(may_look))
+
+    def softmax(self, masked: Tensor, may_look: Tensor | None) -> Tensor:
+        """Weights over the keys in reach; rows sum to 1, or are all 0 where nothing is."""
+        return super().softmax(masked, self.in_reach(may_look))
+
+    def in_reach(self, may_look: Tensor | None) -> Tensor:
+        """Who is in reach; one who was told to look, by hand, may look anywhere."""
+        return self.reachable if may_look is None else self.reachable | may_look
 
 
 def build_fill(rule: str, value: float | str) -> SetFill:

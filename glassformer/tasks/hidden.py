@@ -19,7 +19,7 @@ from glassformer.data.given import GivenMasks, given_batch
 from glassformer.data.pack import PackedRows
 from glassformer.data.store import TokenStore
 from glassformer.errors import DataError
-from glassformer.tasks.metrics import Pieces
+from glassformer.tasks.metrics import Unigram
 from glassformer.text.fit import check_mask
 from glassformer.text.tokenizer import Tokenizer
 
@@ -53,13 +53,15 @@ class HiddenWords(Protocol):
         """Words that can be hidden in one row of `length` pieces."""
         ...
 
-    def ids(self) -> Pieces:
-        """Every piece that could be hidden, to count what is frequent."""
+    def unigram(self) -> Unigram:
+        """How frequent each piece is that could be hidden."""
         ...
 
 
 class DrawnMasks:
-    """Words drawn by chance: the same for (seed, epoch, row), whatever the batch."""
+    """Words drawn by chance: the same for (seed, epoch, row), whatever the batch. Special pieces are never drawn, not
+    even those that stand in the text or stand for a word that the tokenizer does not know.
+    """
 
     def __init__(self, rows: Rows, tokenizer: Tokenizer, settings: TaskSection, *, seed: int) -> None:
         check_mask(tokenizer)
@@ -71,7 +73,7 @@ class DrawnMasks:
         # left out, as in google-research/bert.
         self._settings = settings.model_copy(update={"max_predictions": most})
         cut = [type(rows).__name__, rows.length, self.walls]
-        facts = [rows.store.fingerprint, cut, settings.model_dump(exclude={"name"})]
+        facts = [rows.store.fingerprint, cut, settings.model_dump(exclude={"name"}), sorted(tokenizer.special_ids)]
         self.fingerprint = hashlib.sha256(repr(facts).encode()).hexdigest()
 
     def __len__(self) -> int:
@@ -101,21 +103,26 @@ class DrawnMasks:
         share = length if self._settings.whole_words else max(1, math.ceil(self._settings.rate * length))
         return min(limit, share)
 
-    def ids(self) -> Pieces:
-        """Every piece of the text."""
-        return self._rows.store.ids
+    def unigram(self) -> Unigram:
+        """How frequent each piece of the text is that is not special."""
+        tokenizer = self._tokenizer
+        return Unigram.count(self._rows.store.ids, tokenizer.vocabulary_size).without(tokenizer.special_ids)
 
 
 class StandingMasks:
-    """Texts whose masks stand in the data with their answers: the same in each epoch. Held in memory."""
+    """Texts whose masks stand in the data with their answers: the same in each epoch. Held in memory.
+
+    Raises DataError for a text of more than `length` pieces, and for an answer that is no piece.
+    """
 
     walls = False
 
-    def __init__(self, examples: Sequence[GivenMasks], tokenizer: Tokenizer) -> None:
+    def __init__(self, examples: Sequence[GivenMasks], tokenizer: Tokenizer, *, length: int | None = None) -> None:
         if not examples:
             raise DataError("masked words need at least one text with [MASK] and its answers", got="none")
         check_mask(tokenizer)
-        self._batch, self._corrupted = given_batch(examples, tokenizer)
+        self._vocabulary = tokenizer.vocabulary_size
+        self._batch, self._corrupted = given_batch(examples, tokenizer, length=length)
         self._most = int((self._corrupted.labels >= 0).sum(1).max())
         facts = [tokenizer.fingerprint, [(example.text, example.answers) for example in examples]]
         self.fingerprint = hashlib.sha256(repr(facts).encode()).hexdigest()
@@ -141,6 +148,6 @@ class StandingMasks:
         """Words that are hidden in the row that hides most."""
         return self._most
 
-    def ids(self) -> Pieces:
-        """Every piece of the texts."""
-        return self._batch.ids[~self._batch.special]
+    def unigram(self) -> Unigram:
+        """How frequent each piece of the texts is."""
+        return Unigram.count(self._batch.ids[~self._batch.special], self._vocabulary)

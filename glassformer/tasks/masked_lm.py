@@ -72,8 +72,8 @@ class MaskedLM:
 
     @cached_property
     def unigram(self) -> Unigram:
-        """How frequent each piece of this text is."""
-        return Unigram.count(self._hidden.ids())
+        """How frequent each piece of this text is that could be hidden."""
+        return self._hidden.unigram()
 
     @property
     def blind_loss(self) -> float:

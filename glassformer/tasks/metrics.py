@@ -6,6 +6,7 @@ N asked places · V vocabulary · B rows · S pieces
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -76,6 +77,12 @@ class Unigram:
             more[: len(counts)] += counts
             counts = more
         return cls(counts)
+
+    def without(self, ids: Collection[int]) -> Unigram:
+        """The same for somebody who knows that these pieces are never asked."""
+        counts = self.counts.copy()
+        counts[[id_ for id_ in ids if id_ < len(counts)]] = 0
+        return Unigram(counts)
 
     @property
     def entropy(self) -> float:

@@ -31,6 +31,8 @@ def train_tokenizer(
 ) -> Tokenizer:
     """A tokenizer of at most `vocabulary` pieces, the special ones included, learned from texts.
 
+    There are more where fewer could not write the text: each letter that occurs is a piece (wordpiece), each of the 256
+    bytes (bpe).
     The same texts give the same tokenizer, except for unigram: the library adds its scores up in the order of a hash
     table, so that they differ a little from run to run, and of pieces that are about as useful another may be kept.
     `special` defaults to the kind's usual pieces ([CLS] … for wordpiece and words, <s> … for bpe and unigram);

@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from glassformer.errors import CheckpointError
+from glassformer.pickles import refuse_pickles
 from glassformer.whole import flush_one
 
 FORMAT = 1
@@ -38,12 +39,20 @@ class Checkpoint:
     facts: Mapping[str, Any]
 
     def tensors(self, group: str) -> dict[str, Tensor]:
-        """One group of tensors (`model`, `optimizer`, `average`, `random`), {} when it has none; on the CPU."""
+        """One group of tensors (`model`, `optimizer`, `average`, `random`), {} when it has none; on the CPU.
+
+        Raises CheckpointError when its file is gone, cut short, or a pickle.
+        """
         path = self.folder / f"{group}.safetensors"
+        if not path.exists():
+            if group in self.facts["groups"]:
+                raise damaged(self.folder, f"no {path.name}")
+            return {}
+        refuse_pickles(path)
         try:
-            return load_file(path) if path.exists() else {}
+            return load_file(path)
         except (OSError, SafetensorError) as error:
-            raise CheckpointError(f"{path} must be a whole safetensors file", got=str(error)) from None
+            raise damaged(self.folder, f"{path.name}, cut short or damaged ({error})") from None
 
 
 class Shelf:
@@ -69,10 +78,10 @@ class Shelf:
         try:
             self._clear_drafts()
             draft.mkdir(parents=True)
-            for group, named in tensors.items():
-                if named:
-                    _write_tensors(draft / f"{group}.safetensors", named)
-            _write_facts(draft / _FACTS, {"format": FORMAT, "step": step, **facts})
+            groups = [group for group, named in tensors.items() if named]
+            for group in groups:
+                _write_tensors(draft / f"{group}.safetensors", tensors[group])
+            _write_facts(draft / _FACTS, {"format": FORMAT, "step": step, "groups": groups, **facts})
             flush_one(draft)
             if target.exists():  # only when a run was resumed from before a damaged checkpoint
                 shutil.rmtree(target)
@@ -141,13 +150,23 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     try:
         facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
         step = int(facts["step"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise CheckpointError(
-            f"{folder} must be a whole checkpoint", got=f"no readable {_FACTS}", do="delete it to use an older one"
-        ) from None
+        facts["groups"] = list(map(str, facts.get("groups", ["model"])))
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        raise damaged(folder, f"no readable {_FACTS}") from None
     if facts.get("format") != FORMAT:
         raise CheckpointError(f"{folder} must be a checkpoint of format {FORMAT}", got=str(facts.get("format")))
     return Checkpoint(folder, step, facts)
+
+
+def damaged(folder: Path, got: str) -> CheckpointError:
+    """What is told of a checkpoint that cannot be read, with the way out."""
+    if folder.name.startswith("best"):
+        way = "delete it to end with the newest weights instead"
+    elif any(path.name < folder.name for path in folder.parent.glob("step-*")):
+        way = "delete it to use an older one"
+    else:
+        way = "delete it to begin again"
+    return CheckpointError(f"{folder} must be a whole checkpoint", got=got, do=way)
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:

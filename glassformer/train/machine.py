@@ -15,6 +15,9 @@ from glassformer.errors import DeviceError
 
 Say = Callable[[str], None]
 
+# More than any machine gains from, and few enough to start everywhere.
+_MANY_THREADS = 256
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -37,12 +40,22 @@ class Machine:
 
 def settle(settings: TrainSection) -> Machine:
     """The machine these settings ask for. Sets torch's number of threads. Raises DeviceError for what is not there."""
-    if settings.threads is not None:
-        torch.set_num_threads(settings.threads)
+    use_threads(settings.threads)
     device = choose_device(settings.device)
     autocast = settings.precision == "bfloat16" or (settings.precision == "auto" and has_fast_bfloat16(device))
     weights = torch.float64 if settings.precision == "float64" else torch.float32
     return Machine(device, weights, autocast, torch.get_num_threads())
+
+
+def use_threads(count: int | None) -> None:
+    """Let torch compute with so many threads; None leaves it as it is. Raises DeviceError for far too many."""
+    most = max(_MANY_THREADS, 8 * (os.cpu_count() or 1))
+    if count is not None and count > most:  # torch takes any number, and the process dies when it starts them
+        raise DeviceError(
+            f"threads up to {most} can be asked for", got=str(count), do=f"this machine has {os.cpu_count()} processors"
+        )
+    if count is not None:
+        torch.set_num_threads(count)
 
 
 @contextmanager

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
 from glassformer.config import TrainSection
-from glassformer.errors import CheckpointError
 from glassformer.models.transformer import Transformer
-from glassformer.train.checkpoint import Checkpoint, restore, weights
+from glassformer.train.checkpoint import Checkpoint, damaged, restore, weights
 from glassformer.train.ending import Progress
 from glassformer.train.machine import Machine
 from glassformer.train.optimize import MovingAverage, build_optimizer, optimizer_tensors
@@ -59,14 +59,14 @@ class State:
         return all(bool(tensor.isfinite().all()) for tensor in learned)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go back to where a checkpoint was written. Raises CheckpointError when it is of another model."""
+        """Go back to where a checkpoint was written. Raises CheckpointError when it is damaged or of another model."""
         mine = self.tensors()
         for group in ("model", "optimizer", "average"):
             restore(mine[group], checkpoint.tensors(group), what=f"{group} in {checkpoint.folder}")
         try:
-            self.progress = Progress(**checkpoint.facts["progress"])
-        except (KeyError, TypeError):
-            raise CheckpointError(f"{checkpoint.folder} must tell how far it had come", got="no such facts") from None
+            self.progress = TypeAdapter(Progress).validate_python(checkpoint.facts["progress"])
+        except (KeyError, ValidationError):
+            raise damaged(checkpoint.folder, "a state.json that does not tell how far it had come") from None
         _set_random_states(checkpoint.tensors("random"))
 
     @contextmanager

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from glassformer.artefact import store
 from glassformer.artefact.model import Model, load
+from glassformer.artefact.weights import read_weights
 from glassformer.errors import CheckpointError, TokenizerError
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
@@ -253,6 +254,8 @@ def test_weights_of_another_model(saved: Path) -> None:
     assert f"without {name}" in refused(saved)
     save_file({**state, name: state[name][:-1].clone()}, path)
     assert f"{name} must be" in refused(saved)
+    save_file({**state, name: state[name].to(torch.int8)}, path)
+    assert f"{name} must be of floating-point numbers; got int8" in refused(saved)
 
 
 def test_a_tokenizer_that_does_not_fit(saved: Path) -> None:
@@ -294,6 +297,18 @@ def test_a_pickle_under_the_name_of_safetensors(saved: Path, tmp_path: Path) -> 
     torch.save({"weight": torch.zeros(2)}, saved / "model.safetensors")
     assert "a pickle" in refused(saved)
     assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize("length", [0x0280, 0x0380, 0x0480, 0x0580])
+def test_safetensors_that_begin_like_a_pickle_are_none(tmp_path: Path, length: int) -> None:
+    """A file begins with the length of its header, and these lengths are written as a pickle begins."""
+    path = tmp_path / "model.safetensors"
+    tensors = {"a": torch.arange(3.0)}
+    save_file(tensors, path, metadata={"filled": ""})
+    room = length - int.from_bytes(path.read_bytes()[:8], "little")
+    save_file(tensors, path, metadata={"filled": "x" * room})
+    assert path.read_bytes().startswith(length.to_bytes(2, "little"))
+    assert read_weights(path)["a"].tolist() == [0, 1, 2]
 
 
 def test_a_place_that_cannot_be_written_to(model: Model, tmp_path: Path) -> None:

@@ -346,6 +346,23 @@ def test_asked_for_again_a_finished_run_still_knows_how_long_it_took(
     assert again.metrics == run.metrics
 
 
+def test_a_vocabulary_that_has_to_be_larger_is_told(text_file: Path, tmp_path: Path) -> None:
+    listener = Listener()
+    model = train(recipe(text_file, steps=1) | {"tokenizer": {"vocabulary": 8}}, out=tmp_path / "run", witness=listener)
+    size = model.tokenizer.vocabulary_size
+    assert size > 8
+    assert f"a vocabulary of {size} pieces, not 8: with fewer the text cannot be written" in listener.notes
+
+
+def test_a_text_of_which_the_tokenizer_knows_nothing_is_refused(run: Model, tmp_path: Path) -> None:
+    """Nothing could be asked: the loss would be zero from the first step on."""
+    text = tmp_path / "runes.txt"
+    text.write_text("\u16a0\u16a2 \u16a6\n\n\u16a8 \u16b1\u16b2 \u16a0\n\n\u16b1 \u16b2", encoding="utf-8")
+    values = recipe(text) | {"tokenizer": {"file": str(tmp_path / "run")}}
+    with pytest.raises(DataError, match="words that can be hidden; got none that the tokenizer knows"):
+        train(values, out=tmp_path / "unread", witness=Listener())
+
+
 def test_rows_that_cannot_be_used_are_left_out_of_given_masks_too(tmp_path: Path) -> None:
     rows = [{"text": "She [MASK] summer", "answers": ["likes"]}, {"text": "He [MASK]", "answers": []}]
     path = tmp_path / "given.jsonl"
@@ -358,6 +375,30 @@ def test_rows_that_cannot_be_used_are_left_out_of_given_masks_too(tmp_path: Path
     model = train(values, out=tmp_path / "run", witness=listener)
     assert any(note.startswith("1 bad rows were left out, the first: ") and "line 2" in note for note in listener.notes)
     assert model.evaluate(path)["targets"] == model.metrics["scores"]["targets"]
+
+
+def test_given_masks_hold_nothing_out_and_say_what_was_asked_in_vain(tmp_path: Path) -> None:
+    path = tmp_path / "given.jsonl"
+    path.write_text('{"text": "She [MASK] summer", "answers": ["likes"]}\n' * 3)
+    values = recipe(path) | {"task": {"given": True, "rate": 0.3}}
+    listener = Listener()
+    model = train(values, out=tmp_path / "run", witness=listener)
+    assert "the masks stand in the data; without effect: task.rate, data.validation" in listener.notes
+    assert "* Held out: nothing" in model.card
+    assert "No text was held out" in model.card
+    assert model.info()["data"]["validation"] == 0.0
+    again = train(values, out=tmp_path / "run", resume=True, witness=Silent())
+    assert again.metrics == model.metrics
+    listener = Listener()
+    model = train(
+        values | {"task": {"given": True}, "data": {"files": [str(path)]}}, out=tmp_path / "plain", witness=listener
+    )
+    assert not any("without effect" in note for note in listener.notes)
+    assert "* Held out: nothing" in model.card
+    with path.open("a") as more:
+        more.write(json.dumps({"text": "She [MASK] " + "summer " * 30, "answers": ["likes"]}))
+    with pytest.raises(DataError, match=r"line 4: .* must fit into a row of 24 pieces"):
+        train(values, out=tmp_path / "long", witness=Silent())
 
 
 @pytest.mark.parametrize("width", [40_960_000, 10**30])

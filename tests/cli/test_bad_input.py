@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import pickle
+import shlex
 import shutil
 import signal
 import subprocess
@@ -120,6 +121,7 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
         (["--set", "model.vectors=nowhere.txt"], "a file is needed at"),
         (["--device", "nonsense"], "the device 'nonsense'"),
         (["--device", "meta"], "the device 'meta'"),
+        (["--threads", "1000000"], "can be asked for; got 1000000"),
     ],
 )
 def test_settings_that_cannot_be(
@@ -136,6 +138,11 @@ def test_a_gpu_that_is_not_there(run: Run, trained: Path, text_file: Path, tmp_p
     refused(run("fill", trained, "a [MASK]", "--device", "cuda"), "'cuda'", "use --device cpu")
     refused(run("train", "masked-lm", text_file, "--device", "cuda", "--out", tmp_path / "run"), "'cuda'")
     assert not (tmp_path / "run").exists()
+
+
+def test_threads_that_no_machine_has(run: Run, trained: Path) -> None:
+    """Torch takes the number, and the process dies without a word."""
+    refused(run("fill", trained, "a [MASK]", "--threads", "100000"), "got 100000; this machine has")
 
 
 def test_a_start_that_is_not_there(run: Run, text_file: Path, tmp_path: Path) -> None:
@@ -252,6 +259,36 @@ def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wis
     folder = tmp_path / "runs" / "masked-lm"
     assert list((folder / "checkpoints").glob("step-*"))
     assert not (folder / "glassformer.json").exists()
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "glassformer.artefact.prepare.train_tokenizer",
+        "glassformer.artefact.prepare.prepare",
+        "glassformer.artefact.recipe.fit",
+        "glassformer.artefact.recipe.write_card",
+    ],
+)
+def test_ctrl_c_outside_of_the_steps_says_how_to_go_on_too(
+    run: Run, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    def stopping(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "a run"
+    words = ["train", "masked-lm", str(text_file), "--steps", "2", "--size", "tiny", "--vocabulary", "160"]
+    words += ["--length", "24", "--out", str(folder)]
+    monkeypatch.setattr(sys, "argv", ["glassformer", *words])
+    with monkeypatch.context() as patched:
+        patched.setattr(moment, stopping)
+        done = run(*words)
+    assert (done.code, done.out) == (130, "")
+    stopped, again = done.err.splitlines()[-2:]
+    assert stopped == "glassformer: stopped"
+    assert again == f"go on with: {shlex.join(['glassformer', *words, '--resume'])}"
+    done = run(*shlex.split(again.removeprefix("go on with: glassformer")))
+    assert (done.code, done.out.strip()) == (0, str(folder))
 
 
 @pytest.mark.parametrize(

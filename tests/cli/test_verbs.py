@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import transformers
 
 from glassformer.artefact.model import load
+from glassformer.cli.texts import answered, texts
 from glassformer.demo.notes import notes_about
+from glassformer.models.inputs import Inputs
 
 Run = Callable[..., Any]
 TEXT = "She [MASK] the summer [MASK]."
@@ -106,10 +111,28 @@ def test_many_texts_in_order_from_everywhere(run: Run, trained: Path, tmp_path: 
     typed = b"".join(f"line {number} [MASK]\n".encode() for number in range(70))  # more than one batch
     files = ["--file", tmp_path / "lines.txt"]
     done = run("fill", trained, "zero [MASK]", "-", *files, "--json", stdin=typed)
-    texts = [record["text"] for record in done.records]
-    assert texts == ["zero [MASK]", *(f"line {number} [MASK]" for number in range(70)), "first [MASK]", "second [MASK]"]
+    order = [record["text"] for record in done.records]
+    assert order == ["zero [MASK]", *(f"line {number} [MASK]" for number in range(70)), "first [MASK]", "second [MASK]"]
     table = run("fill", trained, "--file", tmp_path / "rows.jsonl", "--column", "said", "--json")
     assert [record["text"] for record in table.records] == ["third [MASK]"]
+
+
+def test_a_line_is_answered_before_the_next_one_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    happened: list[object] = []
+
+    class Typed(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            happened.append("wait")
+            return self.read(7)
+
+    def answer(batch: list[str]) -> list[str]:
+        happened.append(batch)
+        return batch
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Typed(b"one\ntwo\n\nthree\nfour")))
+    answers = [text for _, text in answered(texts(["zero", "-"], None, "text"), answer)]
+    assert answers == ["zero", "one", "two", "three", "four"]
+    assert happened == ["wait", ["zero", "one"], "wait", ["two"], "wait", ["three"], "wait", ["four"]]
 
 
 def test_results_to_a_file(run: Run, trained: Path, tmp_path: Path) -> None:
@@ -259,6 +282,23 @@ def test_explain_of_a_word_that_is_not_there(run: Run, drawn: Path) -> None:
     assert "--word counts from 0 to 4; got 5" in done.err
 
 
+def test_texts_to_look_at_are_read_from_standard_input(run: Run, drawn: Path) -> None:
+    typed = f"{SENTENCE}\n\nHe loves to cook\n".encode()
+    walked = run("explain", drawn, "-", stdin=typed)
+    assert walked.out == run("explain", drawn, SENTENCE).out + run("explain", drawn, "He loves to cook").out
+    assert [record["text"] for record in run("verify", drawn, "-", "--json", stdin=typed).records] == [
+        SENTENCE,
+        "He loves to cook",
+    ]
+
+
+@pytest.mark.parametrize("verb", ["explain", "verify"])
+def test_nothing_on_standard_input_cannot_be_looked_at(run: Run, drawn: Path, verb: str) -> None:
+    done = run(verb, drawn, "-", stdin=b"\n")
+    assert (done.code, done.out) == (2, "")
+    assert "a text is needed; got nothing on standard input" in done.err
+
+
 @pytest.mark.parametrize("verb", ["explain", "verify"])
 def test_a_text_of_blanks_has_nothing_inside(run: Run, drawn: Path, verb: str) -> None:
     done = run(verb, drawn, "  ")
@@ -275,6 +315,13 @@ def test_verify(run: Run, trained: Path) -> None:
     assert record["limit"] == 1e-12
     assert max(record["formulas"].values()) <= 1e-12
     assert record["independence"]["padding"] <= 1e-12
+
+
+@pytest.mark.parametrize("text", ["[MASK]", "[MASK] [MASK] [MASK]", SENTENCE])
+def test_verify_where_words_are_no_keys(run: Run, drawn: Path, text: str) -> None:
+    """A text of nothing but hidden words looks at itself, not at the padding behind it."""
+    done = run("verify", drawn, text)
+    assert (done.code, done.out.count("✓")) == (0, 3), done.out
 
 
 def test_verify_fails_with_1_when_a_formula_does_not_hold(
@@ -295,6 +342,11 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     there, back = tmp_path / "theirs", tmp_path / "ours"
     assert run("export", trained, there).out == f"{there}\n"
     assert run("import", there, back).out == f"{back}\n"
+    assert run("export", trained, there, "--json").records == [{"model": str(there), "format": "huggingface"}]
+    (record,) = run("import", there, back, "--json").records
+    assert (record["model"], record["family"]) == (str(back), "modernbert")
+    assert record["architecture"] == "ModernBertForMaskedLM"
+    assert all(isinstance(reason, str) for reason in {**record["settings_aside"], **record["tensors_aside"]}.values())
     card = (back / "README.md").read_text(encoding="utf-8")
     assert 'gf.load("ours")' in card
     assert str(tmp_path) not in card
@@ -307,6 +359,23 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     assert [mask["guesses"] for mask in one.records[0]["masks"]] == [
         mask["guesses"] for mask in two.records[0]["masks"]
     ]
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
+def test_a_roberta_of_ours_can_be_exported(run: Run, text_file: Path, tmp_path: Path, kind: str) -> None:
+    """Hugging Face's begins its positions after the padding, whose id is the tokenizer's choice."""
+    words = ["--family", "roberta", "--steps", "1", "--length", "24", "--vocabulary", "300"]
+    words += [f"--set=tokenizer.kind={kind}", "--set=train.compile=off", "--set=model.settings.layers=1"]
+    words += ["--set=model.settings.width=16", "--set=model.settings.heads=2", "--set=model.settings.feed_forward=32"]
+    assert run("train", "masked-lm", text_file, *words, "--out", tmp_path / "run").code == 0
+    assert run("export", tmp_path / "run", tmp_path / "theirs").code == 0
+    ours, theirs = load(tmp_path / "run"), transformers.RobertaForMaskedLM.from_pretrained(tmp_path / "theirs").eval()
+    assert theirs.config.pad_token_id == ours.tokenizer.pad_id
+    ids = torch.tensor([ours.tokenizer.encode("She likes the summer").ids])
+    with torch.no_grad():
+        mine, his = ours.module(Inputs(ids=ids)).logits, theirs(ids).logits
+    assert mine is not None
+    assert float((mine - his).abs().max()) < 1e-5  # float32, sums in another order
 
 
 def test_an_export_is_not_written_over_a_model_of_ours(run: Run, trained: Path, tmp_path: Path) -> None:

@@ -34,6 +34,15 @@ def only_a_pickle(folder: Path) -> None:
     torch.save({}, folder / "pytorch_model.bin")
 
 
+def a_pickle_by_another_name(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    torch.save({}, folder / WEIGHTS)
+
+
+def whole_numbers(folder: Path) -> None:
+    change_tensors(folder, lambda tensors: tensors.update({WORD: tensors[WORD].to(torch.int8)}))
+
+
 def another_shape(folder: Path) -> None:
     change_tensors(folder, lambda tensors: tensors.update({WORD: torch.zeros(24, 12)}))
 
@@ -81,6 +90,8 @@ def tensors_of_shard(folder: Path) -> list[str]:
 BROKEN: tuple[tuple[Callable[[Path], object], str], ...] = (
     (cut_short, "cut short or damaged"),
     (only_a_pickle, "pytorch_model.bin, a pickle, which can run any code"),
+    (a_pickle_by_another_name, "model.safetensors, a pickle, which can run any code"),
+    (whole_numbers, f"{WORD} must be of floating-point numbers; got int8"),
     (another_shape, f"{WORD} must be [23, 12] by the settings; got [24, 12]"),
     (one_missing, "must hold a tensor bert.encoder.layer.1.output.dense.bias"),
     (one_too_many, "got classifier.weight [2, 12], which has none"),

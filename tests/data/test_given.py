@@ -77,6 +77,8 @@ def test_of_a_folder_only_the_tables_are_read(tmp_path: Path) -> None:
         ({"text": "She [MASK]", "answers": ["likes", "the"]}, r"line 1: .* got 1 masks and 2 answers in 'She"),
         ({"text": "She likes", "answers": []}, r"needs \[MASK\] .* got 0 masks"),
         ({"text": "She [MASK]", "answers": [3]}, "must hold a text and a list of words; got 'She"),
+        ({"text": "She [MASK].", "answers": [""]}, r"line 1: an answer must be a word; got an empty one in 'She"),
+        ({"text": "She [MASK].", "answers": [" "]}, "an answer must be a word"),
         ({"text": "She [MASK]"}, "must have a column 'answers'"),
     ],
 )
@@ -93,3 +95,19 @@ def test_rows_that_do_not_fit_are_named(row: dict[str, object], message: str, tm
 def test_an_answer_needs_a_mask() -> None:
     with pytest.raises(DataError, match="got 1 masks and 0 answers"):
         GivenMasks("[MASK]", ())
+
+
+def test_an_answer_that_is_no_piece_is_refused_with_its_row() -> None:
+    """Nothing would be asked there: the loss would be zero."""
+    tokenizer = train_tokenizer("wordpiece", SLIDES, vocabulary=60)
+    with pytest.raises(DataError, match=r"x.jsonl, line 2: an answer must be a word .* got '\\u200d'"):
+        given_batch([*GIVEN, GivenMasks("She [MASK] [MASK]", ("likes", "\u200d"), "x.jsonl, line 2")], tokenizer)
+
+
+def test_a_text_that_is_too_long_is_refused_with_its_row() -> None:
+    tokenizer = train_tokenizer("words", SLIDES, vocabulary=60)
+    longest = len(tokenizer.encode(SLIDES[0]))
+    given_batch(GIVEN, tokenizer, length=longest)
+    row = GivenMasks("She likes the summer [MASK] better", ("often",), "x.jsonl, line 4")
+    with pytest.raises(DataError, match=rf"x.jsonl, line 4: .* a row of {longest} pieces; got {longest + 1} pieces"):
+        given_batch([*GIVEN, row], tokenizer, length=longest)

@@ -205,6 +205,7 @@ BROKEN: list[tuple[str, Callable[[Path], None], str]] = [
     ("x.csv", _bytes(b"id,txt\n1,a\n"), r"x\.csv, line 1 must have a column 'text'; got columns id, txt; did you mean"),
     ("x.csv", _bytes(b"id,text\n1,a\n\n2\n"), r"x\.csv, line 4 must have 2 columns, .*; got 1"),
     ("x.csv", _bytes(b'id,text\n1,"a\n2,b\n'), r"line 2: a quoted field must end with a quote; got none"),
+    ("x.csv", _bytes(b"text,id,text\n1,2,3\n"), r"x\.csv, line 1 must name each column once; got 'text' twice"),
     ("x.csv", _bytes(b"\n \n"), "must hold rows; got only blanks"),
     ("x.tsv", _bytes(b"text\n"), "must hold text; got only blanks"),
     ("x.tsv", _bytes(b"id\ttext\n1\ta\tb\n"), r"x\.tsv, line 2 must have 2 columns, .*; got 3"),

@@ -170,6 +170,21 @@ def test_what_is_no_store_is_refused(store: TokenStore, tokenizer: Tokenizer, tm
         TokenStore.open(store.directory)
 
 
+@pytest.mark.parametrize("name", ["ids", "offsets"])
+def test_bits_that_have_flipped_are_met_when_the_store_is_opened(store: TokenStore, name: str) -> None:
+    """And not as an index out of range in the middle of training."""
+    path = store.directory / f"{name}.bin"
+    whole = path.read_bytes()
+    place = len(whole) // 16 * 8 + 7 if name == "offsets" else len(whole) - 1  # the high byte of a number
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x40]) + whole[place + 1 :])
+    with pytest.raises(
+        DataError, match=rf"must hold pieces of a vocabulary of {store.vocabulary_size}; .*; delete the"
+    ):
+        TokenStore.open(store.directory)
+    path.write_bytes(whole)
+    assert len(TokenStore.open(store.directory)) == len(store)
+
+
 def test_what_reading_runs_into_is_not_told_as_a_full_disk(tokenizer: Tokenizer, tmp_path: Path) -> None:
     def failing() -> Iterator[Document]:
         yield Document("the fox " * 200_000, "")

@@ -13,11 +13,12 @@ from glassformer.look.chalk import explained_lines, number, share_lines, write
 from glassformer.look.follow import follow
 from glassformer.look.mix import Thin, shares
 from glassformer.look.run import trace
+from glassformer.look.trace import Trace
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from tests.contracts.families import FAMILIES, Row, random_weights
-from tests.look.rows import ATTENTION, SENTENCE, slides_trace
+from tests.look.rows import ALL, ATTENTION, SENTENCE, row_named, slides_trace
 
 SLIDES_ORDER = (
     "word",
@@ -126,6 +127,54 @@ def test_any_family_can_be_told(row: Row) -> None:
     assert all(name in told for name in found if ".blocks.0." in name)
     blocks = {name.split(".blocks.")[1].partition(".")[0] for name in found if ".blocks." in name}
     assert any("more block" in step.title for step in steps) == (len(blocks) > 1)
+
+
+def titles(name: str) -> dict[str, str]:
+    """What is said of each tensor of a row's model, by its name; the steps without a tensor by their titles."""
+    row = next(row for row in ALL if row.name == name)
+    return {step.name or step.title: step.title for step in board(trace(row.model(), *row.batch(padding="none")))}
+
+
+def test_what_is_said_of_a_step_is_true_of_its_formula() -> None:
+    bert_says, modern, llama_says = titles("bert"), titles("modernbert"), titles("llama")
+    assert bert_says["encoder.embed.norm"] == "Mean 0, variance 1"
+    assert llama_says["decoder.norm"] == "Mean square 1"
+    assert bert_says["encoder.blocks.0.feed_forward.hidden"].endswith("The feed-forward network widens")
+    assert bert_says["head.hidden"] == modern["head.hidden"] == "A layer of the head's own"
+    assert bert_says["encoder.embed.sum"] == "Word, position and segment are added"
+    assert titles("gpt2")["decoder.embed.sum"] == "Word and position are added"
+    assert modern["encoder.embed.sum"] == "The word alone: no position is added"
+    assert titles("bert, straight sentence head")["sentence_head.logits"] == "A score for each label"
+
+
+def test_blocks_that_are_left_out_are_said_to_be_alike_only_when_they_are() -> None:
+    told = {family: [title for title in titles(family) if "more block" in title] for family in ("bert", "modernbert")}
+    last = len(row_named("modernbert").config().output_stack.blocks) - 1
+    assert told["bert"] == ["1 more block of the same kind, encoder.blocks.1"]
+    assert told["modernbert"] == [
+        f"{last} more blocks with settings of their own, encoder.blocks.1 to encoder.blocks.{last}"
+    ]
+
+
+def test_only_what_the_slides_lack_is_marked_so() -> None:
+    row = row_named("gpt2")
+    extra = {step.name: step.extra for step in board(trace(row.model(), *row.batch(padding="none")))}
+    path = "decoder.blocks.0"
+    drawn = ("decoder.embed.word", f"{path}.self_attention.query", f"{path}.self_attention.weights", "head.logits")
+    assert not any(extra[name] for name in drawn)
+    assert extra["decoder.norm"]
+    assert extra[f"{path}.feed_forward.residual"]
+
+
+def test_the_slides_are_spoken_of_only_where_all_their_steps_are_shown() -> None:
+    def remarked(found: Trace, thin: Thin | None = None) -> bool:
+        return any("leave out the rest" in remark for step in board(found, thin=thin) for remark in step.remarks)
+
+    row = row_named("bert")
+    assert remarked(slides_trace())
+    assert not remarked(slides_trace(), Thin(words=4))
+    assert not remarked(slides_trace(), Thin(heads=1))
+    assert not remarked(trace(row.model(), *row.batch(padding="none")))
 
 
 def test_what_is_too_large_is_thinned_and_said() -> None:

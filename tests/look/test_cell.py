@@ -54,6 +54,52 @@ def test_vocabulary_labels_and_places() -> None:
         find_cell(labels, {"label": "perhaps"}, WORDS)
 
 
+@pytest.mark.parametrize(
+    ("said", "index", "named"),
+    [("[MASK]@1", 0, "[MASK]@1"), ("[MASK]@4", 1, "[MASK]@4"), ("[MASK]@0", 2, "[MASK]@0"), ("-1", 3, "cook")],
+)
+def test_a_place_is_told_by_where_its_piece_stands_in_the_text(said: str, index: int, named: str) -> None:
+    """The axis counts 0, 1, 2; `@` counts the pieces of the text."""
+    words = Words(inputs=[["She", "[MASK]", "the", "summer", "[MASK]"], ["[MASK]", "cook"]], vocabulary=VOCABULARY)
+    axes = Axes("head.logits", ("place", "vocabulary"), (4, 15), places=((0, 1), (0, 4), (1, 0), (1, 1)))
+    cell = find_cell(axes, {"place": said, "vocabulary": "cook"}, words)
+    assert cell["place"] == index
+    assert name_cell(axes, cell, words)["place"] == named
+    assert find_cell(axes, {"place": named, "vocabulary": "cook"}, words) == cell
+
+
+def test_places_that_words_cannot_tell_apart_are_called_by_their_indices() -> None:
+    words = Words(inputs=[["a", "[MASK]"], ["a", "[MASK]"]])
+    axes = Axes("head.hidden", ("place",), (2,), places=((0, 1), (1, 1)))
+    assert [name_cell(axes, {"place": index}, words)["place"] for index in (0, 1)] == ["0", "1"]
+    with pytest.raises(UnknownNameError, match="one in several sentences; write one of place=0, place=1"):
+        find_cell(axes, {"place": "[MASK]@1"}, words)
+
+
+def test_the_mark_of_a_blank_need_not_be_said() -> None:
+    words = Words(inputs=[["al", "\u0120the", "\u2581sea", "the", "\u0120b"]], vocabulary=("b", "\u0120b", "\u0120sea"))
+    axes = Axes("x", ("piece", "vocabulary"), (5, 3))
+    assert find_cell(axes, {"piece": "sea", "vocabulary": "sea"}, words) == {"piece": 2, "vocabulary": 2}
+    assert find_cell(axes, {"piece": "\u0120the", "vocabulary": "b"}, words) == {"piece": 1, "vocabulary": 0}
+    with pytest.raises(UnknownNameError, match=r"piece=the@1, piece=the@3"):
+        find_cell(axes, {"piece": "the", "vocabulary": 0}, words)
+    for piece in range(5):
+        said = name_cell(axes, {"piece": piece, "vocabulary": 1}, words)
+        assert find_cell(axes, said, words) == {"piece": piece, "vocabulary": 1}
+
+
+def test_a_number_that_heads_and_queries_share_is_found_by_any_of_them() -> None:
+    found = slides_trace()
+    name = f"{ATTENTION}.may_look"
+    assert found[name].shape == (1, 1, 1, 5)
+    asked = [
+        found.explain(f"{name}[head={head},query={query},key=[MASK]@1]") for head in (0, 1) for query in (0, "likes")
+    ]
+    assert {(each.where, each.value) for each in asked} == {("key=[MASK]@1", 0.0)}
+    with pytest.raises(UnknownNameError, match=r"head of .* counts from 0 to 1; got 2"):
+        found.explain(f"{name}[head=2,query=0,key=0]")
+
+
 def test_the_words_of_each_side() -> None:
     words = Words(inputs=[["she", "reads"]], target=[["sie", "liest", "nie"]])
     crossing = Axes("weights", ("sentence", "head", "query", "key"), (1, 1, 3, 2), "target", "inputs")

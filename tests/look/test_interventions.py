@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -79,6 +81,33 @@ def test_allowing_a_hidden_word() -> None:
     assert (found[f"{ATTENTION}.weights"][0, :, 0, 1] > 0.01).all()
     assert not found[f"{ATTENTION}.weights"][0, :, 1, 1].any()
     assert found.verify().holds
+
+
+@pytest.mark.parametrize("fill", [-1000.0, -math.inf])
+def test_allowing_padding_whatever_forbids_it(fill: float) -> None:
+    """It is out of reach, which no word is that was given by hand; its neighbour in the row stays there."""
+    model = Row("slides", "slides", {"fill": fill}).model()
+    real = torch.tensor([[True, True, False, False], [True] * 4])
+    found = trace(model, Inputs(ids=IDS, real=real)).intervene(Allow(ATTENTION, query=0, key=2))
+    weights = found[f"{ATTENTION}.weights"]
+    assert (weights[0, :, 0, 2] > 0).all()
+    assert not weights[0, :, 0, 3].any()
+    assert not weights[0, :, 1, 2].any()
+    assert found.verify().holds
+
+
+def test_a_word_that_was_forbidden_all_words_looks_at_no_padding() -> None:
+    model = Row("slides", "slides").model()
+    real = torch.tensor([[True, True, False, False], [True] * 4])
+    steps = [Forbid(ATTENTION, query=0, key=key) for key in range(2)]
+    found = trace(model, Inputs(ids=IDS, real=real)).intervene(*steps)
+    assert found[f"{ATTENTION}.weights"][0, :, 0].tolist() == [[0.5, 0.5, 0.0, 0.0]] * 2
+    assert found.verify().holds
+    told = found.explain(f"{ATTENTION}.masked", {"sentence": 0, "head": 0, "query": 0, "key": 2})
+    assert told.value == told.recomputed == -math.inf
+    assert told.terms[0].what == "forbidden: out of reach"
+    assert told.formula.endswith("scores where one may look, else -1000; -inf out of reach (padding)")
+    assert "out of reach" in told.mathml
 
 
 def test_heads_that_give_nothing_or_their_mean() -> None:

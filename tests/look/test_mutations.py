@@ -15,6 +15,7 @@ from glassformer.look.trace import Trace
 from glassformer.look.verify import check
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import Row
+from tests.contracts.test_all_hidden import hiding
 from tests.look.rows import row_named, with_fill
 
 WRONG_RULE = {
@@ -130,7 +131,9 @@ MODELS = (
     row_named("bert, next sentence"),
     Row("bert, -inf", "bert", change=with_fill("set", "-inf")),
     row_named("modernbert"),
+    Row("modernbert, hidden words", "modernbert", change=hiding("add", -1000.0)),
     row_named("gpt2"),
+    Row("gpt2, hidden words", "gpt2", change=hiding("set", -1000.0, window=2)),
     row_named("llama"),
     row_named("tensor2tensor"),
     row_named("marian"),
@@ -147,6 +150,7 @@ def traced(row: Row) -> Trace:
     walls[:, -2:] = 1
     mask = torch.ones(1, *inputs.ids.shape[1:] * 2, dtype=torch.bool)
     mask[0, 3, :2] = False
+    mask[0, 2, 3:5] = False
     inputs = replace(inputs, documents=walls, may_look=mask)
     answering = inputs if target is None else target
     assert answering.ids is not None

@@ -401,3 +401,33 @@ def test_the_gate_belongs_to_the_run_before_interventions() -> None:
 
     found = trace(bert_model(), Inputs(ids=IDS))
     assert found.intervene(ZeroHead(ATTENTION, 0)).honesty == found.honesty
+
+
+def test_a_trace_is_told_in_a_line() -> None:
+    found = slides_trace()
+    assert repr(found) == f"Trace(slides, 'She [MASK] [MASK] summer better', {len(found)} tensors, all stored)"
+    row = row_named("t5")
+    inputs, target = row.batch(padding="none")
+    crossing = trace(row.model(), inputs, target, keep=())
+    assert target is not None
+    lengths = f"{inputs.shape[1]} pieces → {target.shape[1]} pieces"
+    assert repr(crossing) == f"Trace(t5, {lengths}, {len(crossing)} tensors, {len(crossing.stored)} stored)"
+    words = Words(inputs=[[str(number) for number in range(40)]] * 3)
+    many = repr(trace(bert_model(), Inputs(ids=torch.full((3, 10), 5)), words=words))
+    assert "'0 1 2 3 4 5 6 7 8 9 10 11 … (40 words)' and 2 more" in many
+
+
+@pytest.mark.parametrize(
+    ("ids", "places", "told"),
+    [
+        ([[3, 4]], [7], r"places \[N\] must be from 0 to 1, counted through all pieces; got \[7\]"),
+        ([[3, 4]], [[0]], r"places \[N\] must be from 0 to 1"),
+        ([[3, 4]], [-1], r"got \[-1\]"),
+        ([3, 4], None, r"inputs.ids must be \[B, S\]; got \[2\]; one sentence is a batch of one: ids\[None\]"),
+        ([[]], None, r"at least one piece; got a text of shape \[1, 0\]"),
+    ],
+)
+def test_what_cannot_be_traced_is_refused_in_a_sentence(ids: list[int], places: list[int] | None, told: str) -> None:
+    inputs = Inputs(ids=torch.tensor(ids, dtype=torch.int64))
+    with pytest.raises(ShapeError, match=told):
+        trace(bert_model(), inputs, places=None if places is None else torch.tensor(places))

@@ -15,7 +15,8 @@ from torch._C._distributed_c10d import HashStore
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import distribute_module
 
-from glassformer.errors import DeviceError, UnknownNameError
+from glassformer.errors import ConfigError, DeviceError, UnknownNameError
+from glassformer.look.run import trace
 from glassformer.look.watch import watch
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import tensor_names
@@ -88,6 +89,30 @@ def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
         seen[f"{ATTENTION}.query"]
     with pytest.raises(UnknownNameError, match="did you mean"):
         seen[f"{ATTENTION}.qwery"]
+
+
+class Held:
+    """What `load` gives back, as far as looking knows it."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+
+
+def test_what_load_gives_back_is_looked_at_by_its_module() -> None:
+    model = bert_model()
+    held = Held(model)
+    assert tensor_names(held) == tensor_names(model)
+    with torch.no_grad(), watch(held, f"{ATTENTION}.weights") as seen:
+        model(Inputs(ids=IDS))
+    found = trace(held, Inputs(ids=IDS))
+    assert torch.equal(found[f"{ATTENTION}.weights"], seen[f"{ATTENTION}.weights"])
+
+
+def test_what_is_no_model_is_refused_in_a_sentence() -> None:
+    no_model: Any = "runs/mine"
+    for look in (tensor_names, lambda given: trace(given, Inputs(ids=IDS)), lambda given: watch(given).__enter__()):
+        with pytest.raises(ConfigError, match="a model is needed to look at; got str; give a Model"):
+            look(no_model)
 
 
 def fail_after(model: nn.Module) -> None:

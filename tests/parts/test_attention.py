@@ -188,10 +188,19 @@ def test_the_fused_kernel_agrees_with_the_formula(
 def test_the_path_is_chosen_by_need(shake: Callable[[nn.Module], None]) -> None:
     """Setting a finite number is a rule no kernel knows; everything else may go through the kernel."""
     may_look = holes()
-    assert attention(rule="set", value=-1000.0).must_be_explicit(may_look)
-    assert not attention(rule="set", value=-1000.0).must_be_explicit(None)
-    assert not attention(rule="add", value=-1000.0).must_be_explicit(may_look)
-    assert not attention().must_be_explicit(may_look)
+    assert attention(rule="set", value=-1000.0).must_be_explicit(may_look, seen(may_look))
+    assert not attention(rule="set", value=-1000.0).must_be_explicit(None, seen(None))
+    assert not attention(rule="add", value=-1000.0).must_be_explicit(may_look, seen(may_look))
+    assert not attention().must_be_explicit(may_look, seen(may_look))
+
+
+def test_two_fills_at_once_are_a_rule_no_kernel_knows() -> None:
+    """Minus infinity needs one fill for all, and where nothing is out of reach the kernel stays."""
+    may_look = holes()
+    for reachable, explicit in ((holes() | may_look, True), (None, False)):
+        context = Context(masks={None: may_look}, reachable={None: reachable})
+        assert attention(rule="add", value=-1000.0).must_be_explicit(may_look, context) is explicit
+        assert not attention().must_be_explicit(may_look, context)
 
 
 @pytest.mark.parametrize(("rule", "value"), [fill for fill in FILLS if fill != ("set", -1000.0)])

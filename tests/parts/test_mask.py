@@ -205,6 +205,40 @@ def test_a_row_with_no_key_is_zero_under_minus_infinity_forward_and_backward(rul
     assert scores.grad[1, 0] != 0
 
 
+REACHABLE = torch.tensor([[True, True, False, True]])
+
+
+@pytest.mark.parametrize(("rule", "expected"), [("set", [1.0, 1.0, 1.0]), ("add", [2.0, -1.0, 3.0])])
+def test_a_row_of_hidden_keys_keeps_to_its_reach(rule: Rule, expected: list[float]) -> None:
+    """Among the keys in reach the fill keeps its own arithmetic; what is out of reach weighs exactly nothing."""
+    fill = build_fill(rule, -1000.0).within(REACHABLE)
+    one, two, three = softmax(expected)
+    found = fill.softmax(fill(SCORES, NOTHING), NOTHING)
+    torch.testing.assert_close(found, torch.tensor([[one, two, 0, three]], dtype=torch.float64), rtol=0, atol=1e-13)
+    assert found[0, 2] == 0
+
+
+@pytest.mark.parametrize("rule", ["set", "add"])
+def test_a_row_with_nothing_in_reach_is_zero_forward_and_backward(rule: Rule) -> None:
+    scores = SCORES.repeat(2, 1).requires_grad_()
+    may_look = torch.cat((NOTHING, LOOKS & REACHABLE))
+    fill = build_fill(rule, -1000.0).within(torch.cat((NOTHING, REACHABLE)))
+    answer = fill.softmax(fill(scores, may_look), may_look)
+    assert answer.tolist() == [[0.0] * 4, [1.0, 0.0, 0.0, 0.0]]
+    (answer * torch.arange(4)).sum().backward()
+    assert scores.grad is not None
+    assert bool(scores.grad.isfinite().all())
+
+
+def test_reach_says_nothing_to_who_was_told_to_look_and_to_minus_infinity() -> None:
+    fill = build_fill("set", -1000.0)
+    assert fill.within(None) is fill
+    assert fill.within(REACHABLE)(SCORES, LOOKS).tolist() == [[2.0, -1000.0, 0.5, -1000.0]]
+    assert fill.within(REACHABLE)(SCORES, NOTHING).tolist() == [[-1000.0, -1000.0, -math.inf, -1000.0]]
+    forbid = build_fill("add", "-inf")
+    assert forbid.within(REACHABLE) is forbid
+
+
 def test_the_naive_minus_infinity_is_not_a_number() -> None:
     """Why the row needs a rule: softmax of nothing but minus infinities divides zero by zero."""
     assert bool(torch.full((4,), -math.inf).softmax(dim=0).isnan().all())

@@ -18,6 +18,7 @@ from glassformer.config import TaskSection, TrainSection
 from glassformer.data.buckets import BucketedRows, BucketOrder
 from glassformer.data.given import GivenMasks
 from glassformer.data.pack import Frame, PackedRows
+from glassformer.data.read import Document
 from glassformer.data.store import TokenStore
 from glassformer.demo.texts import slides as slides_texts
 from glassformer.errors import ConfigError, DataError, TokenizerError
@@ -28,8 +29,9 @@ from glassformer.tasks.masked_lm import MaskedLM
 from glassformer.tasks.metrics import Unigram
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.train import train_tokenizer
+from glassformer.text.train import Kind, train_tokenizer
 from glassformer.train.loop import fit
+from tests.data.made import build_store
 
 MakeTask = Callable[..., MaskedLM]
 
@@ -210,6 +212,32 @@ def test_baselines_are_measured_at_the_same_places(
     assert blind["unigram_loss"] == pytest.approx(task.blind_loss, rel=0.02)  # nearly all places of the same text
     most = int(np.bincount(store.ids).max())
     assert blind["unigram_accuracy"] == pytest.approx(most / len(store), abs=0.01)
+
+
+@pytest.mark.parametrize("pack", [True, False])
+@pytest.mark.parametrize("whole_words", [True, False])
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe", "words"])
+def test_special_pieces_are_never_asked_wherever_they_stand(
+    kind: Kind, whole_words: bool, pack: bool, texts: list[str], tmp_path: Path
+) -> None:
+    """Neither those of the frame, nor those written in the text, nor the one for words that are not known."""
+    tokenizer = train_tokenizer(kind, texts, vocabulary=300 if kind == "bpe" else 64)
+    written = " ".join(["she likes [MASK] \u2603", *tokenizer.special])
+    documents = (Document(f"{text} {written} {text}", f"document {place}") for place, text in enumerate(texts))
+    store = build_store(documents, tokenizer, tmp_path / "store")
+    frame = Frame.encoder(tokenizer)
+    rows = PackedRows(store, 24, frame=frame, walls=True) if pack else BucketedRows(store, 24, frame=frame)
+    hidden = DrawnMasks(rows, tokenizer, TaskSection(rate=0.6, whole_words=whole_words), seed=0)
+    numbers = np.arange(len(hidden))
+    batch, corrupted = hidden.rows(numbers, np.zeros_like(numbers))
+    in_the_text = np.isin(batch.ids, sorted(tokenizer.special_ids)) & ~batch.special
+    assert set(batch.ids[in_the_text].tolist()) == tokenizer.special_ids  # all of them stand there
+    asked = corrupted.labels >= 0
+    assert not (asked & in_the_text).any()
+    assert asked.sum() > 0.5 * (~batch.special & ~in_the_text).sum()
+    unigram = hidden.unigram()
+    assert not unigram.counts[sorted(tokenizer.special_ids)].any()
+    assert unigram.counts.sum() == len(store) - in_the_text.sum()
 
 
 def test_without_walls_no_wall_is_given(store: TokenStore, tokenizer: Tokenizer, rows: PackedRows) -> None:

@@ -35,6 +35,8 @@ def test_unigram_is_what_was_counted() -> None:
     assert losses.tolist() == pytest.approx((-np.log(unigram.chance(labels))).tolist())
     assert right.tolist() == [False, False, False, True, False, False]
     assert unigram.chance(np.array([99])).tolist() == pytest.approx([1 / 12])
+    assert unigram.without({3, 4, 99}).counts.tolist() == [1, 1, 0, 0, 0, 0]
+    assert unigram.counts.tolist() == [1, 1, 0, 3, 0, 0]
 
 
 def test_a_long_text_is_counted_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:

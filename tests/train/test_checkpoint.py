@@ -12,10 +12,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.config import TrainSection
 from glassformer.errors import CheckpointError
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
 from glassformer.train.checkpoint import Shelf, read_checkpoint, restore, weights
+from glassformer.train.state import State
 from tests.train.toy import toy_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -80,11 +82,50 @@ def test_a_checkpoint_cut_short_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-2])
     newest = shelf.newest()
     assert newest is not None
-    with pytest.raises(CheckpointError, match=r"model.safetensors must be a whole safetensors file"):
+    told = r"step-00000001 must be a whole checkpoint; got "
+    with pytest.raises(
+        CheckpointError, match=told + r"model.safetensors, cut short or damaged \(.*; delete it to begin"
+    ):
+        newest.tensors("model")
+    torch.save({}, path)
+    with pytest.raises(CheckpointError, match=r"model.safetensors, a pickle"):
+        newest.tensors("model")
+    path.unlink()
+    with pytest.raises(CheckpointError, match=told + r"no model.safetensors; delete it to begin again"):
         newest.tensors("model")
     (folder / "state.json").write_text('{"format": 1, "st')
     with pytest.raises(CheckpointError, match=r"must be a whole checkpoint; got no readable state.json; delete it"):
         shelf.newest()
+
+
+def test_of_a_damaged_checkpoint_the_way_out_is_told(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, keep=2)
+    for step, kind, way in (
+        (1, "step", "begin again"),
+        (2, "step", "use an older one"),
+        (2, "best", "end with the newest"),
+    ):
+        folder = shelf.save(step, {**TENSORS, "optimizer": TENSORS["model"]}, {}, kind=kind)
+        found = read_checkpoint(folder)
+        for group in ("model", "optimizer"):
+            (folder / f"{group}.safetensors").unlink()
+            with pytest.raises(CheckpointError, match=f"got no {group}.safetensors; delete it to {way}"):
+                found.tensors(group)
+        (folder / "state.json").write_text("{")
+        with pytest.raises(CheckpointError, match=f"got no readable state.json; delete it to {way}"):
+            read_checkpoint(folder)
+
+
+@pytest.mark.parametrize("progress", [{"step": "three"}, {"step": 1.5}, {"best": "low"}, "three", None])
+def test_progress_that_is_none_is_refused(tmp_path: Path, progress: object) -> None:
+    model = toy_model()
+    state = State.fresh(model, TrainSection())
+    shelf = Shelf(tmp_path)
+    shelf.save(1, state.tensors(), {"progress": progress})
+    newest = shelf.newest()
+    assert newest is not None
+    with pytest.raises(CheckpointError, match="does not tell how far it had come; delete it to begin again"):
+        state.restore(newest)
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:

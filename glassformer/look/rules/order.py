@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -120,68 +121,96 @@ class RelativeBias:
         return total([Term(f"bucket {bucket}", (entry,), entry.value)])
 
 
+def within_reach(desk: Desk) -> dict[str, Tensor]:
+    """Each reason why a key can be out of a query's reach, True = it is not."""
+    reasons = {}
+    sides = {"query": desk.formula.pieces, "key": desk.formula.keys}
+    places = {axis: torch.arange(desk.source.tensor(f"{side}.positions").shape[1]) for axis, side in sides.items()}
+    ahead = places["key"][None, :] - places["query"][:, None]
+    if desk.setting("causal"):
+        reasons["not ahead"] = (ahead <= 0)[None, None]
+    reach = desk.setting("window")
+    if reach is not None:
+        reasons[f"within {reach}"] = (ahead.abs() <= desk.number("window"))[None, None]
+    if desk.has("real"):
+        reasons["not padding"] = desk.aligned("real") != 0
+    if desk.has("query_wall"):
+        reasons["same document"] = desk.aligned("query_wall") == desk.aligned("key_wall")
+    return reasons
+
+
+def all_of(reasons: Mapping[str, Tensor]) -> Tensor:
+    """True where no reason forbids; broadcasts to [sentences, heads, queries, keys]."""
+    value = torch.ones(1, 1, 1, 1, dtype=torch.bool)
+    for reason in reasons.values():
+        value = value & reason
+    return value
+
+
+def reason_at(desk: Desk, answer: Tensor, cell: Cell) -> bool:
+    """A reason's answer for one query and one key."""
+    index = tuple(0 if size == 1 else cell[axis] for axis, size in zip(desk.axes, answer.shape, strict=True))
+    return bool(answer[index])
+
+
 class MayLook:
     """1 where nothing forbids this query to look at this key: all of the given reasons at once."""
 
     def reasons(self, desk: Desk) -> dict[str, Tensor]:
         """Each reason's answer, True = does not forbid."""
-        reasons = {}
-        sides = {"query": desk.formula.pieces, "key": desk.formula.keys}
-        places = {axis: torch.arange(desk.source.tensor(f"{side}.positions").shape[1]) for axis, side in sides.items()}
-        ahead = places["key"][None, :] - places["query"][:, None]
-        if desk.setting("causal"):
-            reasons["not ahead"] = (ahead <= 0)[None, None]
-        reach = desk.setting("window")
-        if reach is not None:
-            reasons[f"within {reach}"] = (ahead.abs() <= desk.number("window"))[None, None]
-        if desk.has("real"):
-            reasons["not padding"] = desk.aligned("real") != 0
+        reasons = within_reach(desk)
         if desk.has("hidden"):
             reasons["not hidden"] = desk.aligned("hidden") == 0
-        if desk.has("query_wall"):
-            reasons["same document"] = desk.aligned("query_wall") == desk.aligned("key_wall")
         if desk.has("custom"):
             reasons["custom mask"] = desk.aligned("custom") != 0
         return reasons
 
     def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
         """Broadcasts to [sentences, heads, queries, keys]."""
-        value = torch.ones(1, 1, 1, 1, dtype=torch.bool)
-        for reason in self.reasons(desk).values():
-            value = value & reason
-        return value.double(), value.double()
+        value = all_of(self.reasons(desk)).double()
+        return value, value
 
     def at(self, desk: Desk, cell: Cell) -> Working:
         """A factor for each reason."""
-        terms = []
-        for words, answer in self.reasons(desk).items():
-            index = tuple(0 if size == 1 else cell[axis] for axis, size in zip(desk.axes, answer.shape, strict=True))
-            terms.append(Term(words, (), float(answer[index])))
-        return Working(tuple(terms), float(all(term.value for term in terms)))
+        reasons = self.reasons(desk)
+        terms = tuple(Term(words, (), float(reason_at(desk, answer, cell))) for words, answer in reasons.items())
+        return Working(terms, float(all(term.value for term in terms)))
 
 
 class Fill:
-    """What stands where looking is forbidden: the fill itself, or the score plus the fill."""
+    """What stands where looking is forbidden: the fill itself, or the score plus the fill.
+
+    A formula with the setting `out_of_reach` keeps its fill for what is hidden by choice, and has that number where a
+    key is out of reach.
+    """
 
     def __init__(self, *, added: bool) -> None:
         self.added = added
 
-    def value(self, desk: Desk) -> float:
+    def value(self, desk: Desk, name: str = "value") -> float:
         """The fill as a number; `lowest` is the most negative number of the type the trace runs in."""
-        value = desk.setting("value")
+        value = desk.setting(name)
         if value == "lowest":
             return float(torch.finfo(desk.source.tensor(desk.operand("x").name).dtype).min)
-        return -math.inf if value == "-inf" else desk.number("value")
+        return -math.inf if value == "-inf" else desk.number(name)
+
+    def tells_apart(self, desk: Desk) -> bool:
+        """Whether the formula tells apart what is out of reach."""
+        return "out_of_reach" in desk.formula.settings
 
     def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
         """The shape of the scores."""
         scores, looks, fill = desk.aligned("x"), desk.aligned("may_look"), self.value(desk)
-        looks = looks != 0
         base = scores if self.added else torch.zeros_like(scores)
-        return torch.where(looks, scores, base + fill), torch.where(looks, scores, base.abs() + abs(fill)).abs()
+        filled, size = base + fill, base.abs() + abs(fill)
+        if self.tells_apart(desk):
+            beyond, number = ~all_of(within_reach(desk)), self.value(desk, "out_of_reach")
+            filled, size = filled.masked_fill(beyond, number), size.masked_fill(beyond, abs(number))
+        looks = looks != 0
+        return torch.where(looks, scores, filled), torch.where(looks, scores.abs(), size)
 
     def at(self, desk: Desk, cell: Cell) -> Working:
-        """The score, the fill, or both."""
+        """The score, the fill, or both; or what stands out of reach."""
         score, looks, fill = desk.factor("x", cell), desk.factor("may_look", cell), self.value(desk)
         kept, filled = (
             Term("score", (score,), score.value),
@@ -189,5 +218,8 @@ class Fill:
         )
         if looks.value:
             return Working((kept,), score.value)
+        if self.tells_apart(desk) and not reason_at(desk, all_of(within_reach(desk)), cell):
+            number = self.value(desk, "out_of_reach")
+            return Working((Term("forbidden: out of reach", (looks, Factor(None, (), number)), number),), number)
         terms = (kept, filled) if self.added else (filled,)
         return Working(terms, sum(term.value for term in terms))

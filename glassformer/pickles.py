@@ -30,5 +30,7 @@ def _pickles_in(folder: Path) -> list[Path]:
 
 def _is_pickle(path: Path) -> bool:
     with path.open("rb") as handle:
-        head = handle.read(4)
-    return path.suffix.lower() in _SUFFIXES or head.startswith(_BEGINNINGS)
+        head = handle.read(9)
+    # A safetensors file begins with the length of its JSON header, eight bytes that may look like a pickle's first two.
+    is_safetensors = head[4:] == b"\0\0\0\0{"
+    return path.suffix.lower() in _SUFFIXES or (head.startswith(_BEGINNINGS) and not is_safetensors)
