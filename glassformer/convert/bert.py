@@ -44,7 +44,7 @@ BODY_SETTINGS = (
     Only("is_decoder", (False,), "an encoder looks both ways"),
     ONE_STACK,
     Only("add_cross_attention", (False,), "an encoder has no memory to look at"),
-    Only("tie_word_embeddings", (True,), "the vocabulary is scored against the word vectors themselves"),
+    Setting("tie_word_embeddings", "tied", "head?.tied", True),
     Unused(("classifier_dropout", "pooler_type", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
             "pooler_size_per_head", "directionality"), "about heads that are not read"),
 )  # fmt: skip
@@ -64,6 +64,16 @@ BODY_TENSORS = (
     Same("sentence_head.pooler.*", "bert.pooler.dense.*"),
     Ignore("bert.embeddings.position_ids", "0, 1, 2 … are counted, not stored"),
 )
+
+
+def head_rows(decoder: str, bias: str) -> tuple[Same, ...]:
+    """The vocabulary's scores. Untied, the two names of the bias are two tensors as well; the decoder's is added."""
+    return (
+        Same("head.weight", f"{decoder}.weight"),
+        Same("head.bias", bias, copies=(f"{decoder}.bias",), without="head.weight"),
+        Same("head.bias", f"{decoder}.bias", idle=bias, beside="head.weight"),
+    )
+
 
 BERT = Family(
     name="bert",
@@ -87,7 +97,7 @@ BERT = Family(
         Setting("max_position_embeddings", "max_length", "encoder.embed.position.max_length", 512),
     ),
     tensors=(
-        Same("head.bias", "cls.predictions.bias", copies=("cls.predictions.decoder.bias",)),
+        *head_rows("cls.predictions.decoder", "cls.predictions.bias"),
         Same("head.dense.*", "cls.predictions.transform.dense.*"),
         Same("head.norm.*", "cls.predictions.transform.LayerNorm.*"),
         Same("sentence_head.output.*", "cls.seq_relationship.*"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.convert.bert import BODY_SETTINGS, BODY_TENSORS
+from glassformer.convert.bert import BODY_SETTINGS, BODY_TENSORS, head_rows
 from glassformer.convert.family import Family, Presence
 from glassformer.convert.settings import Joint, Setting, Unused, Values
 from glassformer.convert.table import Same, TensorRow
@@ -48,7 +48,7 @@ ROBERTA = Family(
         Joint(("max_position_embeddings", "pad_token_id"), _read_positions, _write_positions),
     ),
     tensors=(
-        Same("head.bias", "lm_head.bias", copies=("lm_head.decoder.bias",)),
+        *head_rows("lm_head.decoder", "lm_head.bias"),
         Same("head.dense.*", "lm_head.dense.*"),
         Same("head.norm.*", "lm_head.layer_norm.*"),
         Same(

@@ -24,12 +24,14 @@ Shapes = Mapping[str, tuple[int, ...]]
 class Same:
     """Their tensor is ours. `copies` are further names under which they may store it again.
 
-    The row holds only where a parameter of ours `beside` it is there, and one `without` is not.
+    `idle` is a name that their class has as well but computes nothing with: it is written, and believed only where
+    `theirs` is missing. The row holds only where a parameter of ours `beside` it is there, and one `without` is not.
     """
 
     ours: str
     theirs: str
     copies: tuple[str, ...] = ()
+    idle: str = ""
     beside: str = ""
     without: str = ""
 
@@ -158,11 +160,13 @@ def read_tensors(
     for row in expand(rows, shapes):
         tensor = _one(row, source, used, shapes, where)
         state.update({name: part.contiguous() for name, part in row.read(tensor, shapes).items()})
-        used.add(row.theirs)
+        used |= {row.theirs, row.idle}
         for copy in row.copies:
             if copy in source and copy not in used:
                 _same_bits(copy, row.theirs, source[copy], tensor, where, may_be_untied=copy in alone)
                 aside[copy] = f"the same as {row.theirs}"
+        if row.idle in source and row.theirs in source:
+            aside[row.idle] = f"{row.theirs} is computed with, not this"
     for name in source:
         if name not in used and name not in aside:
             aside[name] = _reason(rows, name, source[name], config, where)
@@ -176,12 +180,15 @@ def write_tensors(rows: Sequence[TensorRow], state: Mapping[str, Tensor], shapes
             raise CheckpointError(f"a tensor {name} {list(shape)} is needed", got="none of that name")
         if tuple(state[name].shape) != shape:
             raise CheckpointError(f"{name} must be {list(shape)}", got=str(list(state[name].shape)))
-    return {row.theirs: row.write(state).contiguous() for row in expand(rows, shapes)}
+    found = expand(rows, shapes)
+    tensors = {row.theirs: row.write(state).contiguous() for row in found}
+    # Cloned: safetensors wants each tensor on its own.
+    return tensors | {row.idle: tensors[row.theirs].clone() for row in found if row.idle}
 
 
 def _one(row: Same, source: Mapping[str, Tensor], used: set[str], shapes: Shapes, where: str) -> Tensor:
     """The one tensor that a row reads, under its name or that of a copy, in the shape it must have."""
-    name = next((name for name in (row.theirs, *row.copies) if name in source and name not in used), None)
+    name = next((name for name in (row.theirs, *row.copies, row.idle) if name in source and name not in used), None)
     if name is None:
         if isinstance(row, Row):
             return torch.zeros(1, *shapes[row.ours])

@@ -96,6 +96,7 @@ BROKEN: tuple[tuple[Callable[[Path], object], str], ...] = (
     (one_missing, "must hold a tensor bert.encoder.layer.1.output.dense.bias"),
     (one_too_many, "got classifier.weight [2, 12], which has none"),
     (another_tied_matrix, "must repeat bert.embeddings.word_embeddings.weight"),
+    (lambda folder: change_settings(folder, tie_word_embeddings=False), "a tensor cls.predictions.decoder.weight"),
     (a_shard_gone, "no file model-00002-of-00002.safetensors"),
     (an_index_that_lies, "must list what its shards hold"),
     (an_index_that_climbs, "must name files beside it"),

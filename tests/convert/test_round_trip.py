@@ -49,6 +49,57 @@ def test_transformers_loads_what_we_write(name: str, tmp_path: Path) -> None:
     assert {key for key in before if before[key] != after.get(key)} <= free
 
 
+# The classes whose output may be tied or not, each the way that is not its default. T5 has a test of its own: its
+# tensors tell, not its settings.
+OTHER_TIES = {
+    "BertForPreTraining": False,
+    "BertForMaskedLM": False,
+    "DistilBertForMaskedLM": False,
+    "RobertaForMaskedLM": False,
+    "ModernBertForMaskedLM": False,
+    "GPT2LMHeadModel": False,
+    "LlamaForCausalLM": True,
+}
+# Untied, these have a second bias, which their class stores and adds nowhere.
+IDLE = {
+    "BertForPreTraining": ("cls.predictions.bias", "cls.predictions.decoder.bias"),
+    "BertForMaskedLM": ("cls.predictions.bias", "cls.predictions.decoder.bias"),
+    "RobertaForMaskedLM": ("lm_head.bias", "lm_head.decoder.bias"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_TIES)
+def test_tied_or_not_it_goes_out_as_it_came(name: str, tmp_path: Path) -> None:
+    save(name, tmp_path / "theirs", tie_word_embeddings=OTHER_TIES[name])
+    config, state, _, report = read_huggingface(tmp_path / "theirs")
+    assert config.head is not None
+    assert config.head.tied == OTHER_TIES[name]
+    write_huggingface(tmp_path / "ours", config, state, tokens=report.tokens)
+    before, after = tensors_of(tmp_path / "theirs"), tensors_of(tmp_path / "ours")
+    if name in IDLE:
+        idle, added = IDLE[name]
+        assert not torch.equal(before[idle], before[added])
+        assert report.tensors_aside == {idle: f"{added} is computed with, not this"}
+        before[idle] = before[added]
+    else:
+        assert not report.tensors_aside
+    same_bits(before, after)
+    again, told = getattr(transformers, name).from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not any(told[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    assert again.config.tie_word_embeddings == OTHER_TIES[name]
+
+
+@pytest.mark.parametrize("name", IDLE)
+def test_the_one_bias_of_an_older_untied_file_is_believed(name: str, tmp_path: Path) -> None:
+    """Up to version 4 the two biases stayed one tensor where the matrices were untied, and it was stored once."""
+    save(name, tmp_path, tie_word_embeddings=False)
+    idle, added = IDLE[name]
+    change_tensors(tmp_path, lambda tensors: tensors.__delitem__(added))
+    state, report = read_huggingface(tmp_path)[1::2]
+    assert torch.equal(state["head.bias"], tensors_of(tmp_path)[idle])
+    assert not report.tensors_aside
+
+
 @pytest.mark.parametrize("row", COMPARED, ids=str)
 def test_import_of_export_is_the_same_to_the_bit(row: Row, tmp_path: Path) -> None:
     model = row.model(dtype=torch.float32)

@@ -33,7 +33,7 @@ STRETCHED = {"rope_type": "linear", "factor": 2.0}
 REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type must be 'absolute'"),
     ("bert", {"is_decoder": True}, "looks both ways"),
-    ("bert", {"tie_word_embeddings": False}, "tie_word_embeddings must be True"),
+    ("bert", {"tie_word_embeddings": "no"}, "tied: Input should be a valid boolean"),
     ("bert", {"hidden_act": "gelu_fast"}, "hidden_act must be one of"),
     ("bert", {"hidden_act": "gelu_nwe"}, "did you mean 'gelu_new'"),
     ("bert", {"type_vocab_size": 0}, "at least 1"),
@@ -148,7 +148,6 @@ def tiny(family: str, **settings: Any) -> ModelConfig:
 UNSAID: tuple[tuple[str, ModelConfig, str], ...] = (
     ("a family of ours alone", tiny("slides"), "it has bert"),
     ("a norm elsewhere", norm_on_branch(tiny("bert")), "norm_at: 'branch' ≠ 'after'"),
-    ("an untied bert", tiny("bert", tied=False), "none for head.weight"),
     ("no segments", tiny("bert", segments=0), "at least 1"),
     ("heads nobody has together", tiny("roberta", sentence_labels=2), "must have a class"),
     (
