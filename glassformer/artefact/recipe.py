@@ -111,9 +111,9 @@ def _check_shares(recipe: Recipe, known: DataSection) -> None:
     """Raise ConfigError when the shares asked for are another split: what was learned must not become held out."""
     asked = {"validation": recipe.data.validation, "test": recipe.data.test}
     was = {"validation": known.validation, "test": known.test}
-    if asked == was:
+    if asked == was or recipe.task.given:  # masks that stand in the data are not split
         return
-    now = asked if recipe.task.given else settle_shares(recipe.data)
+    now = settle_shares(recipe.data)
     for key in now:
         if now[key] != was[key]:
             widened = "" if now[key] == asked[key] else f", which with this text comes to {now[key]!r}"

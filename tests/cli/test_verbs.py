@@ -364,9 +364,10 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     there, back = tmp_path / "theirs", tmp_path / "ours"
     assert run("export", trained, there).out == f"{there}\n"
     assert run("import", there, back).out == f"{back}\n"
-    assert run("export", trained, there, "--json").records == [{"model": str(there), "format": "huggingface"}]
-    (record,) = run("import", there, back, "--json").records
-    assert (record["model"], record["family"]) == (str(back), "modernbert")
+    said = run("export", trained, tmp_path / "theirs too", "--json")
+    assert said.records == [{"model": str(tmp_path / "theirs too"), "format": "huggingface"}]
+    (record,) = run("import", there, tmp_path / "ours too", "--json").records
+    assert (record["model"], record["family"]) == (str(tmp_path / "ours too"), "modernbert")
     assert record["architecture"] == "ModernBertForMaskedLM"
     assert all(isinstance(reason, str) for reason in {**record["settings_aside"], **record["tensors_aside"]}.values())
     card = (back / "README.md").read_text(encoding="utf-8")
