@@ -28,8 +28,8 @@ from glassformer.data.corpus import prepare, training_texts
 from glassformer.data.corrupt import IGNORED, Corrupted, mask_words
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.store import TokenStore
-from glassformer.tasks.metrics import Baseline, Unigram
-from glassformer.tasks.neighbours import Neighbours
+from glassformer.tasks.score import Baseline, Unigram
+from experiments.neighbours import Neighbours
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 

@@ -19,7 +19,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.pickles import refuse_pickles
 from glassformer.text.fit import check_fit
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.train.machine import choose_device
+from glassformer.runtime.device import choose_device
 from glassformer.whole import settled
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from glassformer.text.fit import check_fit
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
-from glassformer.train.machine import choose_device, memory_of, use_threads
+from glassformer.runtime.device import choose_device, memory_of, use_threads
 from glassformer.train.run import check
 
 # What a recipe can ask for in vain where the masks stand in the data: each text is a row of its own, as it is.

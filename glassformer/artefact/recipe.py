@@ -22,7 +22,7 @@ from glassformer.text.tokenizer import Tokenizer
 from glassformer.train.alone import alone
 from glassformer.train.checkpoint import Shelf
 from glassformer.train.loop import fit
-from glassformer.train.machine import choose_device
+from glassformer.runtime.device import choose_device
 from glassformer.whole import drafted
 
 # What must not change while a run goes on: else its checkpoints would mean something else.

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from glassformer.artefact.answers import Filled, Guess, Hidden, Scored, ScoredPiece
 from glassformer.artefact.forward import Row, framed, log_probabilities
-from glassformer.artefact.windows import Window, windows
+from glassformer.text.windows import Window, windows
 from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.text.fit import check_mask

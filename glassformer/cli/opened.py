@@ -14,7 +14,7 @@ def open_model(
 ) -> Model:
     """The model in a folder, on the device and threads asked for."""
     from glassformer.artefact.model import load  # not above: asking for help must not wait for torch
-    from glassformer.train.machine import use_threads
+    from glassformer.runtime.device import use_threads
 
     use_threads(threads)
     return load(path, device=device, dtype=dtype, fast=fast)

@@ -366,7 +366,7 @@ class _Writer:
         }
         name = self.add("sentence_head.first", "sentence channel", "dot_product", of, over="piece", scale=1.0)
         x = Operand(name, "sentence input")
-        if config.pooler:
+        if config.pooling == "pooler":
             of = {
                 "left": x,
                 "right": Operand("parameters.sentence_head.pooler.weight", "channel input"),

@@ -258,6 +258,20 @@ class Tokenizer:
         after = added[::-1].index(False) if False in added else 0
         return tuple(raw.ids[:before]), tuple(raw.ids[len(raw.ids) - after :])
 
+    @cached_property
+    def pair_frame_ids(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Ids that are added before, between and after the two texts of a pair."""
+        text = next((piece for id_, piece in enumerate(self.vocabulary()) if id_ not in self.special_ids), "")
+        raw = self._backend.encode(text, text)
+        parts: tuple[list[int], list[int], list[int]] = ([], [], [])
+        part = 0
+        for id_, sequence in zip(raw.ids, raw.sequence_ids, strict=True):
+            if sequence is None:
+                parts[part].append(id_)
+            else:
+                part = sequence + 1
+        return tuple(parts[0]), tuple(parts[1]), tuple(parts[2])
+
     @property
     def frame(self) -> tuple[int, int]:
         """How many pieces are added before and after a single text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from glassformer.config import TrainSection
+from glassformer.train.settings import TrainSection
 from glassformer.errors import ConfigError
 
 

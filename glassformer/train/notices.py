@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassformer.config import TrainSection
+from glassformer.train.settings import TrainSection
 from glassformer.train.ending import Progress
 
 # The loss counts as stuck until it is clearly below what is reached by knowing only how frequent each piece is.

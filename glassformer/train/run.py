@@ -13,16 +13,17 @@ from typing import Any
 
 import torch
 
-from glassformer.config import TrainSection
 from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.task import Task
+from glassformer.tasks.feed import Feed
 from glassformer.train.checkpoint import Checkpoint, Shelf, restore, weights
 from glassformer.train.compiled import LossAndGradient, worth_compiling
 from glassformer.train.ending import Ending, Progress
-from glassformer.train.machine import Machine, Say, settle
+from glassformer.runtime.device import Machine, Say, choose_machine
 from glassformer.train.schedule import Schedule
+from glassformer.train.settings import TrainSection
 from glassformer.train.state import State, circumstances, differences
+from glassformer.train.tune import freeze
 
 # Rows that an evaluation during training looks at, always the same: enough to choose the best model by.
 _EVALUATION_ROWS = 512
@@ -43,8 +44,8 @@ class Run:
     step of the newest checkpoint, and `saved_best` that of the best model which it knows.
     """
 
-    task: Task
-    held_out: Task | None
+    feed: Feed
+    held_out: Feed | None
     settings: TrainSection
     machine: Machine
     ending: Ending
@@ -63,23 +64,27 @@ class Run:
     def begin(
         cls,
         model: Transformer,
-        task: Task,
+        feed: Feed,
         settings: TrainSection,
         *,
         out: Path,
-        held_out: Task | None,
+        held_out: Feed | None,
         resume: bool,
         say: Say,
     ) -> Run:
         """Set the machine up, and go back to the newest checkpoint where a run is resumed."""
         check(settings, held_out=held_out is not None)
-        machine = settle(settings)
+        machine = choose_machine(settings.device, settings.precision, settings.threads)
         torch.manual_seed(settings.seed)
         model.to(machine.device, machine.weights).train()
-        ending = Ending.of(settings, task.steps_per_epoch)
+        for other in feed.frozen.values():
+            other.to(machine.device).eval().requires_grad_(False)
+        if settings.freeze:
+            say(f"{freeze(model, settings.freeze):,} parameters stay as they are (train.freeze)")
+        ending = Ending.of(settings, feed.steps_per_epoch)
         state = State.fresh(model, settings)
-        compiled, reason = worth_compiling(settings, ending, model, mean_pieces(task), machine)
-        facts = circumstances(settings, machine, task=task.name, data=task.fingerprint, compiled=compiled)
+        compiled, reason = worth_compiling(settings, ending, model, feed, mean_tokens(feed), machine)
+        facts = circumstances(settings, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
         keep, every = max(settings.keep, settings.average or 0), settings.checkpoint_every or 1
         shelf = Shelf(out / "checkpoints", keep=keep, every=every)
         found = _newest(shelf, resume=resume)
@@ -93,9 +98,9 @@ class Run:
                 say(f"the end may differ from an unbroken run's: {difference}")
         shelf.keep_best(state.progress.best_step)
         say(f"{machine}; {reason}")
-        say(f"{task.name}: {'going on after' if found else 'beginning at'} step {state.progress.step:,}")
+        say(f"{feed.name}: {'going on after' if found else 'beginning at'} step {state.progress.step:,}")
         return cls(
-            task=task,
+            feed=feed,
             held_out=held_out,
             settings=settings,
             machine=machine,
@@ -103,7 +108,7 @@ class Run:
             schedule=Schedule.of(settings, ending),
             state=state,
             shelf=shelf,
-            loss_and_gradient=LossAndGradient(task, model, machine, compiled=facts["compiled"], say=say),
+            loss_and_gradient=LossAndGradient(feed, model, machine, compiled=facts["compiled"], say=say),
             facts=facts,
             say=say,
             saved_step=state.progress.step if found else None,
@@ -136,10 +141,11 @@ class Run:
             return None
         with self.state.to_be_judged() as model:
             with self.machine.context():
-                scores = self.held_out.evaluate(model, rows=_EVALUATION_ROWS)
-            finite = math.isfinite(scores["loss"])
-            if finite and (self.progress.best is None or scores["loss"] < self.progress.best):
-                self.progress.best, self.progress.best_step = scores["loss"], self.progress.step
+                scores = self.held_out.evaluate(model, limit=_EVALUATION_ROWS)
+            found = better_if_higher(self.held_out.best, scores)
+            finite = math.isfinite(found)
+            if finite and (self.progress.best is None or found > self.progress.best):
+                self.progress.best, self.progress.best_step = found, self.progress.step
                 self.progress.misses = 0
                 self.shelf.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
                 # Thrown back to the newest checkpoint, the run would look for the best model that it knew there.
@@ -148,8 +154,8 @@ class Run:
                 self.progress.misses += 1
         if self.over and not finite:  # no step comes after it that would notice
             raise NotFiniteError(
-                f"a model to keep needs finite numbers: the held-out loss after step {self.progress.step:,} is not",
-                got=str(scores["loss"]),
+                f"a model to keep needs finite numbers: its score after step {self.progress.step:,} is not",
+                got=f"{self.held_out.best.removeprefix('-')} {found}",
                 do="resume with a lower learning rate, a longer warm-up or precision float32",
             )
         return scores
@@ -183,7 +189,10 @@ class Run:
             self.say(f"kept: the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}")
         elif best := self.shelf.best() if self.held_out is not None else None:
             restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
-            self.say(f"kept: the best model, of step {best.step:,} with a held-out loss of {self.progress.best:.4f}")
+            assert self.held_out is not None
+            assert self.progress.best is not None
+            name = self.held_out.best.removeprefix("-")
+            self.say(f"kept: the best model, of step {best.step:,} with a held-out {name} of {abs(self.progress.best):.4f}")
         elif self.state.average is not None:
             self.state.average.copy_to(model)
             self.say("kept: the moving average of the weights")
@@ -194,11 +203,17 @@ class Run:
         return [each for each in self.shelf.all() if each.step % every == 0 or each.step == self.progress.step]
 
 
-def mean_pieces(task: Task) -> float:
-    """The pieces of a step, from a sample spread over the first epoch: the same whenever a run is resumed."""
-    epoch = max(1, math.ceil(task.steps_per_epoch))
+def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
+    """The score by which the best model is kept, its sign turned where less is better (`-loss`)."""
+    value = scores[best.removeprefix("-")]
+    return -value if best.startswith("-") else value
+
+
+def mean_tokens(feed: Feed) -> float:
+    """The tokens of a step, from a sample spread over the first epoch: the same whenever a run is resumed."""
+    epoch = max(1, math.ceil(feed.steps_per_epoch))
     steps = range(0, epoch, math.ceil(epoch / _SAMPLED_STEPS))
-    return statistics.mean(task.batch(step).pieces for step in steps)
+    return statistics.mean(feed.batch(step).tokens for step in steps)
 
 
 def _newest(shelf: Shelf, *, resume: bool) -> Checkpoint | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from glassformer.config import TrainSection
+from glassformer.train.settings import TrainSection
 from glassformer.errors import ConfigError
 from glassformer.train.ending import Ending, Progress
 

@@ -80,7 +80,7 @@ def with_window(reach: int) -> Callable[[ModelConfig], ModelConfig]:
 
 def with_straight_sentence_head(config: ModelConfig) -> ModelConfig:
     """Labels without a pooler."""
-    return config.model_copy(update={"sentence_head": SentenceHeadConfig(labels=3, pooler=False)})
+    return config.model_copy(update={"sentence_head": SentenceHeadConfig(labels=3, pooling="first")})
 
 
 def with_plain_head(config: ModelConfig) -> ModelConfig:

@@ -26,7 +26,7 @@ from glassformer.look.run import trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Batch
-from glassformer.train import compiler
+from glassformer.runtime import compiler
 from glassformer.train.checkpoint import Shelf, weights
 from glassformer.train.loop import fit, step_seed
 from glassformer.train.record import Step

@@ -12,7 +12,7 @@ from torch._inductor.utils import fresh_cache, run_and_get_code
 
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.task import Batch
-from glassformer.train import compiler
+from glassformer.runtime import compiler
 
 
 def batch_of(ids: Tensor, real: Tensor | None) -> Batch:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from glassformer.artefact.windows import Window, windows
+from glassformer.text.windows import Window, windows
 
 
 def context(window: Window, place: int, pieces: int) -> float:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 
-from glassformer.config import TrainSection
 from glassformer.errors import DeviceError
 
 Say = Callable[[str], None]
+Precision = Literal["auto", "float32", "bfloat16", "float64"]
 
 # More than any machine gains from, and few enough to start everywhere.
 _MANY_THREADS = 256
@@ -38,12 +39,12 @@ class Machine:
         return f"{self.device.type} ({where}), {number}"
 
 
-def settle(settings: TrainSection) -> Machine:
-    """The machine these settings ask for. Sets torch's number of threads. Raises DeviceError for what is not there."""
-    use_threads(settings.threads)
-    device = choose_device(settings.device)
-    autocast = settings.precision == "bfloat16" or (settings.precision == "auto" and has_fast_bfloat16(device))
-    weights = torch.float64 if settings.precision == "float64" else torch.float32
+def choose_machine(name: str, precision: Precision, threads: int | None) -> Machine:
+    """The machine that is asked for. Sets torch's number of threads. Raises DeviceError for what is not there."""
+    use_threads(threads)
+    device = choose_device(name)
+    autocast = precision == "bfloat16" or (precision == "auto" and has_fast_bfloat16(device))
+    weights = torch.float64 if precision == "float64" else torch.float32
     return Machine(device, weights, autocast, torch.get_num_threads())
 
 

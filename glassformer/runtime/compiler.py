@@ -18,8 +18,7 @@ import torch
 from torch import Tensor
 from torch._functorch import config as functorch_config
 
-from glassformer.models.inputs import Inputs
-from glassformer.tasks.task import Batch
+from glassformer.models.inputs import Batch, Inputs
 
 # Dropout's choices cost less to compute again in the backward pass than to keep: a sixth of a small model's step.
 # The cache of graphs would not see that one of them was made with the decomposition below; that of kernels does.
@@ -30,9 +29,8 @@ _SWITCHES = {
     if hasattr(functorch_config, name)
 }
 
-# Each shape is compiled once, and torch gives up after 8 of them: rows in buckets have up to 21 lengths, each with a
-# full and a last batch, and either may be cut into parts of two sizes.
-_MOST_SHAPES = 128
+# Each shape is compiled once, and torch gives up after 8 of them: a feed has up to 12, and evaluation has its own.
+_MOST_SHAPES = 32
 
 
 def has_compiler(device: torch.device) -> bool:
@@ -42,17 +40,22 @@ def has_compiler(device: torch.device) -> bool:
     return any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++", "cl"))
 
 
-def compiled(loss: Callable[[Batch], Tensor]) -> Callable[[Batch], Tensor]:
+Losses = Callable[[Batch], dict[str, Tensor]]
+
+
+def compiled(losses: Losses) -> Losses:
     """The same function of a batch, in one graph, built at the first batch of each shape."""
 
-    def inside(batch: Batch) -> Tensor:
-        return loss(_flags_back(batch))
+    def inside(batch: Batch) -> dict[str, Tensor]:
+        return losses(_flags_back(batch))
 
     kernels = torch.compile(inside, backend=_build, fullgraph=True, dynamic=False)
 
-    def call(batch: Batch) -> Tensor:
+    def call(batch: Batch) -> dict[str, Tensor]:
+        # Numbers that differ from batch to batch stay outside: a graph would be built anew for each of them.
+        without_numbers = replace(_flags_as_numbers(batch), counts={}, tokens=0)
         with functorch_config.patch(_SWITCHES), _many_shapes():
-            answer: Tensor = kernels(_flags_as_numbers(batch))
+            answer: dict[str, Tensor] = kernels(without_numbers)
         return answer
 
     return call
@@ -123,4 +126,5 @@ def _with_real(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
     def side(inputs: Inputs) -> Inputs:
         return inputs if inputs.real is None else replace(inputs, real=change(inputs.real))
 
-    return replace(batch, inputs=side(batch.inputs), target=None if batch.target is None else side(batch.target))
+    decoder = None if batch.decoder_inputs is None else side(batch.decoder_inputs)
+    return replace(batch, inputs=side(batch.inputs), decoder_inputs=decoder)
