@@ -51,7 +51,9 @@ def read_sealed_json(path: Path) -> dict[str, Any]:
 def check_seal(values: Mapping[str, Any]) -> None:
     """Raise ValueError unless the values are those that the checksum among them was computed of."""
     rest = {name: value for name, value in values.items() if name != _FIELD}
-    if values.get(_FIELD) != _of_values(rest):
+    if _FIELD not in values:
+        raise ValueError("no checksum in it: damaged, or written by an older glassformer")
+    if values[_FIELD] != _of_values(rest):
         raise ValueError("its checksum does not fit what it says")
 
 
