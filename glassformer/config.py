@@ -350,11 +350,6 @@ def toml_of(settings: Settings) -> str:
     return tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True))
 
 
-def write_toml(settings: Settings, path: str | Path) -> None:
-    """Write settings as TOML."""
-    Path(path).write_text(toml_of(settings), encoding="utf-8")
-
-
 def _readable(error: ValidationError, kind: type[Settings], where: str) -> ConfigError:
     first = error.errors()[0]
     path = [str(step) for step in first["loc"]]

@@ -28,6 +28,7 @@ def describe(model: Model) -> dict[str, Any]:
         "prediction": {"device": str(model.device), "precision": _precision(model)},
         "data": None if model.data is None else model.data.model_dump(mode="json", exclude_none=True),
         "scores": model.metrics.get("scores"),
+        "notes": list(model.notes),
     }
     if config.family == "slides":
         facts["not_in_this_document"] = [_not_drawn(name, what, config) for name, what in SLIDES_DO_NOT_DRAW.items()]

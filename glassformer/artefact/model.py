@@ -50,6 +50,7 @@ class Model:
         card: str = "",
         fast: bool = False,
         source: Path | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         if tokenizer is not None:
             check_fit(tokenizer, module.config.output_stack.embed.vocabulary)
@@ -60,6 +61,8 @@ class Model:
         # Hugging Face's pieces with a role (decoder_start_token_id ...), for whoever decodes or exports.
         self.tokens: Mapping[str, Any] = tokens or {}
         self.card, self._fast, self.source = card, fast, source
+        # What of its folder could not be read and is not needed, a sentence each.
+        self.notes = tuple(notes)
         if recipe is not None:
             self.recipe = recipe
 
@@ -228,6 +231,7 @@ def open_as_saved(path: str | Path) -> Model:
             tokens=saved.tokens,
             card=saved.card,
             source=path,
+            notes=saved.notes,
         )
     refuse_pickles(path)
     if (settled(path) / "config.json").is_file():

@@ -15,7 +15,7 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.resolve import resolve
 from glassformer.artefact.witness import Screen, Witness
-from glassformer.config import DataSection, Recipe, read_settings, read_toml, toml_of
+from glassformer.config import DataSection, Recipe
 from glassformer.data.corpus import settle_shares
 from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
 from glassformer.text.tokenizer import Tokenizer
@@ -23,7 +23,6 @@ from glassformer.train.alone import alone
 from glassformer.train.checkpoint import Shelf
 from glassformer.train.loop import fit
 from glassformer.runtime.device import choose_device
-from glassformer.whole import drafted
 
 # What must not change while a run goes on: else its checkpoints would mean something else.
 _FIXED = ("task", "data", "tokenizer", "model")
@@ -64,8 +63,7 @@ def train(
         if known is None:
             # A run that is stopped and resumed must find the same pieces and the same settings.
             prepared.tokenizer.save(out)
-            with drafted(out / store.RECIPE) as draft:
-                draft.write_text(toml_of(prepared.recipe), encoding="utf-8")
+            store.write_recipe(out, prepared.recipe)
         facts = _run(prepared, out, resume, witness)
     return _finish(prepared, out, facts)
 
@@ -88,8 +86,8 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     """
     if not Shelf(out / _CHECKPOINTS):
         store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
-    before = out / store.RECIPE
-    if not before.is_file():
+    known = store.read_recipe(out)
+    if known is None:
         return None
     if not resume:
         raise ConfigError(
@@ -97,7 +95,6 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
             got=f"{out}, which holds a run",
             do="add --resume to go on with it, or choose another --out",
         )
-    known = read_settings(Recipe, read_toml(before), where=str(before))
     for name in _FIXED:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:

@@ -3,6 +3,9 @@
 `glassformer.json` says how to rebuild the model, and that the directory is ours; `model.safetensors` holds the
 weights, each shared one once; `tokenizer.json`, `recipe.toml`, `metrics.json` and a model card stand beside them.
 There is no pickle: opening a model never runs code that came with it.
+
+`glassformer.json` carries a checksum of its own, and those of the weights and the metrics: damage is refused. Whoever
+changes it by hand deletes its line "checksum". A model that was saved without checksums is opened as it is.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from typing import Any
 
 from pydantic import Field
 
-from glassformer.artefact.weights import build_with, write_weights
+from glassformer.artefact.weights import Header, blocks_in, build_with, read_weights_header, write_weights
+from glassformer.checksum import check_seal, check_sealed_text, file_checksum, sealed_json, sealed_text
 from glassformer.config import (
     DataSection,
     ModelConfig,
@@ -26,15 +30,16 @@ from glassformer.config import (
     TaskSection,
     read_settings,
     read_toml,
-    write_toml,
+    toml_of,
 )
 from glassformer.errors import CheckpointError, ConfigError
+from glassformer.json_text import read_json
 from glassformer.models.transformer import Transformer
 from glassformer.pickles import refuse_pickles
 from glassformer.text.fit import check_fit
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.whole import replacing, settled
+from glassformer.whole import drafted, replacing, settled
 
 FORMAT = 1
 SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD = (
@@ -48,6 +53,9 @@ SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD = (
 FILES = (SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD)
 # What tells that a folder holds a model, ours or anybody's, in one file or in shards.
 _OF_A_MODEL = (SETTINGS, "config.json", "*model*.safetensors", "*model*.bin")
+# More than a glassformer.json can have: for labels and tokens, and for each tensor that its blocks have. A larger one
+# is refused unread, as it would take gigabytes to read.
+_LARGEST, _LARGEST_PER_TENSOR = 1 << 24, 1 << 13
 
 
 class TokenizerFacts(Settings):
@@ -58,7 +66,10 @@ class TokenizerFacts(Settings):
 
 
 class Facts(Settings):
-    """What `glassformer.json` holds: all that is needed to rebuild the model and to find its held-out text again."""
+    """What `glassformer.json` holds: all that is needed to rebuild the model and to find its held-out text again.
+
+    `checksums` are the CRC-32 of files beside it, by name.
+    """
 
     format: int
     made_by: str = ""
@@ -70,6 +81,7 @@ class Facts(Settings):
     data: DataSection | None = None
     tokenizer: TokenizerFacts | None = None
     tokens: dict[str, Any] = Field(default_factory=dict)
+    checksums: dict[str, str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +89,8 @@ class Saved:
     """A saved model in memory. Only the module is needed; what is not known is None or empty.
 
     `length`: pieces in the longest row the model has learned from. `data`: how its text was cut and split. `tokens`:
-    Hugging Face's pieces with a role, where the model came from there.
+    Hugging Face's pieces with a role, where the model came from there. `notes`: what could not be read and is not
+    needed, a sentence each.
     """
 
     module: Transformer
@@ -90,6 +103,7 @@ class Saved:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     tokens: Mapping[str, Any] = field(default_factory=dict)
     card: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def write(directory: str | Path, saved: Saved) -> Path:
@@ -113,13 +127,19 @@ def write(directory: str | Path, saved: Saved) -> Path:
 def read(directory: str | Path) -> Saved:
     """Read a model back, on the CPU, its weights as they were saved; the recipe is left to `read_recipe`.
 
-    Raises CheckpointError when the directory is none of ours, lacks a file, was cut short, or is of another version.
+    Metrics that are damaged are left out and told of in `notes`: the model is as good without them. Raises
+    CheckpointError when the directory is none of ours, lacks a file, was cut short, is damaged, or of another version.
     """
     directory = settled(Path(directory))
-    facts = read_facts(directory)
-    module = build_with(facts.model, directory / WEIGHTS)
+    if not (directory / SETTINGS).is_file():
+        refuse_pickles(directory)
+        raise CheckpointError(f"a saved model is needed at {directory}", got=f"no {SETTINGS} there")
+    header = read_weights_header(directory / WEIGHTS)
+    facts = read_facts(directory / SETTINGS, header)
+    module = build_with(facts.model, directory / WEIGHTS, header, checksum=facts.checksums.get(WEIGHTS))
     tokenizer = None if facts.tokenizer is None else _tokenizer(directory / TOKENIZER, facts.tokenizer, facts.model)
-    metrics, card = directory / METRICS, directory / CARD
+    metrics, notes = _metrics(directory / METRICS, facts.checksums.get(METRICS))
+    card = directory / CARD
     return Saved(
         module=module,
         tokenizer=tokenizer,
@@ -128,16 +148,34 @@ def read(directory: str | Path) -> Saved:
         length=facts.length,
         data=facts.data,
         tokens=facts.tokens,
-        metrics=_json(metrics) if metrics.is_file() else {},
+        metrics=metrics,
         # People edit the card as they like: no byte of it keeps a model from being opened.
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
+        notes=notes,
     )
 
 
+def write_recipe(directory: Path, recipe: Recipe) -> None:
+    """Write what a model or a run is made from; raises OSError when the disk does not take it."""
+    with drafted(directory / RECIPE) as draft:
+        draft.write_text(sealed_text(toml_of(recipe)), encoding="utf-8")
+
+
 def read_recipe(directory: str | Path) -> Recipe | None:
-    """The recipe a model was made from, None where there is none; raises ConfigError when it cannot be read."""
+    """What a model or a run was made from, None where that is not known; raises ConfigError when it is damaged."""
     path = settled(Path(directory)) / RECIPE
-    return read_settings(Recipe, read_toml(path), where=str(path)) if path.is_file() else None
+    if not path.is_file():
+        return None
+    values = read_toml(path)
+    try:
+        check_sealed_text(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigError(
+            f"{path} must be as it was written",
+            got=str(error),
+            do="copy it again; after a change of your own, delete its last line",
+        ) from None
+    return read_settings(Recipe, values, where=str(path))
 
 
 def is_ours(directory: str | Path) -> bool:
@@ -156,12 +194,14 @@ def refuse_a_model(directory: str | Path, what: str) -> None:
         )
 
 
-def read_facts(directory: Path) -> Facts:
-    """What `glassformer.json` says; raises CheckpointError for another version or a damaged file."""
-    path = directory / SETTINGS
-    if not path.is_file():
-        refuse_pickles(directory)
-        raise CheckpointError(f"a saved model is needed at {directory}", got=f"no {SETTINGS} there")
+def read_facts(path: Path, header: Header) -> Facts:
+    """What `glassformer.json` says, compared with the weights beside it before anything is built.
+
+    Raises CheckpointError for another version, a damaged file, or a model of other blocks than there are weights of.
+    """
+    size, largest = path.stat().st_size, _LARGEST + len(header) * _LARGEST_PER_TENSOR
+    if size > largest:
+        raise CheckpointError(f"{path} must describe the {len(header)} weights beside it", got=f"{size:,} bytes")
     values = _json(path)
     if values.get("format") != FORMAT:
         raise CheckpointError(
@@ -170,10 +210,33 @@ def read_facts(directory: Path) -> Facts:
             do="open it with the glassformer that saved it"
             + (f" ({values['made_by']})" if values.get("made_by") else ""),
         )
+    _compare_blocks(path, values, header)
     try:
-        return read_settings(Facts, values, where=str(path))
-    except ConfigError as error:
-        raise CheckpointError(f"{path} must describe a model", got=str(error)) from None
+        facts = read_settings(
+            Facts, {name: value for name, value in values.items() if name != "checksum"}, where=str(path)
+        )
+        if "checksum" in values:
+            check_seal(values)
+    except (ConfigError, ValueError) as error:
+        raise CheckpointError(
+            f"{path} must describe a model as it was saved",
+            got=str(error),
+            do='copy or download it again; after a change of your own, delete its line "checksum"',
+        ) from None
+    return facts
+
+
+def _compare_blocks(path: Path, values: Mapping[str, Any], header: Header) -> None:
+    """Before the settings of each block are looked at: there may be any number of them."""
+    model = values.get("model")
+    for name in ("encoder", "decoder"):
+        stack = model.get(name) if isinstance(model, dict) else None
+        blocks = stack.get("blocks") if isinstance(stack, dict) else None
+        if isinstance(blocks, list) and len(blocks) != blocks_in(header, name):
+            raise CheckpointError(
+                f"{path} must describe the weights beside it, with {blocks_in(header, name)} blocks in the {name}",
+                got=f"{len(blocks)}",
+            )
 
 
 # --------------------------------------------------------------------------- writing
@@ -186,7 +249,7 @@ def _write_files(directory: Path, saved: Saved) -> None:
         path = saved.tokenizer.save(directory)
         tokenizer = TokenizerFacts(sha256=_sha256(path), roles=saved.tokenizer.special)
     if saved.recipe is not None:
-        write_toml(saved.recipe, directory / RECIPE)
+        write_recipe(directory, saved.recipe)
     lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in _finite(saved.metrics).items()]
     (directory / METRICS).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # a line for each
     (directory / CARD).write_text(saved.card, encoding="utf-8")
@@ -203,8 +266,9 @@ def _write_files(directory: Path, saved: Saved) -> None:
         data=saved.data,
         tokenizer=tokenizer,
         tokens=dict(saved.tokens),
+        checksums={name: file_checksum(directory / name) for name in (WEIGHTS, METRICS)},
     )
-    (directory / SETTINGS).write_text(facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    (directory / SETTINGS).write_text(sealed_json(json.loads(facts.model_dump_json())), encoding="utf-8")
 
 
 def _finite(value: Any) -> Any:
@@ -221,12 +285,26 @@ def _finite(value: Any) -> Any:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = read_json(path)
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} must be a JSON file", got=f"one that cannot be read ({error})") from None
+        raise CheckpointError(
+            f"{path} must be a JSON file", got=f"one that cannot be read ({error})", do="copy or download it again"
+        ) from None
     if not isinstance(values, dict):
         raise CheckpointError(f"{path} must hold a JSON object", got=type(values).__name__)
     return values
+
+
+def _metrics(path: Path, checksum: str | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The metrics, {} when they are damaged, and what is to be said then."""
+    if not path.is_file():
+        return {}, ()
+    try:
+        if checksum is not None and file_checksum(path) != checksum:
+            raise ValueError("its checksum does not fit")
+        return _json(path), ()
+    except (OSError, ValueError, CheckpointError):
+        return {}, (f"{path} is damaged and was not read: the model is whole, its scores are not known",)
 
 
 def _tokenizer(path: Path, facts: TokenizerFacts, model: ModelConfig) -> Tokenizer:

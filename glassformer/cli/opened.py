@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glassformer.cli.screen import note
+
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
 
@@ -17,4 +19,7 @@ def open_model(
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)
-    return load(path, device=device, dtype=dtype, fast=fast)
+    model = load(path, device=device, dtype=dtype, fast=fast)
+    for message in model.notes:
+        note(message)
+    return model

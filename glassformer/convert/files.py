@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +85,24 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
 
     Raises CheckpointError when it is not whole, or a pickle.
     """
+    with _opened(path) as file:
+        # Copied, so that each tensor begins where torch's own do: kernels round otherwise at other addresses.
+        return {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dict
+
+
+def read_header(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Shape and kind of number (`F32`) of each tensor of one file, none of them read; raises as `read_safetensors`."""
+    with _opened(path) as file:
+        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+        return {name: (tuple(part.get_shape()), part.get_dtype()) for name, part in slices.items()}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     refuse_pickles(path)
     try:
         with safe_open(path, framework="pt") as file:
-            # Copied, so that each tensor begins where torch's own do: kernels round otherwise at other addresses.
-            return {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dict
+            yield file
     except SafetensorError as error:
         raise CheckpointError(
             f"{path} must be a whole safetensors file",

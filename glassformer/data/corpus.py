@@ -10,17 +10,20 @@ from pathlib import Path
 
 import numpy as np
 
+from glassformer.checksum import read_sealed_json, sealed_json
 from glassformer.data.lines import OnBad, Skipped, left_out, stop
 from glassformer.data.read import Document, files_of, read
 from glassformer.data.rows import table_kind
 from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.split import SIDES, Repeats, Side, place_of, repeats, shared, side_of, text_hash
-from glassformer.data.store import FORMAT, TokenStore
+from glassformer.data.store import FORMAT, TokenStore, damaged
 from glassformer.data.write import Placed, write_stores
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 
 Shares = Mapping[str, float]
+# Beside the stores: what was left out when they were made.
+_SKIPPED = "skipped.json"
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def prepare(
 
     def report(folder: Path) -> None:
         counted = {"count": bad.count, "first": bad.first} if isinstance(bad, Skipped) else {"count": 0, "first": []}
-        (folder / "skipped.json").write_text(json.dumps(counted), encoding="utf-8")
+        (folder / _SKIPPED).write_text(sealed_json(counted), encoding="utf-8")
 
     stores = write_stores(
         _placed(section, shares, bad),
@@ -134,7 +137,10 @@ def prepare(
     )
     if not stores["train"].documents:
         raise DataError("training needs text", got="no document with words in it")
-    skipped = json.loads((directory / "skipped.json").read_text(encoding="utf-8"))
+    try:
+        skipped = read_sealed_json(directory / _SKIPPED)
+    except (OSError, ValueError) as error:
+        raise damaged(directory, f"no readable {_SKIPPED} ({error})") from None
     return Corpus(
         stores=stores,
         shares=shares,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from glassformer.checksum import refuse_what_is_no_file
 from glassformer.errors import MissingExtraError, TrainingError
+from glassformer.json_text import parse_json
+from glassformer.whole import drafted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +51,7 @@ class Record:
     every = 10
 
     def __init__(self, folder: Path, *, step: int, tensorboard: bool) -> None:
-        self._path = folder / "metrics.jsonl"
+        self._path, self._step = folder / "metrics.jsonl", step
         with self._writing():
             folder.mkdir(parents=True, exist_ok=True)
             self._forget_after(step)
@@ -59,6 +61,7 @@ class Record:
 
     def see(self, step: Step) -> None:
         """Take in a step and write a line when one is due."""
+        self._step = step.step
         self._losses.append(step.loss)
         self._pieces += step.pieces
         self._seconds += step.seconds
@@ -92,6 +95,7 @@ class Record:
         try:
             yield
         except OSError as error:
+            refuse_removed_folder(self._path.parent, self._step, error)
             raise TrainingError(
                 f"the record of the run could not be written to {self._path}",
                 got=error.strerror or str(error),
@@ -100,17 +104,27 @@ class Record:
 
     def _forget_after(self, step: int) -> None:
         """Drop the lines of steps that will be done again, and one that was cut short."""
+        refuse_what_is_no_file(self._path)
         if not self._path.exists():
             return
         kept = [line for line in self._path.read_text(encoding="utf-8").splitlines() if _step_of(line) <= step]
-        draft = self._path.with_suffix(".draft")
-        draft.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-        os.replace(draft, self._path)
+        with drafted(self._path) as draft:
+            draft.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+
+
+def refuse_removed_folder(folder: Path, step: int, error: Exception) -> None:
+    """Raise TrainingError when the error is that the folder of a run is gone after so many steps."""
+    if step and isinstance(error, FileNotFoundError) and not folder.exists():
+        raise TrainingError(
+            "a run needs its folder to the end",
+            got=f"no {folder}: it was removed while the run went on, and with it what was learned in {step:,} steps",
+            do="begin again without --resume: nothing is left to go on from",
+        )
 
 
 def _step_of(line: str) -> float:
     try:
-        return float(json.loads(line)["step"])
+        return float(parse_json(line)["step"])
     except (ValueError, KeyError, TypeError):
         return float("inf")
 

@@ -245,7 +245,7 @@ def check(settings: TrainSection, *, held_out: bool) -> None:
 
 
 def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:
-    group = "average" if (checkpoints[0].folder / "average.safetensors").exists() else "model"
+    group = "average" if "average" in checkpoints[0].facts["groups"] else "model"
     total: dict[str, torch.Tensor] = {}
     for checkpoint in checkpoints:
         for name, tensor in checkpoint.tensors(group).items():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import random
+import shutil
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glassformer.checksum import read_sealed_json, sealed_json
 from glassformer.data.read import Document
 from glassformer.data.sentences import sentence_starts
 from glassformer.data.split import text_hash
@@ -20,6 +21,7 @@ from glassformer.data.store import TokenStore
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
+from tests.damage import flipped_bits
 from tests.data.made import build_store
 
 KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "unigram", "words")
@@ -158,31 +160,72 @@ def test_large_vocabularies_get_wide_numbers(tmp_path: Path) -> None:
 
 
 def test_what_is_no_store_is_refused(store: TokenStore, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must be a store of tokenized text"):
+    with pytest.raises(DataError) as none:
         TokenStore.open(tmp_path)
-    facts = json.loads((store.directory / "store.json").read_text())
-    (store.directory / "store.json").write_text(json.dumps(facts | {"format": 99}))
-    with pytest.raises(DataError, match="must be a store of version 2; got 99"):
+    assert "store.json" in none.value.got
+    path = store.directory / "store.json"
+    written = path.read_text()
+    path.write_text(sealed_json({**read_sealed_json(path), "format": 99}))
+    with pytest.raises(DataError) as newer:
         TokenStore.open(store.directory)
-    (store.directory / "store.json").write_text(json.dumps(facts))
+    assert newer.value.got == "99"
+    path.write_text(written)
     (store.directory / "ids.bin").write_bytes(b"12")
-    with pytest.raises(DataError, match=r"ids\.bin must hold .* bytes; got 2"):
+    with pytest.raises(DataError) as short:
         TokenStore.open(store.directory)
+    assert "ids.bin of 2 bytes" in short.value.got
 
 
-@pytest.mark.parametrize("name", ["ids", "offsets"])
-def test_bits_that_have_flipped_are_met_when_the_store_is_opened(store: TokenStore, name: str) -> None:
-    """And not as an index out of range in the middle of training."""
-    path = store.directory / f"{name}.bin"
-    whole = path.read_bytes()
-    place = len(whole) // 16 * 8 + 7 if name == "offsets" else len(whole) - 1  # the high byte of a number
-    path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x40]) + whole[place + 1 :])
-    with pytest.raises(
-        DataError, match=rf"must hold pieces of a vocabulary of {store.vocabulary_size}; .*; delete the"
-    ):
-        TokenStore.open(store.directory)
-    path.write_bytes(whole)
+@pytest.mark.parametrize("name", ["ids.bin", "offsets.bin", "word_bits.bin", "sentences.bin", "hashes.bin"])
+def test_a_flipped_bit_of_a_store_is_noticed_when_it_is_opened(store: TokenStore, name: str) -> None:
+    for place in flipped_bits(store.directory / name):
+        with pytest.raises(DataError) as caught:
+            TokenStore.open(store.directory)
+        assert name in caught.value.got, place
+        assert str(store.directory) in caught.value.do
     assert len(TokenStore.open(store.directory)) == len(store)
+
+
+def test_a_flipped_bit_of_what_a_store_says_of_itself_is_noticed_or_changes_nothing(store: TokenStore) -> None:
+    path, noticed = store.directory / "store.json", 0
+    known = read_sealed_json(path)
+    for place in flipped_bits(path):
+        try:
+            assert read_sealed_json(path) == known, place
+            TokenStore.open(store.directory)
+        except (ValueError, DataError):
+            with pytest.raises(DataError, match=r"store\.json"):
+                TokenStore.open(store.directory)
+            noticed += 1
+    assert noticed > 190
+
+
+def test_a_damaged_store_is_made_again_when_its_folder_is_deleted_as_told(
+    store: TokenStore, tokenizer: Tokenizer, texts: list[str]
+) -> None:
+    def build() -> TokenStore:
+        return build_store((Document(text, "") for text in texts), tokenizer, store.directory)
+
+    path = store.directory / "word_bits.bin"
+    whole = path.read_bytes()
+    path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+    with pytest.raises(DataError) as caught:
+        build()
+    (named,) = [word.strip(":") for word in caught.value.do.split() if word.startswith("/")]
+    shutil.rmtree(named)
+    build()
+    assert path.read_bytes() == whole
+
+
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(store: TokenStore) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no pipes with names")
+    for name in ("ids.bin", "store.json"):
+        (store.directory / name).unlink()
+        os.mkfifo(store.directory / name)
+        with pytest.raises(DataError) as caught:
+            TokenStore.open(store.directory)
+        assert name in caught.value.got
 
 
 def test_what_reading_runs_into_is_not_told_as_a_full_disk(tokenizer: Tokenizer, tmp_path: Path) -> None:
