@@ -15,10 +15,10 @@ from glassformer.artefact.witness import Counting, Witness
 from glassformer.config import DataSection, ModelConfig, Recipe, TaskSection, TokenizerSection
 from glassformer.data.buckets import BucketedRows, BucketOrder
 from glassformer.data.corpus import on_bad, prepare, settle_shares, training_texts
+from glassformer.data.files import files_of, find_files
 from glassformer.data.given import read_all_given
 from glassformer.data.lines import Skipped, left_out
 from glassformer.data.pack import Frame, PackedRows
-from glassformer.data.read import files_of
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.families import FAMILIES, family_config
@@ -67,6 +67,8 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         raise ConfigError(
             "training needs text", got="no data.files", do="name files: glassformer train masked-lm TEXT.txt"
         )
+    for named in filter(None, (recipe.data.files, recipe.data.validation_files)):
+        witness.note(str(find_files(named, text=recipe.data.text, tables=recipe.task.given)))
     use_threads(recipe.train.threads)
     given, data = recipe.task.given, recipe.data  # masks that stand in the text are not split by hash
     check(recipe.train, held_out=bool(data.validation_files or (data.validation and not given)))
@@ -89,13 +91,14 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     data = data.model_copy(update=shares)
     recipe = recipe.model_copy(update={"data": data})
     if tokenizer is None:
-        size = _size(data.files)
+        size = _size(data.files, data.text)
         with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} pieces", size) as progress:
             tokenizer = _learned(recipe.tokenizer, training_texts(data, shares), progress)
         _note_size(recipe.tokenizer, tokenizer, witness)
     module = _module(recipe, tokenizer, witness) if start is None else start.module
     cache = Path(data.cache) if data.cache is not None else folder / "tokens"
-    with witness.reading("cutting the text into pieces", _size([*data.files, *data.validation_files])) as progress:
+    size = _size([*data.files, *data.validation_files], data.text)
+    with witness.reading("cutting the text into pieces", size) as progress:
         corpus = prepare(data, tokenizer, cache, shares=shares, progress=progress)
     for note in corpus.notes():
         witness.note(note)
@@ -238,9 +241,9 @@ def _note_size(section: TokenizerSection, tokenizer: Tokenizer, witness: Witness
         )
 
 
-def _size(paths: Sequence[str]) -> int:
+def _size(paths: Sequence[str], text: str) -> int:
     """Bytes of the files: about their characters, unless they are compressed."""
-    return sum(path.stat().st_size for path in files_of(paths))
+    return sum(path.stat().st_size for path in files_of(paths, text=text))
 
 
 # --------------------------------------------------------------------------- model

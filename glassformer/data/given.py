@@ -13,8 +13,8 @@ import numpy as np
 
 from glassformer.data.batch import Batch, pad
 from glassformer.data.corrupt import IGNORED, Corrupted
+from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, stop
-from glassformer.data.read import files_of
 from glassformer.data.rows import read_rows
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
@@ -71,7 +71,9 @@ def read_given(
 
 def read_all_given(paths: Iterable[str | Path], *, text: str = "text", bad: OnBad = stop) -> list[GivenMasks]:
     """The rows of all these tables; of a folder only its tables, whatever else lies there."""
-    return [example for path in files_of(paths, tables=True) for example in read_given(path, text=text, bad=bad)]
+    return [
+        example for path in files_of(paths, text=text, tables=True) for example in read_given(path, text=text, bad=bad)
+    ]
 
 
 def given_batch(
