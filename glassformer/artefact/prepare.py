@@ -27,6 +27,7 @@ from glassformer.tasks.hidden import DrawnMasks, StandingMasks
 from glassformer.tasks.masked_lm import MaskedLM
 from glassformer.tasks.metrics import Unigram
 from glassformer.text.fit import check_fit
+from glassformer.text.load import load_tokenizer
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
@@ -77,7 +78,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     if start is not None:
         tokenizer = start.tokenizer
     elif tokenizer is None and recipe.tokenizer.file is not None:
-        tokenizer = Tokenizer.load(recipe.tokenizer.file)
+        tokenizer = load_tokenizer(recipe.tokenizer.file)
     _check_tokenizer(recipe)
     if given:
         return _with_given_masks(recipe, witness, tokenizer, start)

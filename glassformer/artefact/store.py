@@ -32,6 +32,7 @@ from glassformer.errors import CheckpointError, ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.pickles import refuse_pickles
 from glassformer.text.fit import check_fit
+from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.whole import replacing, settled
@@ -232,7 +233,7 @@ def _json(path: Path) -> dict[str, Any]:
 def _tokenizer(path: Path, facts: TokenizerFacts, model: ModelConfig) -> Tokenizer:
     if not path.is_file():
         raise CheckpointError(f"the model's tokenizer is needed at {path}", got="no such file")
-    tokenizer = Tokenizer.load(path)
+    tokenizer = load_tokenizer(path)
     check_fit(tokenizer, model.output_stack.embed.vocabulary)
     if _sha256(path) != facts.sha256:
         raise CheckpointError(
