@@ -15,10 +15,10 @@ from glassformer.artefact.witness import Counting, Witness
 from glassformer.config import DataSection, ModelConfig, Recipe, TaskSection, TokenizerSection
 from glassformer.data.buckets import BucketedRows, BucketOrder
 from glassformer.data.corpus import on_bad, prepare, settle_shares, training_texts
+from glassformer.data.files import files_of, find_files
 from glassformer.data.given import read_all_given
 from glassformer.data.lines import Skipped, left_out
 from glassformer.data.pack import Frame, PackedRows
-from glassformer.data.read import files_of
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.families import FAMILIES, family_config
@@ -27,6 +27,7 @@ from glassformer.tasks.hidden import DrawnMasks, StandingMasks
 from glassformer.tasks.masked_lm import MaskedLM
 from glassformer.tasks.metrics import Unigram
 from glassformer.text.fit import check_fit
+from glassformer.text.load import load_tokenizer
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
@@ -67,6 +68,8 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         raise ConfigError(
             "training needs text", got="no data.files", do="name files: glassformer train masked-lm TEXT.txt"
         )
+    for named in filter(None, (recipe.data.files, recipe.data.validation_files)):
+        witness.note(str(find_files(named, text=recipe.data.text, tables=recipe.task.given)))
     use_threads(recipe.train.threads)
     given, data = recipe.task.given, recipe.data  # masks that stand in the text are not split by hash
     check(recipe.train, held_out=bool(data.validation_files or (data.validation and not given)))
@@ -75,7 +78,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     if start is not None:
         tokenizer = start.tokenizer
     elif tokenizer is None and recipe.tokenizer.file is not None:
-        tokenizer = Tokenizer.load(recipe.tokenizer.file)
+        tokenizer = load_tokenizer(recipe.tokenizer.file)
     _check_tokenizer(recipe)
     if given:
         return _with_given_masks(recipe, witness, tokenizer, start)
@@ -89,13 +92,14 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     data = data.model_copy(update=shares)
     recipe = recipe.model_copy(update={"data": data})
     if tokenizer is None:
-        size = _size(data.files)
+        size = _size(data.files, data.text)
         with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} pieces", size) as progress:
             tokenizer = _learned(recipe.tokenizer, training_texts(data, shares), progress)
         _note_size(recipe.tokenizer, tokenizer, witness)
     module = _module(recipe, tokenizer, witness) if start is None else start.module
     cache = Path(data.cache) if data.cache is not None else folder / "tokens"
-    with witness.reading("cutting the text into pieces", _size([*data.files, *data.validation_files])) as progress:
+    size = _size([*data.files, *data.validation_files], data.text)
+    with witness.reading("cutting the text into pieces", size) as progress:
         corpus = prepare(data, tokenizer, cache, shares=shares, progress=progress)
     for note in corpus.notes():
         witness.note(note)
@@ -238,9 +242,9 @@ def _note_size(section: TokenizerSection, tokenizer: Tokenizer, witness: Witness
         )
 
 
-def _size(paths: Sequence[str]) -> int:
+def _size(paths: Sequence[str], text: str) -> int:
     """Bytes of the files: about their characters, unless they are compressed."""
-    return sum(path.stat().st_size for path in files_of(paths))
+    return sum(path.stat().st_size for path in files_of(paths, text=text))
 
 
 # --------------------------------------------------------------------------- model

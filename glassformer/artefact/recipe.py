@@ -18,7 +18,7 @@ from glassformer.artefact.witness import Screen, Witness
 from glassformer.config import DataSection, Recipe
 from glassformer.data.corpus import settle_shares
 from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
-from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.load import load_tokenizer
 from glassformer.train.alone import alone
 from glassformer.train.checkpoint import Shelf
 from glassformer.train.loop import fit
@@ -59,7 +59,7 @@ def train(
         known = _begin(out, settled, resume=resume)
         if known is not None:
             settled = settled.model_copy(update={"data": known.data})  # with the split that it has learned by
-        prepared = prepare_run(settled, out, witness, tokenizer=None if known is None else Tokenizer.load(out))
+        prepared = prepare_run(settled, out, witness, tokenizer=None if known is None else load_tokenizer(out))
         if known is None:
             # A run that is stopped and resumed must find the same pieces and the same settings.
             prepared.tokenizer.save(out)

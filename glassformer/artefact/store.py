@@ -37,6 +37,7 @@ from glassformer.json_text import read_json
 from glassformer.models.transformer import Transformer
 from glassformer.pickles import refuse_pickles
 from glassformer.text.fit import check_fit
+from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.whole import drafted, replacing, settled
@@ -310,7 +311,7 @@ def _metrics(path: Path, checksum: str | None) -> tuple[dict[str, Any], tuple[st
 def _tokenizer(path: Path, facts: TokenizerFacts, model: ModelConfig) -> Tokenizer:
     if not path.is_file():
         raise CheckpointError(f"the model's tokenizer is needed at {path}", got="no such file")
-    tokenizer = Tokenizer.load(path)
+    tokenizer = load_tokenizer(path)
     check_fit(tokenizer, model.output_stack.embed.vocabulary)
     if _sha256(path) != facts.sha256:
         raise CheckpointError(

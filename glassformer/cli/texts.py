@@ -33,9 +33,10 @@ def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str)
     for text in given or ():
         yield from _standard_input() if text == "-" else [Asked(text)]
     for file in files or ():
-        from glassformer.data.read import files_of, read
+        from glassformer.data.files import files_of
+        from glassformer.data.read import read
 
-        for path in files_of([file]):
+        for path in files_of([file], text=column):
             for document in read(path, text=column, documents="line"):
                 yield Asked(document.text, document.where)
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.checksum import read_sealed_json, sealed_json
+from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, Skipped, left_out, stop
-from glassformer.data.read import Document, files_of, read
+from glassformer.data.read import Document, read
 from glassformer.data.rows import table_kind
 from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.split import SIDES, Repeats, Side, place_of, repeats, shared, side_of, text_hash
@@ -157,7 +158,7 @@ def on_bad(section: DataSection) -> OnBad:
 
 
 def _documents(paths: Iterable[str], section: CorpusSection, bad: OnBad) -> Iterator[Document]:
-    for path in files_of(paths):
+    for path in files_of(paths, text=section.text):
         yield from read(path, text=section.text, documents=section.documents, bad=bad)
 
 
@@ -191,7 +192,7 @@ def fingerprint_of(section: CorpusSection, tokenizer: Tokenizer, shares: Shares)
     """Names the contents of the files, the tokenizer that cuts them and how they are split; reads the files whole."""
     settings = section.model_dump(include={"text", "documents", "seed", "on_bad_row"})
     files = [
-        [[table_kind(path), _digest(path)] for path in (files_of(named) if named else ())]
+        [[table_kind(path), _digest(path)] for path in (files_of(named, text=section.text) if named else ())]
         for named in (section.files, section.validation_files)
     ]
     facts = [FORMAT, tokenizer.fingerprint, settings, dict(shares), files]

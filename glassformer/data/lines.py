@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -58,8 +59,10 @@ def is_zipped(path: Path) -> bool:
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """A file's bytes, uncompressed. Raises DataError when it is missing, a folder, or may not be read."""
+    """A file's bytes, uncompressed. Raises DataError when it is missing, no file, or may not be read."""
     try:
+        if kind := special_file(path):  # before it is opened: a pipe that nobody writes to would never answer
+            raise DataError(f"a file is needed at {path}", got=kind)
         return cast(BinaryIO, gzip.open(path, "rb")) if is_zipped(path) else path.open("rb")
     except FileNotFoundError:
         raise DataError(f"a file is needed at {path}", got="no such file") from None
@@ -69,6 +72,21 @@ def open_bytes(path: Path) -> BinaryIO:
         raise DataError(f"{path} must be readable", got="no permission") from None
     except OSError as error:
         raise _unreadable(path, error) from None
+
+
+def special_file(path: Path) -> str:
+    """What stands at a path that is neither a file nor a folder, "" for these two; raises OSError."""
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return ""
+    return "a named pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def not_text(head: bytes) -> str:
+    """Why the first bytes of a file are no text that can be read, "" where they may be."""
+    if head.startswith(_UTF16_MARKS):
+        return "UTF-16, not UTF-8"
+    return "not text" if b"\0" in head else ""
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from glassformer.data.files import files_of, plain_suffix
 from glassformer.data.lines import OnBad, read_lines, stop
 from glassformer.data.rows import read_rows, table_kind
 from glassformer.errors import DataError
@@ -14,7 +15,6 @@ Documents = Literal["blank-line", "line", "file"]
 
 # A document longer than this comes in parts, so that a book of 2 GB is never in memory as a whole.
 _PART = 1 << 20
-_TEXT_SUFFIXES = {"", ".txt", ".text", ".md", ".rst"}
 
 
 class Document(NamedTuple):
@@ -23,44 +23,6 @@ class Document(NamedTuple):
     text: str
     where: str
     continued: bool = False
-
-
-def files_of(paths: Iterable[str | Path], *, tables: bool = False) -> tuple[Path, ...]:
-    """The files behind files and folders.
-
-    A folder gives its plain-text files, at any depth, sorted by name; one without plain text, or where `tables` are
-    asked for, gives its tables. Hidden files are left out. Raises DataError when a path is missing or a folder holds
-    nothing to read.
-    """
-    found: list[Path] = []
-    for path in map(Path, paths):
-        if not path.exists():
-            raise DataError(f"a file or folder is needed at {path}", got="no such file")
-        found += _folder(path, tables=tables) if path.is_dir() else [path]
-    if not found:
-        raise DataError("at least one file is needed", got="none", do="name files or folders in data.files")
-    return tuple(found)
-
-
-def _folder(folder: Path, *, tables: bool) -> list[Path]:
-    visible = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
-    texts = [] if tables else [path for path in visible if _plain_suffix(path) in _TEXT_SUFFIXES]
-    found = texts or [path for path in visible if table_kind(path) is not None]
-    if not found:
-        raise DataError(
-            f"{folder} must hold {'' if tables else 'text files (.txt, .md) or '}tables (.jsonl, .csv, .tsv, .parquet)",
-            got=f"{len(visible)} other files" if visible else "an empty folder",
-        )
-    return found
-
-
-def _plain_suffix(path: Path) -> str:
-    """The suffix that tells the kind of file: .gz does not."""
-    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
 def read(
@@ -72,8 +34,8 @@ def read(
     document ends at a blank line, at each line, or at the end of the file. Raises DataError for a file that is missing,
     empty, binary, damaged or of blanks only; a row or line that cannot be used goes to `bad`.
     """
-    for file in files_of([path]):
-        if _plain_suffix(file) == ".json":  # read as text, its braces and quotes would be learned
+    for file in files_of([path], text=text):
+        if plain_suffix(file) == ".json":  # read as text, its braces and quotes would be learned
             raise DataError(f"{file} must be text or a table", got="JSON", do="write one object a line, as .jsonl")
         some = False
         for document in _rows(file, text, bad) if table_kind(file) else _plain(file, documents, bad):

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glassformer.data.lines import OnBad, is_zipped, open_bytes, read_lines, stop
-from glassformer.errors import DataError, did_you_mean
+from glassformer.errors import DataError, MissingColumnError, did_you_mean
 
 # A quote that is never closed would swallow the rest of the file: refuse it long before the memory is full.
 _LONGEST_QUOTE = 64 << 20
+# So many rows of a JSONL file without a column tell that it has none.
+_ROWS_LOOKED_AT = 20
 
 
 class Row(NamedTuple):
@@ -46,6 +48,24 @@ def read_rows(path: Path, *columns: str, bad: OnBad = stop) -> Iterator[Row]:
     if kind is None:
         raise DataError(f"{path} must be a table", got="another file", do="use .jsonl, .csv, .tsv or .parquet")
     yield from _READERS[kind](path, columns, bad)
+
+
+def lacks_column(path: Path, column: str) -> bool:
+    """Whether a table has no such column, as far as its first rows tell; a file that cannot be read may have it."""
+    missing: list[DataError] = []
+
+    def count(error: DataError) -> None:
+        if isinstance(error, MissingColumnError):
+            missing.append(error)
+            if len(missing) == _ROWS_LOOKED_AT:
+                raise error
+
+    try:
+        return next(read_rows(path, column, bad=count), None) is None and bool(missing)
+    except MissingColumnError:
+        return True
+    except DataError:
+        return False
 
 
 def _jsonl(path: Path, columns: tuple[str, ...], bad: OnBad) -> Iterator[Row]:
@@ -193,7 +213,7 @@ def _parquet(path: Path, columns: tuple[str, ...], bad: OnBad) -> Iterator[Row]:
 
 
 def _no_column(where: str, column: str, known: Mapping[str, object] | list[str]) -> DataError:
-    return DataError(
+    return MissingColumnError(
         f"{where} must have a column {column!r}", got=f"columns {', '.join(known)}", do=did_you_mean(column, known)
     )
 

@@ -19,8 +19,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from glassformer.data.files import files_of
 from glassformer.data.lines import Skipped, read_lines
-from glassformer.data.read import Documents, files_of, read
+from glassformer.data.read import Documents, read
 from glassformer.data.rows import read_rows
 from glassformer.errors import DataError
 
@@ -244,8 +245,9 @@ def test_more_that_cannot_be_read(tmp_path: Path) -> None:
         list(read(path, text="txt"))
     (tmp_path / "sub").mkdir()
     shutil.move(path, tmp_path / "sub" / "x.bin")
-    with pytest.raises(DataError, match=r"must hold text files .*; got 1 other files"):
+    with pytest.raises(DataError) as caught:
         files_of([tmp_path / "sub"])
+    assert "x.bin" in caught.value.got
 
 
 def test_a_disk_that_fails_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.data.read import files_of, read
+from glassformer.data.files import files_of
+from glassformer.data.read import read
 from glassformer.data.rows import read_rows
 
 
