@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from glassformer.artefact.artefact import Artefact
 from glassformer.errors import GlassformerError
 from glassformer.text.tokenizer import MASK
-
-if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
 
 _EXAMPLE = f"A text with one {MASK} in it."
 _CARD = """\
@@ -46,7 +44,7 @@ model = gf.load({place})
 """
 
 
-def write_card(model: Model, folder: Path) -> str:
+def write_card(model: Artefact, folder: Path) -> str:
     """The card, in Markdown, of a model saved in that folder; it tells the folder's name, and not where it is."""
     from glassformer import __version__
 
@@ -68,7 +66,7 @@ def write_card(model: Model, folder: Path) -> str:
     )
 
 
-def example(model: Model) -> str:
+def example(model: Artefact) -> str:
     """A text with a hidden word that can be tried: in the model's own words where it has no piece for others."""
     try:
         model.tokenizer.encode(_EXAMPLE)
@@ -79,7 +77,7 @@ def example(model: Model) -> str:
     return _EXAMPLE
 
 
-def _data(model: Model) -> Iterator[str]:
+def _data(model: Artefact) -> Iterator[str]:
     data = model.data
     if data is None:
         yield "* Not known: the model was not trained here."
@@ -105,7 +103,7 @@ def _size(facts: dict[str, Any]) -> Iterator[str]:
         yield f"| {name} | {count:,} |"
 
 
-def _scores(model: Model) -> Iterator[str]:
+def _scores(model: Artefact) -> Iterator[str]:
     scores = model.metrics.get("scores")
     if not scores:
         yield "Not measured."
@@ -134,7 +132,7 @@ def interval(share: float, count: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _limits(model: Model) -> Iterator[str]:
+def _limits(model: Artefact) -> Iterator[str]:
     if model.length is not None:
         yield f"It has learned from rows of {model.length} pieces; longer texts are read in overlapping windows."
     if model.task is not None:

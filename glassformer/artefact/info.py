@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from glassformer.artefact.artefact import Artefact
 from glassformer.config import BlockConfig, ModelConfig, StackConfig
 from glassformer.models.families import SLIDES_DO_NOT_DRAW
 
-if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
 
-
-def describe(model: Model) -> dict[str, Any]:
+def describe(model: Artefact) -> dict[str, Any]:
     """Family, task, sizes, parameters by part, tokenizer, precision and data of a model."""
     config = model.config
     facts: dict[str, Any] = {
@@ -60,7 +58,7 @@ def _positions(stack: StackConfig) -> str:
     return stack.embed.position.kind
 
 
-def _parameters(model: Model) -> dict[str, int]:
+def _parameters(model: Artefact) -> dict[str, int]:
     """Counts by part; a shared table counts where it stands first."""
     counts = {"all": 0}
     for name, parameter in model.module.named_parameters():
@@ -71,7 +69,7 @@ def _parameters(model: Model) -> dict[str, int]:
     return counts
 
 
-def _tokenizer(model: Model) -> dict[str, Any] | None:
+def _tokenizer(model: Artefact) -> dict[str, Any] | None:
     if not model.has_tokenizer:
         return None
     tokenizer = model.tokenizer
@@ -82,7 +80,7 @@ def _tokenizer(model: Model) -> dict[str, Any] | None:
     }
 
 
-def _precision(model: Model) -> str:
+def _precision(model: Artefact) -> str:
     kept = str(next(model.module.parameters()).dtype).removeprefix("torch.")
     return f"bfloat16 (fast), weights {kept}" if model.fast else kept
 

@@ -13,16 +13,16 @@ from glassformer.artefact import store
 from glassformer.artefact.card import write_card
 from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
-from glassformer.artefact.resolve import resolve
+from glassformer.artefact.resolve import RECIPE, Recipe, read_saved_recipe, resolve, write_recipe
 from glassformer.artefact.witness import Screen, Witness
-from glassformer.config import DataSection, Recipe
-from glassformer.data.corpus import settle_shares
 from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
+from glassformer.runtime.device import choose_device
+from glassformer.tasks import task_named
 from glassformer.text.load import load_tokenizer
 from glassformer.train.alone import alone
 from glassformer.train.checkpoint import Shelf
 from glassformer.train.loop import fit
-from glassformer.runtime.device import choose_device
+from glassformer.train.run import better_if_higher
 
 # What must not change while a run goes on: else its checkpoints would mean something else.
 _FIXED = ("task", "data", "tokenizer", "model")
@@ -31,7 +31,7 @@ _SETTLED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
 # Enough hidden words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
-_WRITTEN_BEFORE_TRAINING = ("tokens", store.TOKENIZER, store.RECIPE, "metrics.jsonl", "tensorboard")
+_WRITTEN_BEFORE_TRAINING = ("tokens", store.TOKENIZER, RECIPE, "metrics.jsonl", "tensorboard")
 
 
 def train(
@@ -58,20 +58,21 @@ def train(
     with _leaving_nothing_when_refused(out), alone(out):
         known = _begin(out, settled, resume=resume)
         if known is not None:
-            settled = settled.model_copy(update={"data": known.data})  # with the split that it has learned by
+            # With the split and the labels that it has learned by.
+            settled = settled.model_copy(update={"data": known.data, "task": known.task})
         prepared = prepare_run(settled, out, witness, tokenizer=None if known is None else load_tokenizer(out))
         if known is None:
             # A run that is stopped and resumed must find the same pieces and the same settings.
             prepared.tokenizer.save(out)
-            store.write_recipe(out, prepared.recipe)
+            write_recipe(out, prepared.recipe)
         facts = _run(prepared, out, resume, witness)
     return _finish(prepared, out, facts)
 
 
 def _run(prepared: Prepared, out: Path, resume: bool, witness: Witness) -> dict[str, Any]:
     """Train to the end; how long it took, also where an earlier call took it."""
-    task, settings, held_out = prepared.task, prepared.recipe.train, prepared.held_out
-    steps = fit(prepared.module, task, settings, out=out, held_out=held_out, resume=resume, say=witness.note)
+    feed, settings, held_out = prepared.feed, prepared.recipe.train, prepared.held_out
+    steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, say=witness.note)
     for _ in witness.training(steps):
         pass
     last = Shelf(out / _CHECKPOINTS).newest()
@@ -86,7 +87,7 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     """
     if not Shelf(out / _CHECKPOINTS):
         store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
-    known = store.read_recipe(out)
+    known = read_saved_recipe(out)
     if known is None:
         return None
     if not resume:
@@ -98,19 +99,20 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     for name in _FIXED:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:
-            if now[key] != was[key] and (name, key) not in _SETTLED_BY_THE_RUN:
-                raise _changed(f"{name}.{key}", was[key], repr(now[key]))
-    _check_shares(recipe, known.data)
+            found_by_the_run = (name, key) in _SETTLED_BY_THE_RUN or (name == "task" and not now[key])
+            if now[key] != was.get(key) and not found_by_the_run:
+                raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))
+    _check_shares(recipe, known)
     return known
 
 
-def _check_shares(recipe: Recipe, known: DataSection) -> None:
+def _check_shares(recipe: Recipe, known: Recipe) -> None:
     """Raise ConfigError when the shares asked for are another split: what was learned must not become held out."""
     asked = {"validation": recipe.data.validation, "test": recipe.data.test}
-    was = {"validation": known.validation, "test": known.test}
-    if asked == was or recipe.task.given:  # masks that stand in the data are not split
+    was = {"validation": known.data.validation, "test": known.data.test}
+    if asked == was:
         return
-    now = settle_shares(recipe.data)
+    now = task_named(recipe.task.name).resolve_shares(recipe.data)
     for key in now:
         if now[key] != was[key]:
             widened = "" if now[key] == asked[key] else f", which with this text comes to {now[key]!r}"
@@ -148,20 +150,19 @@ def _leaving_nothing_when_refused(out: Path) -> Iterator[None]:
 
 def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any]) -> Model:
     module, recipe = prepared.module.eval(), prepared.recipe
-    judge = prepared.held_out or prepared.task
-    scores = judge.evaluate(module, rows=_MEASURED_ROWS)
-    if not math.isfinite(scores["loss"]):
+    measured = prepared.held_out or prepared.feed
+    scores = measured.evaluate(module, limit=_MEASURED_ROWS)
+    if not math.isfinite(better_if_higher(measured.best, scores)):
         raise NotFiniteError(
-            "a model to save needs finite numbers: its loss after the last step is not",
-            got=str(scores["loss"]),
+            "a model to save needs finite numbers: its score after the last step is not",
+            got=f"{measured.best.removeprefix('-')} {scores[measured.best.removeprefix('-')]}",
             do="train in another folder with a lower learning rate, a longer warm-up or precision float32",
         )
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
         "scores": scores,
         **facts,
-        "text_fingerprint": prepared.text,
-        "unigram_counts": prepared.unigram.counts.tolist(),
+        **prepared.task.facts(),
     }
     model = Model(
         module,

@@ -14,46 +14,42 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import Field
+from pydantic import Field, create_model
 
+from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.format1 import facts_of_format_1
+from glassformer.artefact.resolve import RECIPE, write_recipe
 from glassformer.artefact.weights import Header, blocks_in, build_with, read_weights_header, write_weights
-from glassformer.checksum import check_seal, check_sealed_text, file_checksum, sealed_json, sealed_text
-from glassformer.config import (
-    DataSection,
-    ModelConfig,
-    Recipe,
-    Settings,
-    TaskSection,
-    read_settings,
-    read_toml,
-    toml_of,
-)
+from glassformer.checksum import check_seal, file_checksum, sealed_json
+from glassformer.config import ModelConfig, Settings, read_settings
+from glassformer.data.settings import DataSection
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.json_text import read_json
-from glassformer.models.transformer import Transformer
 from glassformer.pickles import refuse_pickles
+from glassformer.tasks import task_named
+from glassformer.tasks.task import TaskSection
 from glassformer.text.fit import check_fit
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.whole import drafted, replacing, settled
+from glassformer.whole import replacing, settled
 
-FORMAT = 1
-SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD = (
+FORMAT = 2
+SETTINGS, WEIGHTS, TOKENIZER, METRICS, CARD = (
     "glassformer.json",
     "model.safetensors",
     "tokenizer.json",
-    "recipe.toml",
     "metrics.json",
     "README.md",
 )
 FILES = (SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD)
 # What tells that a folder holds a model, ours or anybody's, in one file or in shards.
 _OF_A_MODEL = (SETTINGS, "config.json", "*model*.safetensors", "*model*.bin")
+Kind = TypeVar("Kind", bound=Artefact)
 # More than a glassformer.json can have: for labels and tokens, and for each tensor that its blocks have. A larger one
 # is refused unread, as it would take gigabytes to read.
 _LARGEST, _LARGEST_PER_TENSOR = 1 << 24, 1 << 13
@@ -77,37 +73,23 @@ class Facts(Settings):
     family: str
     model: ModelConfig
     task: TaskSection | None = None
-    labels: tuple[str, ...] = ()
     length: int | None = Field(default=None, ge=1)
     data: DataSection | None = None
     tokenizer: TokenizerFacts | None = None
-    tokens: dict[str, Any] = Field(default_factory=dict)
+    token_settings: dict[str, Any] = Field(default_factory=dict)
     checksums: dict[str, str] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Saved:
-    """A saved model in memory. Only the module is needed; what is not known is None or empty.
-
-    `length`: pieces in the longest row the model has learned from. `data`: how its text was cut and split. `tokens`:
-    Hugging Face's pieces with a role, where the model came from there. `notes`: what could not be read and is not
-    needed, a sentence each.
-    """
-
-    module: Transformer
-    tokenizer: Tokenizer | None = None
-    task: TaskSection | None = None
-    labels: tuple[str, ...] = ()
-    length: int | None = None
-    data: DataSection | None = None
-    recipe: Recipe | None = None
-    metrics: Mapping[str, Any] = field(default_factory=dict)
-    tokens: Mapping[str, Any] = field(default_factory=dict)
-    card: str = ""
-    notes: tuple[str, ...] = ()
+@cache
+def facts_class(task: str | None) -> type[Facts]:
+    """The facts of a model of this task; raises ConfigError for a task that there is not."""
+    if task is None:
+        return create_model("Facts", __base__=Facts, task=(None, None))
+    kind = task_named(task)
+    return create_model("Facts", __base__=Facts, task=(kind.Section, ...), data=(kind.Data | None, None))
 
 
-def write(directory: str | Path, saved: Saved) -> Path:
+def write(directory: str | Path, saved: Artefact) -> Path:
     """Save a model. An older one at this place stays whole until the new one is complete.
 
     Raises CheckpointError when the place cannot be written to or is full.
@@ -125,13 +107,14 @@ def write(directory: str | Path, saved: Saved) -> Path:
     return directory
 
 
-def read(directory: str | Path) -> Saved:
-    """Read a model back, on the CPU, its weights as they were saved; the recipe is left to `read_recipe`.
+def read(directory: str | Path, kind: type[Kind]) -> Kind:
+    """Read a model back, on the CPU, its weights as they were saved; its recipe is read when it is asked for.
 
     Metrics that are damaged are left out and told of in `notes`: the model is as good without them. Raises
     CheckpointError when the directory is none of ours, lacks a file, was cut short, is damaged, or of another version.
     """
-    directory = settled(Path(directory))
+    given = Path(directory)
+    directory = settled(given)
     if not (directory / SETTINGS).is_file():
         refuse_pickles(directory)
         raise CheckpointError(f"a saved model is needed at {directory}", got=f"no {SETTINGS} there")
@@ -141,42 +124,19 @@ def read(directory: str | Path) -> Saved:
     tokenizer = None if facts.tokenizer is None else _tokenizer(directory / TOKENIZER, facts.tokenizer, facts.model)
     metrics, notes = _metrics(directory / METRICS, facts.checksums.get(METRICS))
     card = directory / CARD
-    return Saved(
-        module=module,
-        tokenizer=tokenizer,
+    return kind(
+        module,
+        tokenizer,
         task=facts.task,
-        labels=facts.labels,
         length=facts.length,
         data=facts.data,
-        tokens=facts.tokens,
+        token_settings=facts.token_settings,
         metrics=metrics,
         # People edit the card as they like: no byte of it keeps a model from being opened.
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
         notes=notes,
+        source=given,
     )
-
-
-def write_recipe(directory: Path, recipe: Recipe) -> None:
-    """Write what a model or a run is made from; raises OSError when the disk does not take it."""
-    with drafted(directory / RECIPE) as draft:
-        draft.write_text(sealed_text(toml_of(recipe)), encoding="utf-8")
-
-
-def read_recipe(directory: str | Path) -> Recipe | None:
-    """What a model or a run was made from, None where that is not known; raises ConfigError when it is damaged."""
-    path = settled(Path(directory)) / RECIPE
-    if not path.is_file():
-        return None
-    values = read_toml(path)
-    try:
-        check_sealed_text(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ConfigError(
-            f"{path} must be as it was written",
-            got=str(error),
-            do="copy it again; after a change of your own, delete its last line",
-        ) from None
-    return read_settings(Recipe, values, where=str(path))
 
 
 def is_ours(directory: str | Path) -> bool:
@@ -204,20 +164,21 @@ def read_facts(path: Path, header: Header) -> Facts:
     if size > largest:
         raise CheckpointError(f"{path} must describe the {len(header)} weights beside it", got=f"{size:,} bytes")
     values = _json(path)
-    if values.get("format") != FORMAT:
+    if values.get("format") not in (1, FORMAT):
         raise CheckpointError(
-            f"{path} must be of format {FORMAT}, which this glassformer reads",
+            f"{path} must be of format {FORMAT} or older, which this glassformer reads",
             got=f"format {values.get('format')!r}",
             do="open it with the glassformer that saved it"
             + (f" ({values['made_by']})" if values.get("made_by") else ""),
         )
     _compare_blocks(path, values, header)
     try:
-        facts = read_settings(
-            Facts, {name: value for name, value in values.items() if name != "checksum"}, where=str(path)
-        )
         if "checksum" in values:
             check_seal(values)
+        said = {name: value for name, value in values.items() if name != "checksum"}
+        said = facts_of_format_1(said) if values["format"] == 1 else said
+        task = said["task"].get("name") if isinstance(said.get("task"), dict) else None
+        facts = read_settings(facts_class(task), said, where=str(path))
     except (ConfigError, ValueError) as error:
         raise CheckpointError(
             f"{path} must describe a model as it was saved",
@@ -243,10 +204,10 @@ def _compare_blocks(path: Path, values: Mapping[str, Any], header: Header) -> No
 # --------------------------------------------------------------------------- writing
 
 
-def _write_files(directory: Path, saved: Saved) -> None:
+def _write_files(directory: Path, saved: Artefact) -> None:
     write_weights(directory / WEIGHTS, saved.module)
     tokenizer = None
-    if saved.tokenizer is not None:
+    if saved.has_tokenizer:
         path = saved.tokenizer.save(directory)
         tokenizer = TokenizerFacts(sha256=_sha256(path), roles=saved.tokenizer.special)
     if saved.recipe is not None:
@@ -256,17 +217,16 @@ def _write_files(directory: Path, saved: Saved) -> None:
     (directory / CARD).write_text(saved.card, encoding="utf-8")
     from glassformer import __version__
 
-    facts = Facts(
+    facts = facts_class(None if saved.task is None else saved.task.name)(
         format=FORMAT,
         made_by=f"glassformer {__version__}",
         family=saved.module.config.family,
         model=saved.module.config,
         task=saved.task,
-        labels=saved.labels,
         length=saved.length,
         data=saved.data,
         tokenizer=tokenizer,
-        tokens=dict(saved.tokens),
+        token_settings=dict(saved.token_settings),
         checksums={name: file_checksum(directory / name) for name in (WEIGHTS, METRICS)},
     )
     (directory / SETTINGS).write_text(sealed_json(json.loads(facts.model_dump_json())), encoding="utf-8")

@@ -36,7 +36,9 @@ def choose_lengths(lengths: Integers, batch: int, most: int = _MOST_LENGTHS) -> 
     before = np.concatenate([[0], rows])
     # cost[i, j]: the rows after length i - 1 and up to length j, all padded to length j
     cost = -(-(before[None, 1:] - before[:-1, None]) // batch) * batch * rounded[None, :]
-    cost = np.where(np.arange(len(rounded))[:, None] <= np.arange(len(rounded))[None, :], cost, np.iinfo(np.int64).max // 4)
+    cost = np.where(
+        np.arange(len(rounded))[:, None] <= np.arange(len(rounded))[None, :], cost, np.iinfo(np.int64).max // 4
+    )
     best, came_from = cost[0].copy(), [np.zeros(len(rounded), np.int64)]
     totals = [best[-1]]
     for _ in range(1, min(most, len(rounded))):

@@ -101,7 +101,9 @@ def mask_words(
     return Corrupted(seen, labels, hidden, places)
 
 
-def _chosen(maskable: Flags, words: Integers | None, settings: MaskingSection, names: tuple[int | Integers, ...]) -> Flags:
+def _chosen(
+    maskable: Flags, words: Integers | None, settings: MaskingSection, names: tuple[int | Integers, ...]
+) -> Flags:
     """The places that are chosen [B, S]: words in random order until the row has its share.
 
     The word that would exceed the share is taken with the chance that makes the share exact on average.

@@ -49,7 +49,9 @@ TASKS: dict[str, TaskEntry] = {
         "annotated-masks",
         ("text", "answers"),
     ),
-    "bert": TaskEntry("bert", "Bert", "masked words and next sentence together, from running text", "bert-mini", "bert-mini"),
+    "bert": TaskEntry(
+        "bert", "Bert", "masked words and next sentence together, from running text", "bert-mini", "bert-mini"
+    ),
     "classify": TaskEntry(
         "classify",
         "Classify",

@@ -133,7 +133,9 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
             )
         for start, end in places:
             if not any(_covered(encoding, [(start, end)])):
-                raise DataError(f"{where}: an answer must be a word that the tokenizer knows", got=repr(text[start:end]))
+                raise DataError(
+                    f"{where}: an answer must be a word that the tokenizer knows", got=repr(text[start:end])
+                )
         return Annotated(encoding, _covered(encoding, places), where)
 
     def rows(self, example: Annotated) -> list[Row]:
@@ -164,7 +166,9 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
             losses = -found.gather(1, labels[:, None])[:, 0]  # [N]
             right = found.argmax(dim=-1) == labels  # [N]
             counts = scored_in_each(batch)
-            for row, its, whether in zip(batch.row_ids.tolist(), losses.split(counts), right.split(counts), strict=True):
+            for row, its, whether in zip(
+                batch.row_ids.tolist(), losses.split(counts), right.split(counts), strict=True
+            ):
                 yield row, list(zip(its.tolist(), whether.tolist(), strict=True))
 
     def merge(self, example: Annotated, found: Sequence[list[tuple[float, bool]]]) -> list[tuple[float, bool]]:

@@ -52,8 +52,8 @@ class Bert(CorpusTask):
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
     best = "-loss"
 
-    def __init__(self, section: BertSection, unigram: Unigram) -> None:
-        self.section, self.unigram = section, unigram
+    def __init__(self, section: BertSection, unigram: Unigram, text_fingerprint: str) -> None:
+        self.section, self.unigram, self.text_fingerprint = section, unigram, text_fingerprint
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
@@ -108,8 +108,10 @@ class Bert(CorpusTask):
             if store.documents > 1:
                 sources[side] = source(store, data.seed)
             elif store.documents:
-                preparation.log(f"one document is held out ({side}): a pair from two documents needs two, it is not used")
-        return cls(section, unigram_of(preparation, sources)), sources
+                preparation.log(
+                    f"one document is held out ({side}): a pair from two documents needs two, it is not used"
+                )
+        return cls(section, unigram_of(preparation, sources), corpus.stores["train"].fingerprint), sources
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with the pooler and two labels."""
@@ -121,8 +123,8 @@ class Bert(CorpusTask):
         return self.unigram.entropy + math.log(2)
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training text is."""
-        return {"unigram_counts": self.unigram.counts.tolist()}
+        """How frequent each token of the training text is, and the name of the text."""
+        return {"text_fingerprint": self.text_fingerprint, "unigram_counts": self.unigram.counts.tolist()}
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sums of the cross-entropies at the masked words and of the pairs."""
@@ -145,7 +147,9 @@ class Bert(CorpusTask):
             name: {
                 "loss": first.scores()["loss"] + second.scores()["loss"],
                 **{f"masked_words_{score}": value for score, value in first.scores().items()},
-                **{f"next_sentence_{score}": value for score, value in second.scores().items() if score != "perplexity"},
+                **{
+                    f"next_sentence_{score}": value for score, value in second.scores().items() if score != "perplexity"
+                },
             }
             for name, first, second in ((THIS_MODEL, words, pairs), ("most frequent", unigram, majority))
         }

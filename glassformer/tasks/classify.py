@@ -100,7 +100,8 @@ class Classify(RecordTask[Labelled, Class]):
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             raise ConfigError(
                 "a label needs a model that was trained to classify",
-                got=f"a {model.config.family} model" + ("" if context.section is None else f" for {context.section.name}"),
+                got=f"a {model.config.family} model"
+                + ("" if context.section is None else f" for {context.section.name}"),
                 do="train one with: glassformer train classify TABLE --text 0 --label 1",
             )
         return cls(section, tokenizer, length=context.length, segments=_two_segments(model.config))

@@ -18,7 +18,7 @@ from glassformer.data.batch import Batch as TokenRows
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import Corpus, prepare, settle_shares, training_texts
 from glassformer.data.corrupt import IGNORED, MaskingSection, mask_words
-from glassformer.data.read import files_of
+from glassformer.data.files import files_of
 from glassformer.data.settings import CorpusSection
 from glassformer.data.store import TokenStore
 from glassformer.errors import DataError
@@ -120,7 +120,9 @@ class MaskedRows:
         scored_at[: len(masked)] = masked
         labels = np.full_like(scored_at, IGNORED)  # [N]
         labels[: len(masked)] = corrupted.labels.ravel()[masked]
-        of_rows = {name: np.where(np.arange(count) < len(examples), of[filled], IGNORED) for name, of in self._labels.items()}
+        of_rows = {
+            name: np.where(np.arange(count) < len(examples), of[filled], IGNORED) for name, of in self._labels.items()
+        }
         return Batch(
             inputs=Inputs(
                 ids=torch.from_numpy(corrupted.ids),
@@ -181,10 +183,13 @@ class CorpusTask(Task):
         data = preparation.data
         assert isinstance(data, CorpusSection)
         cache = Path(data.cache) if data.cache is not None else preparation.cache
-        paths = [*files_of(data.files), *(files_of(data.validation_files) if data.validation_files else ())]
+        named = [*data.files, *data.validation_files]
+        paths = files_of(named, text=data.text)
         size = sum(path.stat().st_size for path in paths)
         with preparation.stage("splitting the text into tokens", size) as progress:
             corpus = prepare(data, preparation.tokenizer, cache, shares=preparation.shares, progress=progress)
+        if preparation.measuring:
+            return corpus
         for note in corpus.notes():
             preparation.log(note)
         trained, held_out = corpus.stores["train"], corpus.stores["validation"]
@@ -192,7 +197,9 @@ class CorpusTask(Task):
             f"{len(trained):,} tokens in {trained.documents:,} documents to learn from, {len(held_out):,} held out"
         )
         if 0 < len(held_out) < _FEW:
-            preparation.log("so little is held out that its scores say little: give more text, or raise data.validation")
+            preparation.log(
+                "so little is held out that its scores say little: give more text, or raise data.validation"
+            )
         return corpus
 
 

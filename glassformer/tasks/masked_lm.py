@@ -6,15 +6,15 @@ B rows · S tokens of a row · N masked words, filled up to the same number in e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from torch import Tensor
 
 from glassformer.config import ModelConfig
-from glassformer.data.corrupt import MaskingSection
 from glassformer.data.buckets import BucketedRows
+from glassformer.data.corrupt import MaskingSection
 from glassformer.data.order import Order
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection, DataSection
@@ -47,8 +47,11 @@ class MaskedLM(CorpusTask):
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     best = "-loss"
 
-    def __init__(self, section: MaskedLMSection, unigram: Unigram, baselines: Sequence[Baseline] = ()) -> None:
+    def __init__(
+        self, section: MaskedLMSection, unigram: Unigram, baselines: Sequence[Baseline] = (), text_fingerprint: str = ""
+    ) -> None:
         self.section, self.unigram, self.baselines = section, unigram, tuple(baselines)
+        self.text_fingerprint = text_fingerprint
 
     @classmethod
     def check_body(cls, section: MaskedLMSection, body: ModelConfig) -> None:
@@ -76,7 +79,7 @@ class MaskedLM(CorpusTask):
             if store.documents
         }
         unigram = unigram_of(preparation, sources)
-        return cls(section, unigram, [unigram]), sources
+        return cls(section, unigram, [unigram], corpus.stores["train"].fingerprint), sources
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body as it is: its vocabulary head is what is trained."""
@@ -88,8 +91,8 @@ class MaskedLM(CorpusTask):
         return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training text is."""
-        return {"unigram_counts": self.unigram.counts.tolist()}
+        """How frequent each token of the training text is, and the name of the text."""
+        return {"text_fingerprint": self.text_fingerprint, "unigram_counts": self.unigram.counts.tolist()}
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the cross-entropies at the masked words."""

@@ -89,7 +89,9 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
         text = str(values["text"])
         encoding = self.tokenizer.encode(text, special=False)
         spans = windows(len(encoding), self.max_text_tokens)
-        places = [(at, window) for window in spans for at in range(window.first, window.last) if not encoding.hidden[at]]
+        places = [
+            (at, window) for window in spans for at in range(window.first, window.last) if not encoding.hidden[at]
+        ]
         if not places:
             wanted = "a text to score needs words"
             raise DataError(f"{where}: {wanted}" if where else wanted, got=repr(text[:40]))

@@ -17,9 +17,9 @@ import numpy as np
 
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import on_bad, shares_for
+from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, Skipped, left_out
 from glassformer.data.order import Order
-from glassformer.data.read import files_of
 from glassformer.data.settings import DataSection, RecordSection
 from glassformer.data.split import Side, place_of, shared, side_of, text_hash
 from glassformer.data.table_format import TableFormat, find_format, read_table
@@ -27,7 +27,7 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predict import predict
-from glassformer.tasks.rows import Row, collate
+from glassformer.tasks.rows import collate
 from glassformer.tasks.score import Scores
 from glassformer.tasks.task import Example, Prediction, Predictor, Preparation, Source, Task, evaluating
 
@@ -90,6 +90,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     """
 
     Data = RecordSection
+    reads_tables = True
     axes: ClassVar[Mapping[str, Any]]
     rows_of_each: ClassVar[int] = 1
 
@@ -113,7 +114,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     def records(cls, data: Any, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
         """The records of these files by role; raises DataError for a column that is not there."""
         columns = cls.columns(data)
-        for path in files_of(files, tables=True):
+        for path in files_of(files, text=data.text, tables=True):
             found = cls.format_of(data, path)
             for row in read_table(path, tuple(columns.values()), format=found, bad=bad):
                 yield Record({role: row.values[column] for role, column in columns.items()}, row.where)
@@ -151,7 +152,11 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Side, Source]]:
         """Read the records, settle what they decide, and make their rows."""
         data, bad, log = preparation.data, on_bad(preparation.data), preparation.log
-        for path in files_of([*data.files, *data.validation_files], tables=True):
+        for path in (
+            ()
+            if preparation.measuring
+            else files_of([*data.files, *data.validation_files], text=data.text, tables=True)
+        ):
             log(f"{path.name}: {cls.format_of(data, path)}")
         by_side: dict[Side, list[Record]] = {}
         for side, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):
@@ -164,7 +169,10 @@ class RecordTask(Task, Predictor[Example, Prediction]):
                 sources[side] = RecordSource(task, examples, length=data.length)
         if "train" not in sources:
             raise DataError("training needs records", got="none that can be used", do="check the files and columns")
-        _tell(task, by_side, sources, bad, preparation)
+        if isinstance(bad, Skipped) and bad.count:
+            log(left_out(bad.count, bad.first[0]))
+        if not preparation.measuring:
+            _tell(by_side, sources, preparation)
         return task, sources
 
     def examples(self, records: Iterable[Record], bad: OnBad) -> Iterator[Example]:
@@ -187,23 +195,19 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             return self.scores(list(zip(examples, predict(self, model, examples), strict=True)))
 
 
-def _tell(
-    task: RecordTask[Any, Any],
-    by_side: Mapping[Side, Sequence[Record]],
-    sources: Mapping[Side, Source],
-    bad: OnBad,
-    preparation: Preparation,
-) -> None:
+def _tell(by_side: Mapping[Side, Sequence[Record]], sources: Mapping[Side, Source], preparation: Preparation) -> None:
     """What a person should know of the records before training."""
     counts = {side: len(records) for side, records in by_side.items()}
     held_out = ", ".join(f"{counts[side]:,} {side}" for side in ("validation", "test") if side in counts)
     preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")
-    if isinstance(bad, Skipped) and bad.count:
-        preparation.log(left_out(bad.count, bad.first[0]))
-    hashes = {side: np.array([text_hash(each.text) for each in records], np.uint64) for side, records in by_side.items()}
+    hashes = {
+        side: np.array([text_hash(each.text) for each in records], np.uint64) for side, records in by_side.items()
+    }
     for side in ("validation", "test"):
         if side in hashes and (repeated := shared(hashes["train"], hashes[side])):
-            preparation.log(f"{repeated:,} of the {side} records have the text of a training record: they score too well")
+            preparation.log(
+                f"{repeated:,} of the {side} records have the text of a training record: they score too well"
+            )
     windowed = sum(source.windowed for source in sources.values() if isinstance(source, RecordSource))
     if windowed:
         preparation.log(
@@ -223,7 +227,9 @@ def known_label(value: object, labels: Sequence[str], where: str) -> int:
         return labels.index(label_of(value, where))
     except ValueError:
         shown = ", ".join(labels[:10]) + (" …" if len(labels) > 10 else "")
-        raise DataError(f"{where}: a label must be one of those of the training records", got=repr(value), do=f"known: {shown}") from None
+        raise DataError(
+            f"{where}: a label must be one of those of the training records", got=repr(value), do=f"known: {shown}"
+        ) from None
 
 
 def label_of(value: object, where: str) -> str:
@@ -246,6 +252,8 @@ def check_columns(columns: Mapping[str, str | None]) -> dict[str, str]:
     twice = [role for role, column in named.items() if list(named.values()).count(column) > 1]
     if twice:
         raise ConfigError(
-            "each column has one role", got=f"column {named[twice[0]]!r} as {' and '.join(twice)}", do="name different columns"
+            "each column has one role",
+            got=f"column {named[twice[0]]!r} as {' and '.join(twice)}",
+            do="name different columns",
         )
     return named

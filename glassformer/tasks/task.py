@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -48,7 +48,7 @@ class Context:
 
     section: TaskSection | None = None
     length: int | None = None
-    options: Mapping[str, Any] = MappingProxyType({})
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Predictor(ABC, Generic[Example, Prediction]):
@@ -110,7 +110,8 @@ class Source(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
     """What a task is prepared from. `body` is the model before it gets the task's head, `facts` are what the task has
-    saved with a model that is measured again, `cache` is a folder for what is worth keeping.
+    saved with a model that is measured again, `cache` is a folder for what is worth keeping. `measuring`: nothing is to
+    be trained, and nobody needs to be told what there is to learn from.
     """
 
     data: DataSection
@@ -119,9 +120,10 @@ class Preparation:
     cache: Path
     shares: Mapping[str, float]
     seed: int = 0
-    facts: Mapping[str, Any] = MappingProxyType({})
-    log: Callable[[str], None] = print
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    log: Callable[[str], None]
     stage: Stage
+    measuring: bool = False
 
 
 class Task(ABC):
@@ -134,6 +136,7 @@ class Task(ABC):
 
     Section: ClassVar[type[TaskSection]]
     Data: ClassVar[type[DataSection]]
+    reads_tables: ClassVar[bool] = False  # only tables, no running text
     weights: Mapping[str, float]
     best: ClassVar[str]
     frozen: Mapping[str, nn.Module] = MappingProxyType({})

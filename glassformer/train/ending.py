@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from glassformer.train.settings import TrainSection
 from glassformer.errors import ConfigError
+from glassformer.train.settings import TrainSection
 
 
 @dataclass

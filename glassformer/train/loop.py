@@ -21,11 +21,11 @@ from glassformer.runtime.device import Say, repeatable
 from glassformer.runtime.memory import keep_freed_memory, recomputing
 from glassformer.tasks.feed import Feed
 from glassformer.train.notices import plateau
-from glassformer.train.tune import trained
 from glassformer.train.record import Record, Step
 from glassformer.train.run import Run, to_standard_error
 from glassformer.train.settings import TrainSection
 from glassformer.train.stopping import Interrupted, stop_signals
+from glassformer.train.tune import trained
 from glassformer.whole import drafted
 
 
@@ -161,9 +161,7 @@ def _compile(run: Run) -> None:
     run.loss_and_gradient.setup = 0.0
 
 
-def _not_finite(
-    run: Run, out: Path, parts: Sequence[Batch], losses: Sequence[Mapping[str, float]]
-) -> NotFiniteError:
+def _not_finite(run: Run, out: Path, parts: Sequence[Batch], losses: Sequence[Mapping[str, float]]) -> NotFiniteError:
     """Save the run as it stands before the step, and the batch that caused it, and say so."""
     step = run.progress.step
     sums = [sum(part.values()) for part in losses]

@@ -11,16 +11,16 @@ from typing import Any
 import torch
 
 from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import Say, choose_machine, repeatable
+from glassformer.runtime.memory import keep_freed_memory, recomputing
 from glassformer.tasks.feed import Feed
 from glassformer.train.compiled import LossAndGradient, worth_compiling
 from glassformer.train.ending import Ending
 from glassformer.train.loop import counts_of, parts_of, step_seed
-from glassformer.runtime.device import Say, choose_machine, repeatable
-from glassformer.runtime.memory import keep_freed_memory, recomputing
 from glassformer.train.optimize import build_optimizer
-from glassformer.train.tune import trained
 from glassformer.train.run import mean_tokens, to_standard_error
 from glassformer.train.settings import TrainSection
+from glassformer.train.tune import trained
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ import torch
 
 from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import Machine, Say, choose_machine
 from glassformer.tasks.feed import Feed
 from glassformer.train.checkpoint import Checkpoint, Shelf, restore, weights
 from glassformer.train.compiled import LossAndGradient, worth_compiling
 from glassformer.train.ending import Ending, Progress
-from glassformer.runtime.device import Machine, Say, choose_machine
 from glassformer.train.schedule import Schedule
 from glassformer.train.settings import TrainSection
 from glassformer.train.state import State, circumstances, differences
@@ -192,7 +192,9 @@ class Run:
             assert self.held_out is not None
             assert self.progress.best is not None
             name = self.held_out.best.removeprefix("-")
-            self.say(f"kept: the best model, of step {best.step:,} with a held-out {name} of {abs(self.progress.best):.4f}")
+            self.say(
+                f"kept: the best model, of step {best.step:,} with a held-out {name} of {abs(self.progress.best):.4f}"
+            )
         elif self.state.average is not None:
             self.state.average.copy_to(model)
             self.say("kept: the moving average of the weights")

@@ -13,9 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
 from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import Machine
 from glassformer.train.checkpoint import Checkpoint, damaged, restore, weights
 from glassformer.train.ending import Progress
-from glassformer.runtime.device import Machine
 from glassformer.train.optimize import MovingAverage, build_optimizer, optimizer_tensors
 from glassformer.train.settings import TrainSection
 

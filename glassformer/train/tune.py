@@ -40,7 +40,9 @@ def freeze(model: nn.Module, patterns: tuple[str, ...]) -> int:
         found = [parameter for name, parameter in model.named_parameters() if fnmatch.fnmatchcase(name, pattern)]
         if not found:
             names = ", ".join(sorted({name.split(".")[0] + ".*" for name, _ in model.named_parameters()}))
-            raise ConfigError("train.freeze must name parameters of the model", got=pattern, do=f"names begin with: {names}")
+            raise ConfigError(
+                "train.freeze must name parameters of the model", got=pattern, do=f"names begin with: {names}"
+            )
         for parameter in found:
             frozen += parameter.numel() if parameter.requires_grad else 0
             parameter.requires_grad_(False)

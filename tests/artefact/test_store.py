@@ -13,7 +13,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from glassformer.artefact import store
-from glassformer.artefact.model import Model, load
+from glassformer.artefact.model import Model
+from glassformer.artefact.open import load
 from glassformer.config import Recipe
 from glassformer.convert.files import read_safetensors
 from glassformer.errors import CheckpointError, ConfigError, GlassformerError, TokenizerError
@@ -296,7 +297,7 @@ def test_who_changes_a_model_by_hand_deletes_the_line_of_the_checksum(saved: Pat
 # Opens a model in a process that may have 1 GB beyond what it has at the start.
 _OPENED_IN_LITTLE_MEMORY = """
 import resource, sys
-from glassformer.artefact.model import load
+from glassformer.artefact.open import load
 from glassformer.errors import CheckpointError
 with open("/proc/self/statm") as file:
     used = int(file.read().split()[0]) * resource.getpagesize()

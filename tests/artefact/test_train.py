@@ -14,7 +14,8 @@ import torch
 
 import glassformer
 from glassformer.artefact.evaluate import evaluate
-from glassformer.artefact.model import Model, load
+from glassformer.artefact.model import Model
+from glassformer.artefact.open import load
 from glassformer.artefact.recipe import train
 from glassformer.artefact.witness import Screen, Silent
 from glassformer.data.split import place_of, text_hash

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.artefact.model import Model, load
+from glassformer.artefact.model import Model
+from glassformer.artefact.open import load
 from glassformer.artefact.words import MaskedWords
 from glassformer.config import TaskSection
 from glassformer.errors import ConfigError, DataError, DeviceError, NotFiniteError, TokenizerError

@@ -15,7 +15,7 @@ import pytest
 import torch
 import transformers
 
-from glassformer.artefact.model import load
+from glassformer.artefact.open import load
 from glassformer.cli.texts import answered, texts
 from glassformer.demo.notes import notes_about
 from glassformer.models.inputs import Inputs

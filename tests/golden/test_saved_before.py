@@ -17,6 +17,7 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.artefact.format1 import recipe_of_format_1
 from glassformer.artefact.witness import Counting
 from glassformer.train.record import Step
 
@@ -91,14 +92,24 @@ class Listening:
             yield step
 
 
+def _processor() -> str:
+    """The processor's name, as Linux tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return "not told"
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "not told")
+
+
 def test_twenty_steps_of_masked_words_lose_what_they_lost(tmp_path: Path) -> None:
     recorded = json.loads((GOLDEN / "twenty_steps.json").read_text(encoding="utf-8"))
-    recipe = recorded["recipe"]
+    recipe = recipe_of_format_1(recorded["recipe"])  # written with the names of its day
     recipe["data"]["files"] = [str(FORMAT1 / "prose.txt")]
     seen = Listening()
     gf.train(recipe, out=tmp_path / "run", witness=seen)
     expected = [float.fromhex(loss) for loss in recorded["losses"]]
     here = {
+        "model": _processor(),
         "torch": torch.__version__,
         "processor": torch.backends.cpu.get_cpu_capability(),
         "machine": platform.machine(),
