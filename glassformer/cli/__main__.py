@@ -1,12 +1,19 @@
-"""The command line: the first word is a verb, and only that verb's module is imported."""
+"""The command line: the first word is a verb, and only that verb's module is imported.
+
+Exit codes: 0 done, 1 what was asked could be done and failed, 2 it cannot be done (one sentence on standard error, also
+where standard output is closed or full), 130 and 143 stopped by Ctrl-C and SIGTERM, 141 whoever read standard output
+has gone (without a word, as other programs in a pipe end).
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import sys
 from collections.abc import Callable, Sequence
 
+from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.errors import GlassformerError, did_you_mean
 
 # What people do, by purpose. A verb lives in the module of its name (import in import_.py) as a function of its name.
@@ -34,9 +41,28 @@ VERBS: dict[str, dict[str, str]] = {
 
 DONE, IMPOSSIBLE, INTERRUPTED = 0, 2, 130
 
+# A file may be called so that its name ends the line or commands the terminal: such characters are told by their codes.
+_CONTROL = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
+
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command and give back its exit code: 0 done, 1 failed, 2 what was asked cannot be done."""
+    """Run one command and give back its exit code."""
+    try:
+        code = _answer(arguments)
+        sys.stdout.flush()
+        return code
+    except ReaderGoneError as gone:
+        return gone.exit_code
+    except GlassformerError as error:
+        return _told(str(error), error.exit_code)
+    except KeyboardInterrupt as stopped:
+        return _stopped(stopped)
+    except OSError as error:  # a place that cannot be written to, a full disk, a name that is too long
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return _told(f"{place}{error.strerror or error}", IMPOSSIBLE)
+
+
+def _answer(arguments: Sequence[str]) -> int:
     known = [verb for group in VERBS.values() for verb in group]
     verb = arguments[0] if arguments else "--help"
     if verb in ("--help", "-h", "help"):
@@ -47,18 +73,15 @@ def main(arguments: Sequence[str]) -> int:
 
         print(f"glassformer {__version__}")
         return DONE
-    try:
-        if verb not in known:
-            raise GlassformerError(f"there is no verb {verb!r}", do=did_you_mean(verb, known))
-        return _run(verb, arguments[1:])
-    except GlassformerError as error:
-        print(f"glassformer: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt as stopped:
-        return _stopped(stopped)
-    except OSError as error:  # a place that cannot be written to, a full disk
-        print(f"glassformer: {error}", file=sys.stderr)
-        return IMPOSSIBLE
+    if verb not in known:
+        raise GlassformerError(f"there is no verb {verb!r}", do=did_you_mean(verb, known))
+    return _run(verb, arguments[1:])
+
+
+def _told(sentence: str, code: int) -> int:
+    """Say on one line why it ended; give back the exit code."""
+    print(f"glassformer: {sentence.translate(_CONTROL)}", file=sys.stderr)
+    return code
 
 
 def help_text() -> str:
@@ -120,7 +143,11 @@ def _hint(verb: str, option: str, near: Sequence[str]) -> str:
 
 def run() -> None:
     """The program `glassformer`."""
-    sys.exit(main(sys.argv[1:]))
+    prepare_streams()
+    code = main(sys.argv[1:])
+    with contextlib.suppress(StandardOutputError):  # what was written before an error; the error itself is told
+        sys.stdout.flush()
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
 from glassformer.whole import drafted
 
@@ -41,10 +42,10 @@ def results(out: Path | None) -> Iterator[TextIO]:
         return
     try:
         if out.exists() and not out.is_file():  # a device or a pipe: to replace it would destroy it
-            with out.open("w", encoding="utf-8") as handle:
+            with out.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
         else:
-            with drafted(out) as draft, draft.open("w", encoding="utf-8") as handle:
+            with drafted(out) as draft, draft.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
     except OSError as error:  # not as it is: it would name the draft
         raise DataError(
@@ -59,8 +60,12 @@ def console(handle: TextIO | None = None) -> Console:
 
 
 def record(values: Mapping[str, Any], handle: TextIO) -> None:
-    """One JSON record on a line of its own; what JSON has no number for is told as a word: "-Infinity", "NaN"."""
-    print(json.dumps(_in_json(values), ensure_ascii=False, allow_nan=False), file=handle, flush=True)
+    """One JSON record on a line of its own; what JSON has no number for is told as a word: "-Infinity", "NaN".
+
+    Where the encoding is not UTF-8, all beyond ASCII is told by JSON's own escapes.
+    """
+    escapes = not is_utf8(getattr(handle, "encoding", None) or "utf-8")
+    print(json.dumps(_in_json(values), ensure_ascii=escapes, allow_nan=False), file=handle, flush=True)
 
 
 def _in_json(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
@@ -31,7 +32,7 @@ def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str)
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
     for text in given or ():
-        yield from _standard_input() if text == "-" else [Asked(text)]
+        yield from _standard_input() if text == "-" else [Asked(_whole(text))]
     for file in files or ():
         from glassformer.data.files import files_of
         from glassformer.data.read import read
@@ -87,6 +88,20 @@ def _alone(asked: Asked, answer: Callable[[list[str]], Sequence[Answer]]) -> Non
         raise DataError(f"{asked.where}: {error.wanted}", got=error.got, do=error.do) from None
 
 
+def _whole(text: str) -> str:
+    """The text of a command, where Python has kept bytes of it as halves of letters; raises DataError for no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        try:
+            return os.fsencode(text).decode()  # a locale without letters beyond ASCII
+        except UnicodeDecodeError as error:
+            raise DataError("a text must be UTF-8", got=f"the byte 0x{error.object[error.start]:02x}") from None
+        except UnicodeEncodeError as error:
+            raise DataError("a text must be UTF-8", got=repr(error.object[error.start])) from None
+    return text
+
+
 def _standard_input() -> Iterator[Asked]:
     number = 0
     for lines in _lines_as_they_come():
@@ -109,7 +124,7 @@ def _standard_input() -> Iterator[Asked]:
 def _lines_as_they_come() -> Iterator[list[bytes]]:
     """The lines that are there, whenever something is; only the very last may have no end."""
     begun: list[bytes] = []
-    while chunk := cast("BufferedReader", sys.stdin.buffer).read1(1 << 16):
+    while chunk := _read_some(cast("BufferedReader", sys.stdin.buffer)):
         *lines, rest = chunk.split(b"\n")
         if lines:
             lines[0] = b"".join([*begun, lines[0]])
@@ -117,3 +132,10 @@ def _lines_as_they_come() -> Iterator[list[bytes]]:
         begun.append(rest)
         yield lines
     yield [b"".join(begun)]
+
+
+def _read_some(stream: BufferedReader) -> bytes:
+    try:
+        return stream.read1(1 << 16)
+    except OSError as error:
+        raise DataError("standard input must be readable", got=error.strerror or str(error)) from None

@@ -41,7 +41,7 @@ def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
     from glassformer import cli
 
     folder = Path(next(iter(cli.__path__)))
-    shared = {"__init__", "__main__", "asked", "opened", "options", "screen", "texts"}
+    shared = {"__init__", "__main__", "asked", "opened", "options", "screen", "streams", "texts"}
     assert {path.stem.strip("_") for path in folder.glob("*.py") if path.stem not in shared} == set(from_this)
 
 
