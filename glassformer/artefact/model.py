@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -210,7 +211,7 @@ def open_as_saved(path: str | Path) -> Model:
     if str(path).startswith(HUB):
         return _foreign(path)
     path = Path(path)
-    if not path.exists():
+    if not os.path.exists(path):  # not path.exists(), which raises for a name that is too long
         raise CheckpointError(f"a saved model is needed at {path}", got="no such folder")
     if path.is_file():
         refuse_pickles(path)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -164,7 +165,7 @@ def write_recipe(directory: Path, recipe: Recipe) -> None:
 def read_recipe(directory: str | Path) -> Recipe | None:
     """What a model or a run was made from, None where that is not known; raises ConfigError when it is damaged."""
     path = settled(Path(directory)) / RECIPE
-    if not path.is_file():
+    if not os.path.isfile(path):  # not path.is_file(), which raises for a name that is too long
         return None
     values = read_toml(path)
     try:
@@ -180,7 +181,7 @@ def read_recipe(directory: str | Path) -> Recipe | None:
 
 def is_ours(directory: str | Path) -> bool:
     """Whether a directory holds a saved model of ours."""
-    return (settled(Path(directory)) / SETTINGS).is_file()
+    return os.path.isfile(settled(Path(directory)) / SETTINGS)
 
 
 def refuse_a_model(directory: str | Path, what: str) -> None:
