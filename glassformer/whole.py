@@ -61,7 +61,7 @@ def replacing(directory: Path, names: Sequence[str]) -> Iterator[Path]:
 def settled(directory: Path) -> Path:
     """Where the files are that `replacing` wrote: the folder itself, or one in it when it was stopped on the way."""
     ready = directory / _READY
-    return ready if ready.is_dir() else directory
+    return ready if os.path.isdir(ready) else directory  # not ready.is_dir(), which raises for a name that is too long
 
 
 def remove(directory: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import torch
@@ -42,7 +43,7 @@ def open_as_saved(path: str | Path) -> Model:
     if str(path).startswith(HUB):
         return read_foreign(path, Model)[0]
     path = Path(path)
-    if not path.exists():
+    if not os.path.exists(path):  # not path.exists(), which raises for a name that is too long
         raise CheckpointError(f"a saved model is needed at {path}", got="no such folder")
     if not path.is_dir():
         refuse_pickles(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -35,7 +36,7 @@ _WRITTEN_BEFORE_TRAINING = ("tokens", store.TOKENIZER, RECIPE, "metrics.jsonl", 
 
 
 def train(
-    recipe: Recipe | Mapping[str, Any] | str | Path,
+    recipe: Recipe | Mapping[str, Any] | str | Path | None = None,
     *,
     out: str | Path,
     resume: bool = False,
@@ -46,17 +47,24 @@ def train(
 
     `recipe` is a TOML file, a mapping, settings, or the name of a recipe of the package (`masked-lm-mini`); `set`
     changes single settings, `{"train.steps": 100}`. With `resume` a run that was stopped goes on from its newest
-    checkpoint. `witness` sees the progress, by default on standard error.
+    checkpoint; it needs no recipe then, for its own stands in `out`. `witness` sees the progress, by default on
+    standard error.
 
     Raises a GlassformerError for what cannot be done, before training where it can be known, and
     `glassformer.train.stopping.Interrupted` after Ctrl-C, with everything saved.
     """
     out = Path(out)
     witness = Screen() if witness is None else witness
-    settled = resolve(recipe, set)
+    settled = resolve(_recorded(out, resume=resume) if recipe is None else recipe, set)
     choose_device(settled.train.device)
     with _leaving_nothing_when_refused(out), alone(out):
         known = _begin(out, settled, resume=resume)
+        if resume and not Shelf(out / _CHECKPOINTS):
+            witness.note(
+                f"there is no run in {out} to go on with: a new one begins"
+                if known is None
+                else f"the run in {out} has no checkpoint yet: it begins again at step 0, with its tokenizer and split"
+            )
         if known is not None:
             # With the split and the labels that it has learned by.
             settled = settled.model_copy(update={"data": known.data, "task": known.task})
@@ -65,19 +73,32 @@ def train(
             # A run that is stopped and resumed must find the same pieces and the same settings.
             prepared.tokenizer.save(out)
             write_recipe(out, prepared.recipe)
-        facts = _run(prepared, out, resume, witness)
+        facts = _run(prepared, out, known, witness, resume=resume)
     return _finish(prepared, out, facts)
 
 
-def _run(prepared: Prepared, out: Path, resume: bool, witness: Witness) -> dict[str, Any]:
+def _run(prepared: Prepared, out: Path, known: Recipe | None, witness: Witness, *, resume: bool) -> dict[str, Any]:
     """Train to the end; how long it took, also where an earlier call took it."""
     feed, settings, held_out = prepared.feed, prepared.recipe.train, prepared.held_out
     steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, say=witness.note)
-    for _ in witness.training(steps):
-        pass
+    for number, _ in enumerate(witness.training(steps)):
+        if number == 0 and known not in (None, prepared.recipe):  # settings that the run has now taken
+            write_recipe(out, prepared.recipe)
     last = Shelf(out / _CHECKPOINTS).newest()
     assert last is not None  # a run ends with a checkpoint
     return {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
+
+
+def _recorded(out: Path, *, resume: bool) -> Recipe:
+    """What the run in a folder is made from; raises ConfigError when there is none to resume."""
+    known = store.read_recipe(out) if resume else None
+    if known is None:
+        raise ConfigError(
+            "a training needs a recipe",
+            got=f"none, and nothing to resume: there is no {store.RECIPE} in {out}" if resume else "none",
+            do="name one, or masked-lm and text files",
+        )
+    return known
 
 
 def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
@@ -130,8 +151,8 @@ def _changed(name: str, was: object, got: str) -> ConfigError:
 @contextmanager
 def _leaving_nothing_when_refused(out: Path) -> Iterator[None]:
     """Before its first checkpoint a run that is refused takes away what it has written to `out`, and nothing else."""
-    new_folders = [folder for folder in (out, *out.parents) if not folder.exists()]
-    new_names = [name for name in _WRITTEN_BEFORE_TRAINING if not (out / name).exists()]
+    new_folders = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
+    new_names = [name for name in _WRITTEN_BEFORE_TRAINING if not os.path.exists(out / name)]
     try:
         yield
     except TrainingError:

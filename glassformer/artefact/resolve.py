@@ -5,6 +5,7 @@ The tables `[task]` and `[data]` are those of the task that `task.name` chooses.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -103,7 +104,7 @@ def write_recipe(directory: Path, recipe: Recipe) -> None:
 def read_saved_recipe(directory: str | Path) -> Recipe | None:
     """What a model or a run was made from, None where that is not known; raises ConfigError when it is damaged."""
     path = settled(Path(directory)) / RECIPE
-    if not path.is_file():
+    if not os.path.isfile(path):  # not path.is_file(), which raises for a name that is too long
         return None
     values = read_toml(path)
     try:

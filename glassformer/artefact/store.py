@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -141,7 +142,7 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
 
 def is_ours(directory: str | Path) -> bool:
     """Whether a directory holds a saved model of ours."""
-    return (settled(Path(directory)) / SETTINGS).is_file()
+    return os.path.isfile(settled(Path(directory)) / SETTINGS)
 
 
 def refuse_a_model(directory: str | Path, what: str) -> None:

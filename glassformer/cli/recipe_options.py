@@ -92,7 +92,9 @@ def asked_recipe(
     from glassformer.artefact.resolve import parse_changes, ready_recipes, resolve
 
     changes = dict(settings)
-    if len([end for end in _ENDS if end in changes]) == 1:  # the recipe's own end must not come before the one asked for
+    if (
+        len([end for end in _ENDS if end in changes]) == 1
+    ):  # the recipe's own end must not come before the one asked for
         changes |= dict.fromkeys(set(_ENDS) - changes.keys())
     changes |= parse_changes(assignments)
     if "-" in files:

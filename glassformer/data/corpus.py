@@ -17,7 +17,7 @@ from glassformer.data.read import Document, read
 from glassformer.data.rows import table_kind
 from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.split import SIDES, Repeats, Side, place_of, repeats, shared, side_of, text_hash
-from glassformer.data.store import FORMAT, TokenStore, damaged
+from glassformer.data.store import TokenStore, damaged
 from glassformer.data.write import Placed, write_stores
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer

@@ -67,7 +67,7 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
     state, progress, device = run.state, run.progress, run.machine.device
     parameters = list(trained(state.model).values())
     with (
-        closing(Record(out, step=progress.step, tensorboard=settings.tensorboard)) as record,
+        closing(Record(out, progress, tensorboard=settings.tensorboard)) as record,
         stop_signals() as wish,
     ):
         _compile(run)

@@ -14,6 +14,7 @@ from typing import Any
 from glassformer.checksum import refuse_what_is_no_file
 from glassformer.errors import MissingExtraError, TrainingError
 from glassformer.json_text import parse_json
+from glassformer.train.ending import Progress, Window
 from glassformer.whole import drafted
 
 
@@ -46,38 +47,41 @@ class Step:
 
 
 class Record:
-    """Lines of `metrics.jsonl`: the mean of every ten steps, and each evaluation. A resumed run writes on."""
+    """Lines of `metrics.jsonl`: the mean of every ten steps, and each evaluation.
+
+    A resumed run writes on, the same lines as if it had never stopped: what the next one is the mean of stands in
+    `progress`, and so in each checkpoint.
+    """
 
     every = 10
 
-    def __init__(self, folder: Path, *, step: int, tensorboard: bool) -> None:
-        self._path, self._step = folder / "metrics.jsonl", step
+    def __init__(self, folder: Path, progress: Progress, *, tensorboard: bool) -> None:
+        self._path, self._progress = folder / "metrics.jsonl", progress
         with self._writing():
             folder.mkdir(parents=True, exist_ok=True)
-            self._forget_after(step)
-        self._losses: list[float] = []
-        self._pieces = self._seconds = 0.0
-        self._board: Any = _board(folder, step) if tensorboard else None
+            self._forget_after(progress.step)
+        self._board: Any = _board(folder, progress.step) if tensorboard else None
 
     def see(self, step: Step) -> None:
         """Take in a step and write a line when one is due."""
-        self._step = step.step
-        self._losses.append(step.loss)
-        self._pieces += step.pieces
-        self._seconds += step.seconds
+        window = self._progress.window
+        window.steps += 1
+        window.loss += step.loss
+        window.tokens += step.pieces
+        window.seconds += step.seconds
         if step.step % self.every and step.scores is None and step.fraction < 1:
             return
         line: dict[str, Any] = {
             "step": step.step,
             "epoch": round(step.epoch, 4),
             "seconds": round(step.elapsed, 3),
-            "loss": sum(self._losses) / len(self._losses),
+            "loss": window.loss / window.steps,
             "learning_rate": step.learning_rate,
             "norm": step.norm,
-            "pieces_per_second": round(self._pieces / max(self._seconds, 1e-9), 1),
+            "pieces_per_second": round(window.tokens / max(window.seconds, 1e-9), 1),
         }
         line |= {f"held_out_{name}": value for name, value in (step.scores or {}).items()}
-        self._losses, self._pieces, self._seconds = [], 0.0, 0.0
+        self._progress.window = Window()
         with self._writing(), self._path.open("a", encoding="utf-8") as file:
             known = {name: value if math.isfinite(value) else None for name, value in line.items()}  # JSON has no NaN
             file.write(json.dumps(known, allow_nan=False) + "\n")
@@ -95,7 +99,7 @@ class Record:
         try:
             yield
         except OSError as error:
-            refuse_removed_folder(self._path.parent, self._step, error)
+            refuse_removed_folder(self._path.parent, self._progress.step, error)
             raise TrainingError(
                 f"the record of the run could not be written to {self._path}",
                 got=error.strerror or str(error),
@@ -107,7 +111,8 @@ class Record:
         refuse_what_is_no_file(self._path)
         if not self._path.exists():
             return
-        kept = [line for line in self._path.read_text(encoding="utf-8").splitlines() if _step_of(line) <= step]
+        text = self._path.read_text(encoding="utf-8", errors="replace")
+        kept = [line for line in text.splitlines() if _step_of(line) <= step]
         with drafted(self._path) as draft:
             draft.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 

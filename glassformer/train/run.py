@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 import sys
-import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Machine, Say, choose_machine
 from glassformer.tasks.feed import Feed
+from glassformer.train.cadence import Cadence
 from glassformer.train.checkpoint import Checkpoint, Shelf, restore, weights
 from glassformer.train.compiled import LossAndGradient, worth_compiling
 from glassformer.train.ending import Ending, Progress
@@ -57,7 +57,7 @@ class Run:
     say: Say
     saved_step: int | None
     saved_best: int
-    saved_at: float = field(default_factory=time.monotonic)
+    cadence: Cadence
     evaluated: float = 0.0
 
     @classmethod
@@ -85,8 +85,9 @@ class Run:
         state = State.fresh(model, settings)
         compiled, reason = worth_compiling(settings, ending, model, feed, mean_tokens(feed), machine)
         facts = circumstances(settings, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
-        keep, every = max(settings.keep, settings.average or 0), settings.checkpoint_every or 1
-        shelf = Shelf(out / "checkpoints", keep=keep, every=every)
+        # Only a mean of checkpoints at chosen steps loses by one that is written at another: see `_regular`.
+        every = settings.checkpoint_every or 1 if settings.average else 1
+        shelf = Shelf(out / "checkpoints", keep=max(settings.keep, settings.average or 0), every=every)
         found = _newest(shelf, resume=resume)
         if found is not None:
             state.restore(found)
@@ -96,10 +97,11 @@ class Run:
                 reason = f"{'compiled' if facts['compiled'] else 'not compiled'}, as the run began"
             for difference in differences(found.facts, facts):
                 say(f"the end may differ from an unbroken run's: {difference}")
-        shelf.keep_best(state.progress.best_step)
+        shelf.tidy()
         say(f"{machine}; {reason}")
-        say(f"{feed.name}: {'going on after' if found else 'beginning at'} step {state.progress.step:,}")
-        return cls(
+        nothing = "no checkpoint to go on from, " if resume and found is None else ""
+        say(f"{feed.name}: {nothing}{'going on after' if found else 'beginning at'} step {state.progress.step:,}")
+        run = cls(
             feed=feed,
             held_out=held_out,
             settings=settings,
@@ -113,8 +115,11 @@ class Run:
             say=say,
             saved_step=state.progress.step if found else None,
             saved_best=state.progress.best_step,
+            cadence=Cadence(60 * settings.checkpoint_minutes),
             evaluated=ending.fraction(state.progress),
         )
+        run.keep_best(state.progress.best_step)
+        return run
 
     @property
     def progress(self) -> Progress:
@@ -149,7 +154,7 @@ class Run:
                 self.progress.misses = 0
                 self.shelf.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
                 # Thrown back to the newest checkpoint, the run would look for the best model that it knew there.
-                self.shelf.keep_best(self.progress.step, self.saved_best)
+                self.keep_best(self.progress.step, self.saved_best)
             else:
                 self.progress.misses += 1
         if self.over and not finite:  # no step comes after it that would notice
@@ -164,18 +169,34 @@ class Run:
     def saving_due(self) -> bool:
         """Whether it is time for a checkpoint, by steps or by the clock."""
         every = self.settings.checkpoint_every
-        by_steps = every is not None and self.progress.step % every == 0
-        return by_steps or time.monotonic() - self.saved_at >= 60 * self.settings.checkpoint_minutes
+        return self.cadence.due or (every is not None and self.progress.step % every == 0)
 
     def save(self) -> None:
-        """Write a checkpoint, unless this step has one."""
-        if self.saved_step != self.progress.step:
-            self.facts["compiled"] = self.loss_and_gradient.compiled
-            facts: Mapping[str, Any] = {**self.facts, "progress": asdict(self.progress)}
+        """Write a checkpoint, unless this step has one; after the first, say what it cost."""
+        if self.saved_step == self.progress.step:
+            return
+        tell = self.saving_due and self.cadence.cost is None and not self.over
+        self.facts["compiled"] = self.loss_and_gradient.compiled
+        facts: Mapping[str, Any] = {**self.facts, "progress": asdict(self.progress)}
+        with self.cadence.saving():
             self.shelf.save(self.progress.step, self.state.tensors(), facts)
-            self.saved_best = self.progress.best_step
-            self.shelf.keep_best(self.saved_best)
-        self.saved_step, self.saved_at = self.progress.step, time.monotonic()
+        self.saved_step, self.saved_best = self.progress.step, self.progress.best_step
+        self.keep_best(self.saved_best)
+        if tell:
+            every = self.settings.checkpoint_every
+            self.say(
+                f"a checkpoint takes {self.cadence.cost:.2f} s: one is written every {self.cadence.interval / 60:.3g} "
+                "minutes" + ("" if every is None else f" and every {every:,} steps")
+            )
+
+    def keep_best(self, *steps: int) -> None:
+        """Remove the best models of all other steps, once this run has judged one.
+
+        Until then the one that is there stays: it is of a run that was killed before it had a checkpoint to go on from,
+        and all that is left of it. The first model that is judged now, under the settings of now, takes its place.
+        """
+        if self.progress.best is not None:
+            self.shelf.keep_best(*steps)
 
     def finish(self) -> None:
         """Give the model the weights to keep: see `fit`."""
@@ -187,7 +208,7 @@ class Run:
                 self.state.average.copy_to(model)
             _take_mean(model, kept)
             self.say(f"kept: the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}")
-        elif best := self.shelf.best() if self.held_out is not None else None:
+        elif best := None if self.held_out is None or self.progress.best is None else self.shelf.best():
             restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
             assert self.held_out is not None
             assert self.progress.best is not None

@@ -12,6 +12,8 @@ from glassformer.config import Seed, Settings
 class TrainSection(Settings):
     """How long, how fast and how safely. Of `steps`, `epochs` and `minutes` the first reached ends the run.
 
+    `checkpoint_minutes` lie between two checkpoints, or more where saving would take over 1 % of the time; the first
+    comes after a minute.
     `layer_decay` multiplies the learning rate once for each layer above: the heads have the whole rate, the last block
     this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). `freeze` names parameters that stay as they are: `encoder.embed.*`.
     """
@@ -43,7 +45,7 @@ class TrainSection(Settings):
     patience: int | None = Field(default=None, ge=1)
     ema: float | None = Field(default=None, gt=0, lt=1)
     average: int | None = Field(default=None, ge=2)
-    checkpoint_minutes: float = Field(default=10.0, gt=0)
+    checkpoint_minutes: float = Field(default=5.0, gt=0)
     checkpoint_every: int | None = Field(default=None, ge=1)
     keep: int = Field(default=2, ge=1)
     tensorboard: bool = False
