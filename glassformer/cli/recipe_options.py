@@ -23,7 +23,7 @@ What = Annotated[
     typer.Argument(metavar="WHAT", help=f"A recipe (.toml), or a task: {', '.join(TASKS)}.", show_default=False),
 ]
 Files = Annotated[
-    list[str] | None, typer.Argument(metavar="[FILES]...", help="Files, folders and patterns.", show_default=False)
+    list[str] | None, typer.Argument(metavar="FILES", help="Files, folders and patterns.", show_default=False)
 ]
 
 # Option, type, setting, help.
