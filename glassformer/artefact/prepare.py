@@ -94,7 +94,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     if tokenizer is None:
         size = _size(data.files, data.text)
         with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} pieces", size) as progress:
-            tokenizer = _learned(recipe.tokenizer, training_texts(data, shares), progress)
+            tokenizer = _learned(recipe.tokenizer, training_texts(data, shares), progress, witness)
         _note_size(recipe.tokenizer, tokenizer, witness)
     module = _module(recipe, tokenizer, witness) if start is None else start.module
     cache = Path(data.cache) if data.cache is not None else folder / "tokens"
@@ -172,7 +172,7 @@ def _with_given_masks(recipe: Recipe, witness: Witness, tokenizer: Tokenizer | N
         witness.note(left_out(bad.count, bad.first[0]))
     if tokenizer is None:
         texts = [example.full()[0] for example in examples]
-        tokenizer = _learned(recipe.tokenizer, texts, None)
+        tokenizer = _learned(recipe.tokenizer, texts, None, witness)
         _note_size(recipe.tokenizer, tokenizer, witness)
     hidden = StandingMasks(examples, tokenizer, length=data.length)
     kept_aside = StandingMasks(held_out, tokenizer, length=data.length) if held_out else None
@@ -223,7 +223,7 @@ def _check_row(recipe: Recipe, tokenizer: Tokenizer | None) -> None:
         )
 
 
-def _learned(section: TokenizerSection, texts: Iterable[str], progress: Counting | None) -> Tokenizer:
+def _learned(section: TokenizerSection, texts: Iterable[str], progress: Counting | None, witness: Witness) -> Tokenizer:
     return train_tokenizer(
         section.kind,
         texts,
@@ -231,6 +231,7 @@ def _learned(section: TokenizerSection, texts: Iterable[str], progress: Counting
         lowercase=section.lowercase,
         special=None if section.special else NONE,
         progress=progress,
+        note=witness.note,
     )
 
 
