@@ -14,9 +14,9 @@ from glassformer.config import DataSection
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, Skipped, left_out, stop
 from glassformer.data.read import Document, read
-from glassformer.data.rows import table_kind
 from glassformer.data.split import SIDES, Repeats, Side, place_of, repeats, shared, side_of, text_hash
 from glassformer.data.store import FORMAT, TokenStore
+from glassformer.data.table_format import table_kind
 from glassformer.data.write import Placed, write_stores
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer

@@ -15,7 +15,7 @@ from glassformer.data.batch import Batch, pad
 from glassformer.data.corrupt import IGNORED, Corrupted
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, stop
-from glassformer.data.rows import read_rows
+from glassformer.data.rows import read_table
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 
@@ -56,7 +56,7 @@ def read_given(
     path: str | Path, *, text: str = "text", answers: str = "answers", bad: OnBad = stop
 ) -> Iterator[GivenMasks]:
     """Rows of a table with a masked text and its answers: a list, or one string with a word for each mask."""
-    for row in read_rows(Path(path), text, answers, bad=bad):
+    for row in read_table(path, [text, answers], bad=bad):
         found = row.values[answers]
         listed = found.split() if isinstance(found, str) else found
         written = row.values[text]
