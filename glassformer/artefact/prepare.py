@@ -85,7 +85,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     data = data.model_copy(update=shares)
     if tokenizer is None:
         with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} tokens", size) as progress:
-            tokenizer = _learned(recipe.tokenizer, kind.training_texts(data, shares), progress)
+            tokenizer = _learned(recipe.tokenizer, kind.training_texts(data, shares), progress, witness)
         _note_size(recipe.tokenizer, tokenizer, witness)
     body = (
         start.config if start is not None else body_config(recipe, tokenizer.vocabulary_size, pad_id=tokenizer.pad_id)
@@ -137,7 +137,7 @@ def _check_row(recipe: Recipe, tokenizer: Tokenizer | None) -> None:
         )
 
 
-def _learned(section: TokenizerSection, texts: Iterable[str], progress: Counting | None) -> Tokenizer:
+def _learned(section: TokenizerSection, texts: Iterable[str], progress: Counting | None, witness: Witness) -> Tokenizer:
     return train_tokenizer(
         section.kind,
         texts,
@@ -145,6 +145,7 @@ def _learned(section: TokenizerSection, texts: Iterable[str], progress: Counting
         lowercase=section.lowercase,
         special=None if section.special else NONE,
         progress=progress,
+        note=witness.note,
     )
 
 

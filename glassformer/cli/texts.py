@@ -49,8 +49,8 @@ def records(
 def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Asked]:
     from glassformer.data.files import files_of
     from glassformer.data.read import read
-    from glassformer.data.rows import table_kind
-    from glassformer.data.table_format import find_format, read_table
+    from glassformer.data.rows import read_table
+    from glassformer.data.table_format import table_kind
 
     for path in files_of([file], text=columns["text"]):
         if table_kind(path) is None and len(columns) == 1:
@@ -58,7 +58,7 @@ def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Asked]:
                 yield Asked({"text": document.text}, document.where)
         else:
             named = tuple(columns.values())
-            for row in read_table(path, named, format=find_format(path, columns=named)):
+            for row in read_table(path, named):
                 values = {role: row.values[column] for role, column in columns.items()}
                 if not isinstance(values["text"], str):
                     raise DataError(

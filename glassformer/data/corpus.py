@@ -14,10 +14,10 @@ from glassformer.checksum import read_sealed_json, sealed_json
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, Skipped, left_out, stop
 from glassformer.data.read import Document, read
-from glassformer.data.rows import table_kind
 from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.split import SIDES, Repeats, Side, place_of, repeats, shared, side_of, text_hash
 from glassformer.data.store import TokenStore, damaged
+from glassformer.data.table_format import table_kind
 from glassformer.data.write import Placed, write_stores
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer

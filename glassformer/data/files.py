@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from glassformer.data.lines import not_text, open_bytes, special_file
-from glassformer.data.rows import lacks_column, table_kind
+from glassformer.data.rows import lacks_column
+from glassformer.data.table_format import table_kind
 from glassformer.errors import DataError
 
 _TEXT_SUFFIXES = {"", ".txt", ".text", ".md", ".rst"}

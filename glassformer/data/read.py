@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple
 
 from glassformer.data.files import files_of, plain_suffix
 from glassformer.data.lines import OnBad, read_lines, stop
-from glassformer.data.rows import read_rows, table_kind
+from glassformer.data.rows import read_table
+from glassformer.data.table_format import table_kind
 from glassformer.errors import DataError
 
 Documents = Literal["blank-line", "line", "file"]
@@ -30,9 +31,9 @@ def read(
 ) -> Iterator[Document]:
     """The documents of one file or folder, in order.
 
-    Of a table each row is one document, in its column `text` (a number where there is no heading); of plain text a
-    document ends at a blank line, at each line, or at the end of the file. Raises DataError for a file that is missing,
-    empty, binary, damaged or of blanks only; a row or line that cannot be used goes to `bad`.
+    Of a table each row is one document, in its column `text` (a number, from 0 on, where there is no header); of plain
+    text a document ends at a blank line, at each line, or at the end of the file. Raises DataError for a file that is
+    missing, empty, binary, damaged or of blanks only; a row or line that cannot be used goes to `bad`.
     """
     for file in files_of([path], text=text):
         if plain_suffix(file) == ".json":  # read as text, its braces and quotes would be learned
@@ -46,14 +47,26 @@ def read(
 
 
 def _rows(path: Path, column: str, bad: OnBad) -> Iterator[Document]:
-    for row in read_rows(path, column, bad=bad):
+    for row in read_table(path, [column], bad=bad):
         value = row.values[column]
         if not isinstance(value, str):
             bad(DataError(f"{row.where}: column {column!r} must hold text", got=repr(value)[:80]))
         elif not value.strip():
             bad(DataError(f"{row.where}: column {column!r} must hold text", got="only blanks"))
         else:
-            yield Document(value, row.where)
+            yield from _in_parts(value, row.where)
+
+
+def _in_parts(text: str, where: str) -> Iterator[Document]:
+    """A document, in parts where it is longer than one: each ends before a blank, if there is any."""
+    begin = 0
+    while len(text) - begin > _PART:
+        low, high = begin + 1, begin + _PART
+        cut = max(text.rfind(" ", low, high), text.rfind("\n", low, high))
+        end = cut if cut > 0 else high
+        yield Document(text[begin:end], where, begin > 0)
+        begin = end
+    yield Document(text[begin:], where, begin > 0)
 
 
 def _plain(path: Path, documents: Documents, bad: OnBad) -> Iterator[Document]:

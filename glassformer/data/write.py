@@ -123,9 +123,13 @@ def _cuts(text: str) -> Iterator[int]:
     begin = 0
     while len(text) - begin > _CHUNK:
         low, high = begin + 1, begin + _CHUNK
-        cut = max(text.rfind(" ", low, high), text.rfind("\n", low, high))
-        while cut > low and text[cut + 1].isspace():
-            cut = max(text.rfind(" ", low, cut), text.rfind("\n", low, cut))
+        blank, end_of_line = text.rfind(" ", low, high), text.rfind("\n", low, high)
+        # Each search goes on where it found the last, so that a chunk of blanks is looked through once.
+        while (cut := max(blank, end_of_line)) > 0 and text[cut + 1].isspace():
+            if cut == blank:
+                blank = text.rfind(" ", low, cut)
+            else:
+                end_of_line = text.rfind("\n", low, cut)
         begin = cut if cut > 0 else high
         yield begin
     yield len(text)

@@ -20,9 +20,10 @@ from glassformer.data.corpus import on_bad, shares_for
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, Skipped, left_out
 from glassformer.data.order import Order
+from glassformer.data.rows import read_table
 from glassformer.data.settings import DataSection, RecordSection
 from glassformer.data.split import Side, place_of, shared, side_of, text_hash
-from glassformer.data.table_format import TableFormat, find_format, read_table
+from glassformer.data.table_format import TableFormat, find_format
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import errno
+import itertools
+import json
 import os
 import random
+import re
 import shutil
+import subprocess
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from glassformer.checksum import read_sealed_json, sealed_json
+from glassformer.data import sentences, write
 from glassformer.data.read import Document
 from glassformer.data.sentences import sentence_starts
 from glassformer.data.split import text_hash
@@ -25,6 +33,7 @@ from tests.damage import flipped_bits
 from tests.data.made import build_store
 
 KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "unigram", "words")
+SOURCES = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
 MakeStore = Callable[[Sequence[str]], TokenStore]
 
 
@@ -85,6 +94,73 @@ def test_sentences_of_other_scripts(parts: list[str]) -> None:
     wanted = [piece for part in parts for piece in part.split("\n")]
     starts = sentence_starts(text)
     assert [text[a:b].strip() for a, b in zip(starts, [*starts[1:], len(text)], strict=True)] == wanted
+
+
+# The rule as it was before its time was made to grow with the text alone.
+_OLD_START = re.compile(
+    r"""[。！？]+["'”’»)\]」』]*\s*|\n\s*|(?P<mark>[.!?…]+)["'”’“‘»)\]]*(?P<blank>\s+)(?=["'“‘„‚«(\[]*(?P<next>\w))"""
+)
+
+
+def _old_starts(text: str) -> list[int]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sentences, "_START", _OLD_START)
+        return sentence_starts(text)
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.text(st.sampled_from("""..!?…"'”“‘»)]([ \n\t\u3000。！？」aBé1東Dr"""), max_size=60))
+def test_sentences_begin_where_the_slow_rule_saw_them(text: str) -> None:
+    assert sentence_starts(text) == _old_starts(text)
+
+
+@pytest.mark.parametrize("name", ["text_books", "text_state_union", "tatoeba_en_fr", "xquad"])
+def test_sentences_of_real_text_begin_where_the_slow_rule_saw_them(name: str, data_directory: Path) -> None:
+    files = sorted((data_directory / name).glob("*.*"))[:12]
+    if not files:
+        pytest.skip(f"{name} is not among the data sets here")
+    for file in files:
+        if file.suffix != ".gz":
+            text = file.read_text(encoding="utf-8")[:300_000]
+            assert sentence_starts(text) == _old_starts(text)
+
+
+RUNS = """["." * n, '."' * n, "." + '"' * n, ". " + '"' * n, "。" * n, "." * n + '"' * n + " " * n, "." + " " * n + "-",
+        "\\n" * n, ". (" * n, " " * n, "。" * n + "." * n, "." * n + "…" * n + " x"]"""
+PROGRAM = """
+import sys
+from glassformer.data.sentences import sentence_starts
+n = 1_000_000
+for text in eval(sys.argv[1]):
+    sentence_starts(text)
+"""
+
+
+def test_runs_of_signs_take_no_square_of_time() -> None:
+    """About 2 s; 40,000 dots alone took 14 s."""
+    subprocess.run([sys.executable, "-c", PROGRAM, RUNS], check=True, env=SOURCES, timeout=60)
+
+
+@pytest.mark.parametrize("text", [" " * 50_000, "\n" * 50_000, " \n" * 25_000, "x" * 50_000, "x " * 25_000,
+                                  "x" + " " * 20_000 + "y" + " " * 20_000, "a" + "\u3000" * 20_000])  # fmt: skip
+def test_chunks_of_blanks_are_whole_chunks(text: str) -> None:
+    """A chunk of one character each made 100 MB of blanks a hundred million chunks."""
+    ends = list(write._cuts(text))
+    assert ends[-1] == len(text)
+    sizes = [end - begin for begin, end in itertools.pairwise([0, *ends])]
+    assert all(0 < size <= write._CHUNK for size in sizes)
+    assert len(sizes) <= 4 * (len(text) // write._CHUNK + 1)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 5000), st.sampled_from([" ", "\n", "  ", " \n", "\t", " \t "])), max_size=8))
+def test_chunks_end_before_the_last_of_some_blanks(words: list[tuple[int, str]]) -> None:
+    text = "".join("x" * length + blank for length, blank in words)
+    for begin, end in itertools.pairwise([0, *write._cuts(text)]):
+        places = [at for at in range(begin + 1, begin + write._CHUNK) if text[at : at + 1] in (" ", "\n")]
+        wanted = [at for at in places if not text[at + 1 : at + 2].isspace()]
+        if end != len(text):
+            assert end == (wanted[-1] if wanted else begin + write._CHUNK)
 
 
 def test_documents_without_pieces_leave_no_trace(make_store: MakeStore) -> None:
