@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from glassformer.artefact.recipe import train
     from glassformer.config import ModelConfig, Recipe
     from glassformer.errors import GlassformerError
+    from glassformer.look.load import load_trace
     from glassformer.look.run import trace
     from glassformer.look.trace import Trace
     from glassformer.look.watch import watch
@@ -38,6 +39,7 @@ __all__ = [
     "build",
     "family_config",
     "load",
+    "load_trace",
     "tensor_names",
     "trace",
     "train",
@@ -56,6 +58,7 @@ _ROOMS = {
     "build": "models.transformer",
     "family_config": "models.families",
     "load": "artefact.model",
+    "load_trace": "look.load",
     "tensor_names": "models.names",
     "trace": "look.run",
     "train": "artefact.recipe",

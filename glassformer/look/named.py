@@ -1,6 +1,6 @@
 """Tensors whose axes have names, and how a formula reads one tensor as another's operand.
 
-A formula says `scores[sentence head query key]` is the dot product of `query[sentence head query channel]`
+A formula states that `scores[sentence head query key]` is the dot product of `query[sentence head query channel]`
 and `key[sentence head key channel]` over `channel`. What an operand's axes mean is written in one line:
 
     channel          an axis of that name
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
@@ -23,11 +23,10 @@ from torch import Tensor
 from glassformer.errors import GlassformerError
 
 Cell = Mapping[str, int]
-Setting = float | int | str | bool | None
 
 
 class FormulaError(GlassformerError):
-    """A formula does not fit the tensors it speaks of."""
+    """A formula does not fit the tensors it reads."""
 
 
 @dataclass(frozen=True)
@@ -37,22 +36,10 @@ class Operand:
     name: str
     axes: str
 
-
-@dataclass(frozen=True)
-class Formula:
-    """How one tensor follows from others: by which rule, of what, over which axis, with which numbers.
-
-    `pieces` and `keys` say whose words the axes query/piece and key count: `inputs` or `target`.
-    """
-
-    name: str
-    axes: str
-    rule: str
-    of: Mapping[str, Operand]
-    over: str | None = None
-    settings: Mapping[str, Setting] = field(default_factory=dict)
-    pieces: str = "inputs"
-    keys: str = "inputs"
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its axes."""
+        return axis_names(self.axes)
 
 
 class Source(Protocol):

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from glassformer.errors import CheckpointError, ConfigError, ShapeError, UnknownNameError
 from glassformer.look.cell import Words
+from glassformer.look.load import load_trace
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.models.families import bert
@@ -245,36 +246,36 @@ def test_saved_with_its_weights_or_loaded_with_its_model_all_is_within_reach(fam
     found = trace(model, inputs, target, keep=(), words=Words(inputs=[["a", "b"]]))
     found.save(tmp_path / "whole", weights=True)
     found.save(tmp_path / "light")
-    same(found, Trace.load(tmp_path / "whole"))
-    same(found, Trace.load(tmp_path / "light", model))
+    same(found, load_trace(tmp_path / "whole"))
+    same(found, load_trace(tmp_path / "light", model))
     assert (tmp_path / "light").stat().st_size < (tmp_path / "whole").stat().st_size
-    light = Trace.load(tmp_path / "light")
+    light = load_trace(tmp_path / "light")
     assert light.honesty == found.honesty
     assert light.words.inputs == [["a", "b"]]
     kept = next(name for name in found if found.kept(name))
     assert torch.equal(light[kept], found[kept])
     with pytest.raises(ConfigError, match="this trace has no model to compute it again"):
         light[next(name for name in found if not found.kept(name))]
-    assert Trace.load(tmp_path / "whole").verify().holds
+    assert load_trace(tmp_path / "whole").verify().holds
 
 
 def test_another_model_is_noticed_by_its_fingerprint(tmp_path: Path) -> None:
     trace(bert_model(), Inputs(ids=IDS)).save(tmp_path / "trace")
     other = row_named("bert").model(seed=1)
     with pytest.raises(CheckpointError, match="was traced from another model"):
-        Trace.load(tmp_path / "trace", other)
+        load_trace(tmp_path / "trace", other)
 
 
 def test_files_that_are_no_traces(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("not a trace")
     with pytest.raises(CheckpointError, match="must be a saved trace"):
-        Trace.load(tmp_path / "text")
+        load_trace(tmp_path / "text")
     with pytest.raises(CheckpointError, match="must be a saved trace"):
-        Trace.load(tmp_path / "missing")
+        load_trace(tmp_path / "missing")
     told = {"glassformer": json.dumps({"format": "glassformer trace", "version": 99})}
     save_file({"x": torch.zeros(1)}, tmp_path / "newer", metadata=told)
     with pytest.raises(CheckpointError, match="format version 1; got 99"):
-        Trace.load(tmp_path / "newer")
+        load_trace(tmp_path / "newer")
 
 
 def damaged(path: Path, *, lost: str = "", told: dict[str, object] | None = None) -> Path:
@@ -291,14 +292,14 @@ def damaged(path: Path, *, lost: str = "", told: dict[str, object] | None = None
 def test_what_is_told_must_be_of_a_trace(told: str, tmp_path: Path) -> None:
     save_file({"x": torch.zeros(1)}, tmp_path / "other", metadata={"glassformer": told})
     with pytest.raises(CheckpointError, match="must be a saved trace; got"):
-        Trace.load(tmp_path / "other")
+        load_trace(tmp_path / "other")
 
 
 def test_a_head_alone_is_no_trace(tmp_path: Path) -> None:
     told = {"glassformer": json.dumps({"format": "glassformer trace", "version": 1})}
     save_file({"x": torch.zeros(1)}, tmp_path / "head", metadata=told)
     with pytest.raises(CheckpointError, match="must be a whole trace; got what it tells: config is needed"):
-        Trace.load(tmp_path / "head")
+        load_trace(tmp_path / "head")
 
 
 @pytest.mark.parametrize(
@@ -307,29 +308,29 @@ def test_a_head_alone_is_no_trace(tmp_path: Path) -> None:
 def test_what_is_told_must_be_whole(told: dict[str, object], tmp_path: Path) -> None:
     path = damaged(tmp_path / "trace", told=told)
     with pytest.raises(CheckpointError, match="must be a whole trace; got what it tells") as caught:
-        Trace.load(path)
+        load_trace(path)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("lost", ["fact.inputs.positions", "tensor.encoder.blocks.1.feed_forward.norm", "tensor."])
 def test_tensors_that_all_others_need_must_be_there(lost: str, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=f"must be a whole trace; got one without .*{lost}"):
-        Trace.load(damaged(tmp_path / "trace", lost=lost))
+        load_trace(damaged(tmp_path / "trace", lost=lost))
 
 
 def test_weights_must_be_whole_and_the_model_a_transformer(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="must hold the weights of the model it tells of; got others") as caught:
-        Trace.load(damaged(tmp_path / "trace", lost="weight.encoder.embed"))
+    with pytest.raises(CheckpointError, match="must hold the weights of the model in its header; got others") as caught:
+        load_trace(damaged(tmp_path / "trace", lost="weight.encoder.embed"))
     assert "\n" not in str(caught.value)
     with pytest.raises(ConfigError, match="needs a glassformer Transformer; got Linear"):
-        Trace.load(damaged(tmp_path / "trace"), torch.nn.Linear(2, 2))
+        load_trace(damaged(tmp_path / "trace"), torch.nn.Linear(2, 2))
 
 
 def test_a_trace_comes_to_the_device_of_its_model(tmp_path: Path) -> None:
     """Saved from a trace without its model, so that nobody asks a device without numbers for a fingerprint."""
     trace(bert_model(), Inputs(ids=IDS), places=torch.tensor([1])).save(tmp_path / "trace")
-    Trace.load(tmp_path / "trace").save(tmp_path / "light")
-    found = Trace.load(tmp_path / "light", bert_model().to("meta"))
+    load_trace(tmp_path / "trace").save(tmp_path / "light")
+    found = load_trace(tmp_path / "light", bert_model().to("meta"))
     assert found.places is not None
     tensors = [found.places, *found.stored.values(), *found.facts.values(), *found.parameters.values()]
     assert {tensor.device.type for tensor in tensors} == {"meta"}
@@ -386,8 +387,8 @@ def test_autocast_around_the_gate_does_not_reach_into_it(predicts_in: torch.dtyp
 
 def test_the_gate_is_closed_when_looking_changes_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     found = trace(bert_model(), Inputs(ids=IDS))
-    assert found.run is not None
-    attention = found.run.model.get_submodule("encoder.blocks.0.self_attention.body")
+    assert found.replay is not None
+    attention = found.replay.model.get_submodule("encoder.blocks.0.self_attention.body")
     assert isinstance(attention, Attention)
     fused = attention.fused
     monkeypatch.setattr(attention, "fused", lambda *arguments: fused(*arguments) * 1.01)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from glassformer.look.named import Cell, FormulaError
-from glassformer.look.rules.desk import Desk, Factor, Term, Working
+from glassformer.look.explanation import Explanation, Limits, number
+from glassformer.look.named import Cell, Operand
+from glassformer.look.rules.evaluator import Evaluator, Rule, Term, Working
+from glassformer.look.rules.notation import Expression, Title, function, read, row, sign
 
 
 def gelu(x: Tensor) -> Tensor:
@@ -31,44 +35,64 @@ CURVES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def curve(desk: Desk) -> Callable[[Tensor], Tensor]:
-    """The activation a formula names."""
-    kind = desk.setting("kind")
-    if kind not in CURVES:
-        raise FormulaError(f"{desk.formula.name} needs an activation", got=repr(kind))
-    return CURVES[str(kind)]
+def curve_at(kind: str, x: float) -> float:
+    """An activation at one number."""
+    return float(CURVES[kind](torch.tensor(x, dtype=torch.float64)))
 
 
-class Activation:
-    """One number bent by a curve."""
+@dataclass(frozen=True)
+class Activation(Rule):
+    """An activation function of one number."""
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
+    name: ClassVar = "activation"
+    x: Operand
+    kind: str
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The shape of the operand."""
-        x = desk.aligned("x")
-        return curve(desk)(x), x.abs()
+        x = tensors.aligned(self.x)
+        return CURVES[self.kind](x), x.abs()
 
-    def at(self, desk: Desk, cell: Cell) -> Working:
-        """One term: what is bent."""
-        entry = desk.factor("x", cell)
-        return Working((Term("before", (entry,), entry.value),), bend(desk, entry.value))
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """One term: the number before."""
+        entry = tensors.factor(self.x, cell)
+        return Working((Term("before", (entry,), entry.value),), curve_at(self.kind, entry.value))
+
+    def expression(self) -> Expression:
+        """gelu(x)."""
+        return function(self.kind, read(self.x), "{} of {}")
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """gelu(0.25), of a gate times what it lets through."""
+        kind = explanation.formula.partition(" = ")[2].partition(" of ")[0]
+        inner, *others = (number(factor.value) for factor in explanation.terms[0].factors)
+        return " · ".join((f"{kind}({inner})", *others))
 
 
-class Gate:
-    """A bent gate times what it lets through."""
+@dataclass(frozen=True)
+class Gate(Rule):
+    """An activation function of a gate, times what the gate lets through."""
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
+    name: ClassVar = "gate"
+    title: ClassVar = Title("A curve over the gate, times the other layer", extra=True)
+    gate: Operand
+    x: Operand
+    kind: str
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The shape of the operands."""
-        gate, x = desk.aligned("gate"), desk.aligned("x")
-        return curve(desk)(gate) * x, (gate * x).abs()
+        gate, x = tensors.aligned(self.gate), tensors.aligned(self.x)
+        return CURVES[self.kind](gate) * x, (gate * x).abs()
 
-    def at(self, desk: Desk, cell: Cell) -> Working:
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """One product."""
-        gate, x = desk.factor("gate", cell), desk.factor("x", cell)
-        bent = bend(desk, gate.value)
-        term = Term("gate · x", (Factor(gate.name, gate.index, gate.value), x), bent * x.value)
-        return Working((term,), bent * x.value, {"bent gate": bent})
+        gate, x = tensors.factor(self.gate, cell), tensors.factor(self.x, cell)
+        bent = curve_at(self.kind, gate.value)
+        return Working((Term("gate · x", (gate, x), bent * x.value),), bent * x.value, {"bent gate": bent})
 
+    def expression(self) -> Expression:
+        """gelu(gate) · x."""
+        return row(function(self.kind, read(self.gate), "{} of {}"), sign("·", ", times "), read(self.x))
 
-def bend(desk: Desk, x: float) -> float:
-    """The formula's curve at one number."""
-    return float(curve(desk)(torch.tensor(x, dtype=torch.float64)))
+    arithmetic = Activation.arithmetic

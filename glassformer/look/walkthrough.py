@@ -1,7 +1,7 @@
-"""A run told like a teacher at the board: every step in the order of the slides, with this run's own numbers.
+"""A walk-through of a run: every step in the order of the slides, with this run's own numbers.
 
-The steps are data; `chalk.py` writes them as lines. What is too large to write out is thinned, and it is said
-how much was left out and what it sums to.
+The steps are data; `render.py` writes them as lines. Of what is too large to write out a part is shown, with how much
+was left out and what it sums to.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from itertools import product
 from torch import Tensor
 
 from glassformer.config import BlockConfig
-from glassformer.look.explain import Explanation, explain
-from glassformer.look.mix import Mixing, Thin, mixing
-from glassformer.look.named import Formula, Source, axis_names
-from glassformer.look.said import in_words
-from glassformer.look.trace import Trace
+from glassformer.look.explanation import Explanation, Limits
+from glassformer.look.mix import Mixing, mixing
+from glassformer.look.named import axis_names
+from glassformer.look.rules.evaluator import Formula
+from glassformer.look.rules.notation import Title
+from glassformer.look.rules.sums import Add, WeightedSum
+from glassformer.look.trace import Held, Trace
 
 Note = tuple[str, str]
 """A correction: its number and its sentence."""
@@ -39,7 +41,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Step:
-    """One step at the board. `extra`: the slides do not have it. `notes`: corrections with their numbers."""
+    """One step of the walk-through. `extra`: the slides do not have it. `notes`: corrections with their numbers."""
 
     title: str
     name: str = ""
@@ -52,50 +54,37 @@ class Step:
     notes: tuple[Note, ...] = ()
 
 
-@dataclass(frozen=True)
-class Told:
-    """How a tensor is spoken of: its title, and whether the slides have it."""
-
-    title: str
-    extra: bool = False
-
-
-TOLD: Mapping[str, Told] = {
-    "word": Told("Each word becomes a vector"),
-    "position": Told("Where each word stands"),
-    "segment": Told("Which segment each word belongs to", extra=True),
-    "relative_bias": Told("A number for each distance", extra=True),
-    "query": Told("Queries: what each word looks for"),
-    "key": Told("Keys: what each word offers"),
-    "value": Told("Values: what each word gives"),
-    "query_rotated": Told("Queries turned by their position", extra=True),
-    "key_rotated": Told("Keys turned by their position", extra=True),
-    "scores": Told("Scores: query times key, one after the other"),
-    "scaled": Told("Scores divided by the root of the query size", extra=True),
-    "biased": Told("The bias of the distance is added", extra=True),
-    "may_look": Told("Who may look at whom"),
-    "masked": Told("Forbidden scores are filled"),
-    "masked by fill_add": Told("Forbidden scores are lowered"),
-    "weights": Told("Softmax: scores become weights"),
-    "mixed": Told("Weights times values, word after word"),
-    "merged": Told("The heads side by side"),
-    "output": Told("Back to the width of the model"),
-    "residual": Told("What came in is added back"),
-    "norm by layer_norm": Told("Mean 0, variance 1", extra=True),
-    "norm by rms_norm": Told("Mean square 1", extra=True),
-    "gate": Told("The gate of the feed-forward network", extra=True),
-    "hidden": Told("The feed-forward network widens"),
-    "head.hidden": Told("A layer of the head's own", extra=True),
-    "activated": Told("A curve between the two layers"),
-    "activated by gate": Told("A curve over the gate, times the other layer", extra=True),
-    "head.activated": Told("A curve between the two layers", extra=True),
-    "first": Told("The first piece speaks for the sentence", extra=True),
-    "pooled": Told("Its vector through a layer of its own", extra=True),
-    "logits": Told("A score for each piece of the vocabulary"),
-    "sentence_head.logits": Told("A score for each label", extra=True),
-    "log_probabilities": Told("Logarithms of the probabilities", extra=True),
-    "probabilities": Told("Softmax: scores become probabilities"),
-    "loss": Told("How surprised the model is", extra=True),
+TITLES: Mapping[str, Title] = {
+    "word": Title("Each word becomes a vector"),
+    "position": Title("Where each word stands"),
+    "segment": Title("Which segment each word belongs to", extra=True),
+    "relative_bias": Title("A number for each distance", extra=True),
+    "query": Title("Queries: what each word looks for"),
+    "key": Title("Keys: what each word offers"),
+    "value": Title("Values: what each word gives"),
+    "query_rotated": Title("Queries turned by their position", extra=True),
+    "key_rotated": Title("Keys turned by their position", extra=True),
+    "scores": Title("Scores: query times key, one after the other"),
+    "scaled": Title("Scores divided by the root of the query size", extra=True),
+    "biased": Title("The bias of the distance is added", extra=True),
+    "may_look": Title("Who may look at whom"),
+    "weights": Title("Softmax: scores become weights"),
+    "mixed": Title("Weights times values, word after word"),
+    "merged": Title("The heads side by side"),
+    "output": Title("Back to the width of the model"),
+    "residual": Title("What came in is added back"),
+    "gate": Title("The gate of the feed-forward network", extra=True),
+    "hidden": Title("The feed-forward network widens"),
+    "head.hidden": Title("A layer of the head's own", extra=True),
+    "activated": Title("A curve between the two layers"),
+    "head.activated": Title("A curve between the two layers", extra=True),
+    "first": Title("The first piece speaks for the sentence", extra=True),
+    "pooled": Title("Its vector through a layer of its own", extra=True),
+    "logits": Title("A score for each piece of the vocabulary"),
+    "sentence_head.logits": Title("A score for each label", extra=True),
+    "log_probabilities": Title("Logarithms of the probabilities", extra=True),
+    "probabilities": Title("Softmax: scores become probabilities"),
+    "loss": Title("How surprised the model is", extra=True),
 }
 
 LEFT_OUT = "The slides show the first three of these steps and leave out the rest; here are all."
@@ -109,50 +98,43 @@ PARTS = {
 }
 
 
-def told(formula: Formula) -> Told:
-    """How a tensor is spoken of: by its whole name, by its last word and rule, or by its last word alone."""
+def title_of(formula: Formula) -> Title:
+    """The title of a tensor: by its whole name, by its rule, or by the last word of its name."""
     last = formula.name.rpartition(".")[2]
-    if last == "sum":
-        return Told(told_sum([role for role in formula.of if role != "hidden"]))
-    ways = (formula.name, f"{last} by {formula.rule}", last)
-    return next((TOLD[way] for way in ways if way in TOLD), Told(last))
-
-
-def told_sum(added: Sequence[str]) -> str:
-    """Word and position are added; of a model without positions, the word goes on alone."""
-    *others, last = added
-    return (
-        f"{', '.join(others)} and {last} are added".capitalize() if others else "The word alone: no position is added"
-    )
+    if last == "sum" and isinstance(formula.rule, Add):
+        *others, final = formula.rule.terms
+        added = f"{', '.join(others)} and {final} are added".capitalize()
+        return Title(added if others else "The word alone: no position is added")
+    return TITLES.get(formula.name) or formula.rule.title or TITLES.get(last, Title(last))
 
 
 def no_notes(name: str) -> tuple[Note, ...]:
-    """The board without corrections."""
+    """No corrections."""
     return ()
 
 
-def board(
-    trace: Trace, *, sentence: int = 0, word: int = 0, notes: NotesOf = no_notes, thin: Thin | None = None
+def walkthrough(
+    trace: Trace, *, sentence: int = 0, word: int = 0, notes: NotesOf = no_notes, limits: Limits | None = None
 ) -> Iterator[Step]:
     """The steps for one word of one sentence, each cell of its row worked out.
 
-    `notes` gives the corrections that belong to a tensor's name, each as its number (`C-2`) and a sentence: it is told
-    once, at the first step it belongs to. Big models are thinned to `thin`. Yields one step after the other, so that a
-    large model can be told as it is computed.
+    `notes` gives the corrections that belong to a tensor's name, each as its number (`C-2`) and a sentence: it appears
+    once, at the first step it belongs to. Large models are cut down to `limits`. Yields one step after the other, so
+    that a large model can be shown while it is computed.
     """
-    return _Teacher(trace, sentence, word, notes, thin or Thin.fitting(trace)).steps()
+    return _Walkthrough(trace, sentence, word, notes, limits or Limits.fitting(trace.config)).steps()
 
 
 @dataclass
-class _Teacher:
+class _Walkthrough:
     """Goes through the formulas in their order and works out the row of one word."""
 
     trace: Trace
     sentence: int
     word: int
     notes: NotesOf
-    thin: Thin
-    told: set[str] = field(default_factory=set)
+    limits: Limits
+    noted: set[str] = field(default_factory=set)
 
     def steps(self) -> Iterator[Step]:
         yield self.words_and_masks()
@@ -160,8 +142,8 @@ class _Teacher:
         units = list(dict.fromkeys(statement.unit(name) for name in statement.formulas))
         for unit in units:
             blocks = [other for other in units if other.startswith(f"{unit.partition('.')[0]}.blocks")]
-            if unit in blocks[self.thin.blocks :]:
-                if unit == blocks[self.thin.blocks]:
+            if unit in blocks[self.limits.blocks :]:
+                if unit == blocks[self.limits.blocks]:
                     yield Step(self.more_blocks(blocks))
                 continue
             names = [name for name in statement.formulas if statement.unit(name) == unit]
@@ -172,9 +154,9 @@ class _Teacher:
             yield self.answers()
 
     def more_blocks(self, blocks: Sequence[str]) -> str:
-        """How many blocks are not told, and whether they are like those that are."""
-        first, *others = left = blocks[self.thin.blocks :]
-        shown = [self.block(unit) for unit in blocks[: self.thin.blocks]]
+        """How many blocks are left out, and whether they are like those that are shown."""
+        first, *others = left = blocks[self.limits.blocks :]
+        shown = [self.block(unit) for unit in blocks[: self.limits.blocks]]
         alike = all(self.block(unit) in shown for unit in left)
         kind = "of the same kind" if alike else "with settings of their own"
         return f"{len(left)} more block{'s' * bool(others)} {kind}, {first}" + (f" to {left[-1]}" if others else "")
@@ -188,35 +170,29 @@ class _Teacher:
 
     # ----------------------------------------------------------------- what a step shows
 
-    def step(self, name: str, held: Source) -> Step:
+    def step(self, name: str, held: Held) -> Step:
         formula = self.trace.statement.formulas[name]
-        spoken = told(formula)
+        title = title_of(formula)
         axes = axis_names(formula.axes)
         tensor = held.tensor(name)
         cells, left = self.row(name, axes, tensor, held)
-        mixed = formula.rule == "weighted_sum"
+        mixed = isinstance(formula.rule, WeightedSum)
         mixings = tuple(self.mixings(name, held)) if mixed else ()
         remarks = [LEFT_OUT] if mixed and self.as_in_the_slides(tensor, mixings) else []
         if left:
             remarks.append(f"{left} more cells of this row.")
+        parts = [PARTS[step] for step in name.split(".") if step in PARTS]
         return Step(
-            title=self.title(name, spoken),
+            title=". ".join([*parts[:1], title.text]),
             name=name,
-            formula=self.formula(name),
-            extra=spoken.extra or self.beyond_the_slides(name),
+            formula=formula.in_words(),
+            extra=title.extra or self.beyond_the_slides(name),
             tables=tuple(self.tables(name, axes, tensor)),
             cells=() if mixed else cells,
             mixings=mixings,
             remarks=tuple(remarks),
             notes=self.new_notes(name),
         )
-
-    def title(self, name: str, spoken: Told) -> str:
-        parts = [PARTS[step] for step in name.split(".") if step in PARTS]
-        return f"{parts[0]}. {spoken.title}" if parts else spoken.title
-
-    def formula(self, name: str) -> str:
-        return in_words(self.trace.statement.formulas[name])
 
     def beyond_the_slides(self, name: str) -> bool:
         """The slides draw attention of a text to itself, and one residual."""
@@ -228,21 +204,19 @@ class _Teacher:
         return self.trace.config.family == "slides" and whole and all(len(mixing.moves) > 3 for mixing in mixings)
 
     def new_notes(self, name: str) -> tuple[Note, ...]:
-        """Corrections that belong to this tensor and have not been told yet."""
-        fresh = tuple(note for note in self.notes(name) if note[0] not in self.told)
-        self.told.update(number for number, _ in fresh)
+        """Corrections that belong to this tensor and have not been shown yet."""
+        fresh = tuple(note for note in self.notes(name) if note[0] not in self.noted)
+        self.noted.update(number for number, _ in fresh)
         return fresh
 
     # ----------------------------------------------------------------- cells
 
-    def row(
-        self, name: str, axes: tuple[str, ...], tensor: Tensor, held: Source
-    ) -> tuple[tuple[Explanation, ...], int]:
+    def row(self, name: str, axes: tuple[str, ...], tensor: Tensor, held: Held) -> tuple[tuple[Explanation, ...], int]:
         """The cells of the word's row, worked out; and how many were left out."""
         fixed = {"sentence": self.sentence, "piece": self.word, "query": self.word, "place": 0}
         if "query" not in axes:
             fixed["key"] = self.word
-        limits = {"head": self.thin.heads, "key_value_head": self.thin.heads, "key": self.thin.words}
+        limits = {"head": self.limits.heads, "key_value_head": self.limits.heads, "key": self.limits.words}
         ways: list[range] = []
         whole = 1
         for axis, size in zip(axes, tensor.shape, strict=True):
@@ -250,12 +224,12 @@ class _Teacher:
                 here = min(fixed[axis], size - 1)
                 ways.append(range(here, here + 1))
             else:
-                ways.append(range(min(size, limits.get(axis, self.thin.cells))))
+                ways.append(range(min(size, limits.get(axis, self.limits.cells))))
                 whole *= size
         if tensor.numel() == 0:
             return (), 0
         cells = [dict(zip(axes, cell, strict=True)) for cell in product(*ways)]
-        return tuple(explain(self.trace, name, cell, held) for cell in cells), whole - len(cells)
+        return tuple(self.trace.explain_cell(name, cell, held) for cell in cells), whole - len(cells)
 
     def tables(self, name: str, axes: tuple[str, ...], tensor: Tensor) -> Iterator[Table]:
         """The vectors of all words, where the tensor has one for each."""
@@ -266,17 +240,17 @@ class _Teacher:
         words = self.words(sides.keys if counted == ["key"] else sides.pieces, tensor.shape[axes.index(counted[0])])
         sentence = tensor[min(self.sentence, tensor.shape[0] - 1)]
         heads = sentence if sentence.dim() == 3 else sentence[None]
-        shown = words[: self.thin.words]
-        for head, matrix in enumerate(heads[: self.thin.heads].tolist()):
+        shown = words[: self.limits.words]
+        for head, matrix in enumerate(heads[: self.limits.heads].tolist()):
             caption = f"head {head}" if sentence.dim() == 3 else "all words"
-            rows = tuple((word, tuple(line[: self.thin.cells])) for word, line in zip(shown, matrix, strict=False))
-            header = tuple(str(channel) for channel in range(min(len(matrix[0]), self.thin.cells)))
+            rows = tuple((word, tuple(line[: self.limits.cells])) for word, line in zip(shown, matrix, strict=False))
+            header = tuple(str(channel) for channel in range(min(len(matrix[0]), self.limits.cells)))
             yield Table(caption, header, rows, more=self.left_out(len(words), len(matrix[0]), heads.shape[0], head))
 
     def left_out(self, words: int, channels: int, heads: int, head: int) -> str:
-        parts = [(words - self.thin.words, "words"), (channels - self.thin.cells, "channels")]
-        if head == self.thin.heads - 1:
-            parts.append((heads - self.thin.heads, "heads"))
+        parts = [(words - self.limits.words, "words"), (channels - self.limits.cells, "channels")]
+        if head == self.limits.heads - 1:
+            parts.append((heads - self.limits.heads, "heads"))
         return ", ".join(f"{count} more {what}" for count, what in parts if count > 0)
 
     def words(self, side: str, count: int) -> list[str]:
@@ -294,24 +268,24 @@ class _Teacher:
             hidden, real = self.trace.facts.get(f"{side}.hidden"), self.trace.facts.get(f"{side}.real")
             ids = self.trace.facts.get(f"{side}.ids")
             rows, marks = [], []
-            for place, word in enumerate(self.words(side, count)[: self.thin.words]):
+            for place, word in enumerate(self.words(side, count)[: self.limits.words]):
                 at = (self.sentence, place)
                 rows.append((word, (float(place), *((float(ids[at]),) if ids is not None else ()))))
                 is_hidden = hidden is not None and bool(hidden[at])
                 marks.append("hidden" if is_hidden else "padding" if real is not None and not real[at] else "")
             header = ("place", "id") if ids is not None else ("place",)
-            more = f"{count - self.thin.words} more words" if count > self.thin.words else ""
+            more = f"{count - self.limits.words} more words" if count > self.limits.words else ""
             tables.append(Table(side, header, tuple(rows), tuple(marks), more))
         return Step("The words, and which of them are hidden", tables=tuple(tables))
 
     # ----------------------------------------------------------------- mixing
 
-    def mixings(self, name: str, held: Source) -> Iterator[Mixing]:
+    def mixings(self, name: str, held: Held) -> Iterator[Mixing]:
         """All weighted values of the word, head by head."""
         attention = name.rpartition(".")[0]
         mixed = held.tensor(name)[self.sentence]  # [H, Q, E]
-        for head in range(min(mixed.shape[0], self.thin.heads)):
-            yield mixing(self.trace, attention, held, self.sentence, self.word, head, self.thin)
+        for head in range(min(mixed.shape[0], self.limits.heads)):
+            yield mixing(self.trace, attention, held, self.sentence, self.word, head, self.limits)
 
     # ----------------------------------------------------------------- answers
 
@@ -321,8 +295,8 @@ class _Teacher:
         if probabilities.dim() == 3:
             probabilities = probabilities[self.sentence]
         tables = []
-        for place in range(min(probabilities.shape[0], self.thin.words)):
-            values, ids = probabilities[place].topk(min(self.thin.answers, probabilities.shape[1]))
+        for place in range(min(probabilities.shape[0], self.limits.words)):
+            values, ids = probabilities[place].topk(min(self.limits.answers, probabilities.shape[1]))
             names = self.trace.words.vocabulary
             rows = tuple(
                 (names[index] if index < len(names) else f"piece {index}", (value,))
