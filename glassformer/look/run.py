@@ -17,7 +17,8 @@ from glassformer.look.cell import Words, split_name
 from glassformer.look.facts import facts
 from glassformer.look.formulas import state
 from glassformer.look.honesty import Honesty, measure
-from glassformer.look.interventions import Around, Intervention, OnInputs, as_change, changed_inputs
+from glassformer.look.interventions import Intervention, TensorFacts, as_change, changed_inputs, touched
+from glassformer.look.named import axis_names
 from glassformer.look.replay import Replay, shadow
 from glassformer.look.trace import Trace, heads_of
 from glassformer.look.verify import LIMITS
@@ -137,33 +138,29 @@ class Run:
     def replay(self, interventions: Sequence[Intervention]) -> tuple[Replay, dict[str, Tensor]]:
         """The run with these interventions, and the facts of its inputs."""
         config = self.model.config
-        stacks = {"inputs": config.encoder or config.output_stack}
+        sides = {"inputs": (self.inputs, config.encoder or config.output_stack)}
         if self.target is not None and config.encoder is not None and config.decoder is not None:
-            stacks["target"] = config.decoder
-        for step in interventions:
-            if isinstance(step, OnInputs) and step.where not in stacks:
-                raise UnknownNameError(f"{step!r} touches no text of this run", do=did_you_mean(step.where, stacks))
-        inputs = changed_inputs("inputs", self.inputs, interventions, stacks["inputs"])
-        target = self.target
-        if target is not None and "target" in stacks:
-            target = changed_inputs("target", target, interventions, stacks["target"])
-        known = facts(self.model.config, inputs, target)
+            sides["target"] = (self.target, config.decoder)
+        changed = changed_inputs(sides, interventions)
+        inputs, target = changed["inputs"], changed.get("target", self.target)
+        known = facts(config, inputs, target)
         if self.labels is not None:
             known["labels"] = self.labels
-        statement = state(self.model.config, known, at_places=self.places is not None)
-        room = {"inputs": inputs.shape, "target": inputs.shape if target is None else target.shape}
+        statement = state(config, known, at_places=self.places is not None)
+        shapes = {"inputs": inputs.shape, "target": inputs.shape if target is None else target.shape}
 
-        def around(name: str, tensor: Tensor) -> Around:
+        def facts_of(name: str, tensor: Tensor) -> TensorFacts:
             """A mask is shared by heads, and by sentences and queries that it does not tell apart."""
             formula = statement.formulas[name]
-            real = known.get(f"{formula.pieces}.real")
-            if not name.endswith(".may_look"):
-                return Around(tuple(tensor.shape), real)
-            batch, queries = room[formula.pieces]
-            return Around((batch, heads_of(self.model.config, name), queries, room[formula.keys][1]), real)
+            axes, shape = axis_names(formula.axes), tuple(tensor.shape)
+            real = known.get(f"{formula.keys if 'query' not in axes and 'key' in axes else formula.pieces}.real")
+            if name.endswith(".may_look"):
+                batch, queries = shapes[formula.pieces]
+                shape = (batch, heads_of(config, name), queries, shapes[formula.keys][1])
+            return TensorFacts(axes, shape, real)
 
-        change = as_change(interventions, tuple(statement.formulas), around)
-        by_hand = tuple(name for name in statement.formulas if any(step.touches(name) for step in interventions))
+        change = as_change(interventions, tuple(statement.formulas), facts_of)
+        by_hand = tuple(name for name in statement.formulas if touched(interventions, name))
         return Replay(self.model, statement, inputs, target, self.places, change, by_hand), known
 
     def trace(self, interventions: tuple[Intervention, ...]) -> Trace:

@@ -22,7 +22,7 @@ from glassformer.look.explanation import Explanation
 from glassformer.look.facts import FACT_AXES
 from glassformer.look.formulas import Statement
 from glassformer.look.honesty import Honesty
-from glassformer.look.interventions import Intervention, as_python
+from glassformer.look.interventions import Intervention, as_python, touched
 from glassformer.look.named import axis_names
 from glassformer.look.replay import Replay
 from glassformer.look.verify import LIMITS, Verification, check
@@ -211,7 +211,7 @@ class Trace(Mapping[str, Tensor]):
         by_unit: dict[str, list[str]] = {}
         by_hand = []
         for name in chosen(names, self.statement.formulas):
-            if any(step.touches(name) for step in self.interventions):
+            if touched(self.interventions, name):
                 by_hand.append(name)
             else:
                 by_unit.setdefault(self.statement.unit(name), []).append(name)
