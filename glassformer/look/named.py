@@ -13,10 +13,9 @@ and `key[sentence head key channel]` over `channel`. What an operand's axes mean
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 from torch import Tensor
 
@@ -42,17 +41,23 @@ class Operand:
         return axis_names(self.axes)
 
 
-class Source(Protocol):
-    """Where the values of named tensors come from: activations, `parameters.*`, and the facts of the inputs."""
+@dataclass(frozen=True)
+class Source:
+    """The values of named tensors: activations, `parameters.*`, and the facts of the inputs.
 
-    @property
-    def places(self) -> Tensor | None:
-        """Flat indices into sentence x piece at which the vocabulary was scored, [N], or None."""
-        ...
+    Some are `held`; any other is fetched once and then held. All on the CPU: formulas count in double precision, which
+    not every accelerator has. `places` are flat indices into sentence x piece where the vocabulary was scored, [N].
+    """
+
+    places: Tensor | None
+    fetch: Callable[[str], Tensor]
+    held: dict[str, Tensor]
 
     def tensor(self, name: str) -> Tensor:
         """The tensor of that name; raises UnknownNameError."""
-        ...
+        if name not in self.held:
+            self.held[name] = self.fetch(name).detach()
+        return self.held[name].cpu()
 
 
 @dataclass(frozen=True)

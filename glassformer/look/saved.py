@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +21,8 @@ from glassformer.look.honesty import Honesty
 from glassformer.models.transformer import Transformer
 from glassformer.whole import drafted
 
-FORMAT, VERSION = "glassformer trace", 1
+FORMAT: Literal["glassformer trace"] = "glassformer trace"
+VERSION: Literal[1] = 1
 
 
 class WordsRecord(Settings):
@@ -56,8 +56,8 @@ class Header(Settings):
 
     model_config = ConfigDict(allow_inf_nan=True)  # a gate may have measured a model that answers with them
 
-    format: Literal["glassformer trace"]
-    version: Literal[1]
+    format: Literal["glassformer trace"] = FORMAT
+    version: Literal[1] = VERSION
     config: ModelConfig
     fingerprint: str | None
     words: WordsRecord
@@ -74,30 +74,12 @@ def fingerprint(model: Transformer) -> str:
     return digest.hexdigest()
 
 
-def write(
-    path: Path,
-    tensors: Mapping[str, Tensor],
-    *,
-    config: ModelConfig,
-    fingerprint: str | None,
-    words: Words,
-    honesty: Honesty | None,
-    interventions: str | None,
-) -> None:
+def write(path: Path, tensors: Mapping[str, Tensor], header: Header) -> None:
     """Write the file whole or not at all; raises CheckpointError."""
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "config": config.model_dump(mode="json"),
-        "fingerprint": fingerprint,
-        "words": WordsRecord.of(words).model_dump(),
-        "honesty": None if honesty is None else asdict(honesty),
-        "interventions": interventions,
-    }
     own = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
     try:
         with drafted(path) as draft:
-            save_file(own, draft, metadata={"glassformer": json.dumps(header)})
+            save_file(own, draft, metadata={"glassformer": json.dumps(header.model_dump(mode="json"))})
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"the trace could not be written to {path}", got=str(error)) from None
 

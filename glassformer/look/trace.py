@@ -23,7 +23,7 @@ from glassformer.look.facts import FACT_AXES
 from glassformer.look.formulas import Statement
 from glassformer.look.honesty import Honesty
 from glassformer.look.interventions import Intervention, as_python, touched
-from glassformer.look.named import axis_names
+from glassformer.look.named import Source, axis_names
 from glassformer.look.replay import Replay
 from glassformer.look.verify import LIMITS, Verification, check
 from glassformer.look.watch import chosen
@@ -202,7 +202,7 @@ class Trace(Mapping[str, Tensor]):
         asked = read_cell(cell) if isinstance(cell, str) else cell
         return self.explain_cell(name, find_cell(self.described(name, held.tensor(name)), asked, self.words), held)
 
-    def explain_cell(self, name: str, cell: Mapping[str, int], held: Held) -> Explanation:
+    def explain_cell(self, name: str, cell: Mapping[str, int], held: Source) -> Explanation:
         """As `explain`, for indices, with the tensors at hand."""
         return explain(name, cell, self.statement.formulas.get(name), held, self.described, self.words)
 
@@ -221,9 +221,9 @@ class Trace(Mapping[str, Tensor]):
             checks += [check(self.statement.formulas[name], held) for name in members]
         return Verification(tuple(checks), LIMITS[self.dtype], tuple(by_hand))
 
-    def hold(self, names: Iterable[str]) -> Held:
+    def hold(self, names: Iterable[str]) -> Source:
         """Several tensors kept at hand, so that each is computed once."""
-        return Held(self, self.fetch(names))
+        return Source(None if self.places is None else self.places.cpu(), self.tensor, self.fetch(names))
 
     @property
     def dtype(self) -> torch.dtype:
@@ -272,16 +272,14 @@ class Trace(Mapping[str, Tensor]):
         if weights and self.replay is not None:
             # A head tied to the word table shares its storage: safetensors wants each tensor on its own.
             tensors |= {f"weight.{name}": weight for name, weight in self.replay.model.state_dict().items()}
-        known = self.measure_honesty is not None or self.saved_honesty is not None
-        saved.write(
-            Path(path),
-            tensors,
+        header = saved.Header(
             config=self.config,
             fingerprint=None if self.original is None else saved.fingerprint(self.original),
-            words=self.words,
-            honesty=self.honesty if known else None,
+            words=saved.WordsRecord.of(self.words),
+            honesty=self.honesty if self.measure_honesty or self.saved_honesty else None,
             interventions=self.python if self.interventions else None,
         )
+        saved.write(Path(path), tensors, header)
 
 
 def shortened(sentences: Sequence[Sequence[str]]) -> str:
@@ -295,25 +293,3 @@ def heads_of(config: ModelConfig, name: str) -> int:
     """The heads of the attention that a tensor belongs to."""
     side, _, index, attention, _ = name.split(".")
     return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)
-
-
-@dataclass(frozen=True)
-class Held:
-    """A source of tensors with some of them at hand; the rest comes from the trace and then stays.
-
-    All on the CPU: formulas count in double precision, which not every accelerator has.
-    """
-
-    trace: Trace
-    held: dict[str, Tensor]
-
-    @property
-    def places(self) -> Tensor | None:
-        """Where the vocabulary was scored, [N]."""
-        return None if self.trace.places is None else self.trace.places.cpu()
-
-    def tensor(self, name: str) -> Tensor:
-        """A tensor, a weight or a fact."""
-        if name not in self.held:
-            self.held[name] = self.trace.tensor(name).detach()
-        return self.held[name].cpu()

@@ -15,11 +15,11 @@ from torch import Tensor
 from glassformer.config import BlockConfig
 from glassformer.look.explanation import Explanation, Limits
 from glassformer.look.mix import Mixing, mixing
-from glassformer.look.named import axis_names
+from glassformer.look.named import Source, axis_names
 from glassformer.look.rules.evaluator import Formula
 from glassformer.look.rules.notation import Title
 from glassformer.look.rules.sums import Add, WeightedSum
-from glassformer.look.trace import Held, Trace
+from glassformer.look.trace import Trace
 
 Note = tuple[str, str]
 """A correction: its number and its sentence."""
@@ -170,7 +170,7 @@ class _Walkthrough:
 
     # ----------------------------------------------------------------- what a step shows
 
-    def step(self, name: str, held: Held) -> Step:
+    def step(self, name: str, held: Source) -> Step:
         formula = self.trace.statement.formulas[name]
         title = title_of(formula)
         axes = axis_names(formula.axes)
@@ -211,7 +211,9 @@ class _Walkthrough:
 
     # ----------------------------------------------------------------- cells
 
-    def row(self, name: str, axes: tuple[str, ...], tensor: Tensor, held: Held) -> tuple[tuple[Explanation, ...], int]:
+    def row(
+        self, name: str, axes: tuple[str, ...], tensor: Tensor, held: Source
+    ) -> tuple[tuple[Explanation, ...], int]:
         """The cells of the word's row, worked out; and how many were left out."""
         fixed = {"sentence": self.sentence, "piece": self.word, "query": self.word, "place": 0}
         if "query" not in axes:
@@ -280,7 +282,7 @@ class _Walkthrough:
 
     # ----------------------------------------------------------------- mixing
 
-    def mixings(self, name: str, held: Held) -> Iterator[Mixing]:
+    def mixings(self, name: str, held: Source) -> Iterator[Mixing]:
         """All weighted values of the word, head by head."""
         attention = name.rpartition(".")[0]
         mixed = held.tensor(name)[self.sentence]  # [H, Q, E]
