@@ -1,6 +1,6 @@
 """A second statement of the Transformer: what every tensor is computed from, by which rule, over which axis.
 
-Read from the config alone; nothing here knows how `parts/` computes. `verify` holds the two against each other.
+Read from the config alone; nothing here knows how `parts/` computes. `verify` compares the two.
 An operand's axes are read as explained in `named.py`. Facts of the inputs are called `inputs.ids`, `target.real` …,
 weights `parameters.<path>`.
 """
@@ -17,16 +17,16 @@ from glassformer.config import (
     BlockConfig,
     EmbedConfig,
     FeedForwardConfig,
+    FeedForwardSublayerConfig,
     ModelConfig,
     NormConfig,
     SentenceHeadConfig,
     StackConfig,
-    SublayerConfig,
     VocabularyHeadConfig,
 )
 from glassformer.look.named import Operand
 from glassformer.look.rules.across import CrossEntropy, LayerNorm, LogSoftmax, RMSNorm, Softmax
-from glassformer.look.rules.curves import Activation, Gate
+from glassformer.look.rules.activations import Activation, Gate
 from glassformer.look.rules.evaluator import Formula, Rule
 from glassformer.look.rules.masks import FillAdd, FillSet, MayLook
 from glassformer.look.rules.positions import RelativeBias, Rotate, Sinusoid
@@ -35,6 +35,8 @@ from glassformer.look.rules.sums import Add, Concatenate, DotProduct, Linear, Lo
 STREAM = "sentence piece channel"
 SQUARE = "sentence head query key"
 MIXED = "sentence head query channel"
+
+Sublayer = AttentionSublayerConfig | FeedForwardSublayerConfig
 
 
 @dataclass(frozen=True)
@@ -152,14 +154,12 @@ class _Writer:
         return LookUp(index, weight(f"{table}.weight", "row channel"), hidden, scale, offset)
 
     def block(self, stack: str, path: str, config: BlockConfig, whole: StackConfig, x: str) -> str:
-        x = self.sublayer(stack, f"{path}.self_attention", config.self_attention, whole, x)
-        if config.cross_attention is not None:
-            x = self.sublayer(stack, f"{path}.cross_attention", config.cross_attention, whole, x)
-        if config.feed_forward is not None:
-            x = self.sublayer(stack, f"{path}.feed_forward", config.feed_forward, whole, x)
+        for part in ("self_attention", "cross_attention", "feed_forward"):
+            if (sublayer := getattr(config, part)) is not None:
+                x = self.sublayer(stack, f"{path}.{part}", sublayer, whole, x)
         return x
 
-    def sublayer(self, stack: str, path: str, config: SublayerConfig, whole: StackConfig, x: str) -> str:
+    def sublayer(self, stack: str, path: str, config: Sublayer, whole: StackConfig, x: str) -> str:
         """Where the norm is applied: to the input (before), to the body's output (branch), to the sum (after)."""
 
         def norm_at(place: str, name: str) -> str:
@@ -171,9 +171,7 @@ class _Writer:
         if isinstance(config, AttentionSublayerConfig):
             update = self.attention(stack, path, config.body, whole, entering)
         else:
-            body = getattr(config, "body", None)
-            assert isinstance(body, FeedForwardConfig)
-            update = self.feed_forward(path, body, entering)
+            update = self.feed_forward(path, config.body, entering)
         update = norm_at("branch", update)
         if config.residual:
             terms = {"stream": Operand(x, STREAM), "update": Operand(update, STREAM)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from glassformer.look.cell import word_at
 from glassformer.look.explanation import Limits
 from glassformer.look.named import Source
 from glassformer.look.trace import Trace
@@ -55,7 +56,7 @@ def mixing(trace: Trace, attention: str, held: Source, sentence: int, query: int
         reason = "" if row[key] else "absent: hidden" if is_hidden else "absent"
         moves.append(
             Move(
-                known[key] if key < len(known) else f"piece {key}",
+                word_at(known, key),
                 float(weights[key]),
                 tuple(values[key, : limits.cells].tolist()),
                 tuple(added[key, : limits.cells].tolist()),

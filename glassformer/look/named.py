@@ -6,7 +6,6 @@ and `key[sentence head key channel]` over `channel`. What an operand's axes mean
     channel          an axis of that name
     head/2           each step of this axis serves two heads (shared key-value heads)
     (head:2 channel) one axis that holds 2 heads of some channels each
-    0                only the first step
     <place>          two axes, sentence and piece, read at the chosen places
 """
 
@@ -73,7 +72,6 @@ STEP = re.compile(
     r"\((?P<outer>\w+):(?P<parts>\d+) (?P<inner>\w+)\)"
     r"|<(?P<place>\w+)>"
     r"|(?P<name>[a-z_]+)(/(?P<serves>\d+))?"
-    r"|(?P<first>0)"
 )
 
 
@@ -86,8 +84,6 @@ def read_axes(axes: str) -> tuple[Step, ...]:
             steps.append(Step("group", (found["outer"], found["inner"]), int(found["parts"])))
         elif found["place"]:
             steps.append(Step("place", (found["place"],)))
-        elif found["first"]:
-            steps.append(Step("first"))
         else:
             steps.append(Step("axis", (found["name"],), int(found["serves"] or 1)))
     return tuple(steps)
@@ -98,25 +94,12 @@ def axis_names(axes: str) -> tuple[str, ...]:
     return tuple(name for step in read_axes(axes) for name in step.names)
 
 
-def rank(axes: str) -> int:
-    """How many dimensions a tensor has that is read this way."""
-    return sum(2 if step.kind == "place" else 1 for step in read_axes(axes))
-
-
-def check_rank(operand: Operand, tensor: Tensor) -> None:
-    """Refuse a tensor with another number of axes than the formula gives it."""
-    if tensor.dim() != rank(operand.axes):
-        raise FormulaError(f"{operand.name} must have the axes {operand.axes}", got=f"shape {list(tensor.shape)}")
-
-
 def view(operand: Operand, tensor: Tensor, places: Tensor | None) -> Tensor:
     """The tensor with one dimension for each name in the operand's axes."""
-    check_rank(operand, tensor)
+    if tensor.dim() != sum(2 if step.kind == "place" else 1 for step in read_axes(operand.axes)):
+        raise FormulaError(f"{operand.name} must have the axes {operand.axes}", got=f"shape {list(tensor.shape)}")
     dim = 0
     for step in read_axes(operand.axes):
-        if step.kind == "first":
-            tensor = tensor.select(dim, 0)
-            continue
         if step.kind == "group":
             if tensor.shape[dim] % step.count:
                 raise FormulaError(
@@ -145,13 +128,11 @@ def align(tensor: Tensor, names: Sequence[str], wanted: Sequence[str], what: str
 
 
 def index_of(operand: Operand, shape: Sequence[int], cell: Cell, places: Tensor | None) -> tuple[int, ...]:
-    """Which element of the operand stands at this cell of the formula. A size of 1 is shared by all."""
+    """The index of the operand's element that this cell of the formula reads. A size of 1 is shared by all."""
     index: list[int] = []
     for step in read_axes(operand.axes):
         size = shape[len(index)]
-        if step.kind == "first":
-            index.append(0)
-        elif step.kind == "group":
+        if step.kind == "group":
             outer, inner = step.names
             index.append(cell[outer] * (size // step.count) + cell[inner])
         elif step.kind == "place":

@@ -150,7 +150,7 @@ class Run:
         shapes = {"inputs": inputs.shape, "target": inputs.shape if target is None else target.shape}
 
         def facts_of(name: str, tensor: Tensor) -> TensorFacts:
-            """A mask is shared by heads, and by sentences and queries that it does not tell apart."""
+            """A mask is shared by heads, and by sentences and queries that have the same."""
             formula = statement.formulas[name]
             axes, shape = axis_names(formula.axes), tuple(tensor.shape)
             real = known.get(f"{formula.keys if 'query' not in axes and 'key' in axes else formula.pieces}.real")

@@ -101,6 +101,6 @@ def read(path: Path) -> tuple[Header, dict[str, Tensor]]:
             do="open it with the glassformer that saved it",
         )
     try:
-        return read_settings(Header, header, where="what it tells"), tensors
+        return read_settings(Header, header, where="its header"), tensors
     except ConfigError as error:
         raise CheckpointError(f"{path} must be a whole trace", got=str(error), do="save it again") from None

@@ -1,4 +1,4 @@
-"""A run of a model with every tensor within reach: stored, or computed again when it is asked for.
+"""A run of a model with all its tensors: stored, or computed again when they are asked for.
 
 N places where the vocabulary is scored
 """
@@ -36,7 +36,7 @@ REPEATED = 12
 
 @dataclass(frozen=True)
 class Trace(Mapping[str, Tensor]):
-    """Every tensor of one run by name. `kept(name)` tells whether it is stored or computed again when asked for.
+    """Every tensor of one run by name. `kept(name)` is False for what is computed again when it is asked for.
 
     `original` is the model as it was given, `run_again` makes the same run with other interventions, and
     `measure_honesty` measures the honesty gate; a trace read from a file without its model has none of the three.
@@ -166,7 +166,7 @@ class Trace(Mapping[str, Tensor]):
         return Axes(name, axes, sizes, pieces, keys, self.chosen_pieces, shared)
 
     def shared(self, name: str, side: str, sizes: Mapping[str, int]) -> dict[str, int]:
-        """How far the axes of size 1 count along which one number stands for all."""
+        """The length of each axis that is stored with size 1, because one number is that of all."""
         if name in self.parameters:
             return {}
         known = next((self.facts[fact] for fact in (f"{side}.ids", f"{side}.vectors") if fact in self.facts), None)
@@ -192,7 +192,7 @@ class Trace(Mapping[str, Tensor]):
     def explain(self, name: str, cell: str | Mapping[str, str | int] = "") -> Explanation:
         """One number: its formula in words and MathML, its operands and terms, and the number computed again.
 
-        The cell may stand in the name: `explain("head.logits[place=0,vocabulary=the]")`.
+        The cell may be part of the name: `explain("head.logits[place=0,vocabulary=the]")`.
         """
         if "[" in name:
             name, cell = split_name(name)

@@ -1,4 +1,4 @@
-"""Hold the model's numbers against the formulas: the largest error of every tensor.
+"""Compare the model's numbers with the formulas: the largest error of every tensor.
 
 error = |difference| / (1 + sum of the absolute terms of the formula). A sum of large terms that nearly cancel
 may round by as much as its terms do, so they are the measure. Equal infinities agree.

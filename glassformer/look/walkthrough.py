@@ -13,6 +13,7 @@ from itertools import product
 from torch import Tensor
 
 from glassformer.config import BlockConfig
+from glassformer.look.cell import word_at
 from glassformer.look.explanation import Explanation, Limits
 from glassformer.look.mix import Mixing, mixing
 from glassformer.look.named import Source, axis_names
@@ -30,7 +31,7 @@ NotesOf = Callable[[str], tuple[Note, ...]]
 
 @dataclass(frozen=True)
 class Table:
-    """Labelled rows of numbers; `marks` stand behind a row, `more` says what was left out."""
+    """Labelled rows of numbers; `marks` are written behind a row, `more` is what was left out."""
 
     caption: str
     header: tuple[str, ...]
@@ -76,15 +77,15 @@ TITLES: Mapping[str, Title] = {
     "gate": Title("The gate of the feed-forward network", extra=True),
     "hidden": Title("The feed-forward network widens"),
     "head.hidden": Title("A layer of the head's own", extra=True),
-    "activated": Title("A curve between the two layers"),
-    "head.activated": Title("A curve between the two layers", extra=True),
-    "first": Title("The first piece speaks for the sentence", extra=True),
+    "activated": Title("The activation function between the two layers"),
+    "head.activated": Title("The activation function between the two layers", extra=True),
+    "first": Title("The first piece represents the sentence", extra=True),
     "pooled": Title("Its vector through a layer of its own", extra=True),
     "logits": Title("A score for each piece of the vocabulary"),
     "sentence_head.logits": Title("A score for each label", extra=True),
     "log_probabilities": Title("Logarithms of the probabilities", extra=True),
     "probabilities": Title("Softmax: scores become probabilities"),
-    "loss": Title("How surprised the model is", extra=True),
+    "loss": Title("The mean of −log probability of the right pieces", extra=True),
 }
 
 LEFT_OUT = "The slides show the first three of these steps and leave out the rest; here are all."
@@ -175,9 +176,11 @@ class _Walkthrough:
         title = title_of(formula)
         axes = axis_names(formula.axes)
         tensor = held.tensor(name)
-        cells, left = self.row(name, axes, tensor, held)
+        cells, left = self.row(axes, tensor)
         mixed = isinstance(formula.rule, WeightedSum)
-        mixings = tuple(self.mixings(name, held)) if mixed else ()
+        heads = range(min(tensor.shape[1], self.limits.heads)) if mixed else ()
+        at = (name.rpartition(".")[0], held, self.sentence, self.word)
+        mixings = tuple(mixing(self.trace, *at, head, self.limits) for head in heads)
         remarks = [LEFT_OUT] if mixed and self.as_in_the_slides(tensor, mixings) else []
         if left:
             remarks.append(f"{left} more cells of this row.")
@@ -186,17 +189,14 @@ class _Walkthrough:
             title=". ".join([*parts[:1], title.text]),
             name=name,
             formula=formula.in_words(),
-            extra=title.extra or self.beyond_the_slides(name),
+            # The slides draw attention of a text to itself, and one residual.
+            extra=title.extra or "cross_attention" in name or name.endswith("feed_forward.residual"),
             tables=tuple(self.tables(name, axes, tensor)),
-            cells=() if mixed else cells,
+            cells=() if mixed else tuple(self.trace.explain_cell(name, cell, held) for cell in cells),
             mixings=mixings,
             remarks=tuple(remarks),
             notes=self.new_notes(name),
         )
-
-    def beyond_the_slides(self, name: str) -> bool:
-        """The slides draw attention of a text to itself, and one residual."""
-        return "cross_attention" in name or name.endswith("feed_forward.residual")
 
     def as_in_the_slides(self, mixed: Tensor, mixings: Sequence[Mixing]) -> bool:
         """Whether this is the slides' own model with more than their three steps, none of them left out."""
@@ -211,10 +211,8 @@ class _Walkthrough:
 
     # ----------------------------------------------------------------- cells
 
-    def row(
-        self, name: str, axes: tuple[str, ...], tensor: Tensor, held: Source
-    ) -> tuple[tuple[Explanation, ...], int]:
-        """The cells of the word's row, worked out; and how many were left out."""
+    def row(self, axes: tuple[str, ...], tensor: Tensor) -> tuple[list[dict[str, int]], int]:
+        """The cells of the word's row; and how many were left out."""
         fixed = {"sentence": self.sentence, "piece": self.word, "query": self.word, "place": 0}
         if "query" not in axes:
             fixed["key"] = self.word
@@ -228,10 +226,8 @@ class _Walkthrough:
             else:
                 ways.append(range(min(size, limits.get(axis, self.limits.cells))))
                 whole *= size
-        if tensor.numel() == 0:
-            return (), 0
-        cells = [dict(zip(axes, cell, strict=True)) for cell in product(*ways)]
-        return tuple(self.trace.explain_cell(name, cell, held) for cell in cells), whole - len(cells)
+        cells = [dict(zip(axes, cell, strict=True)) for cell in product(*ways)] if tensor.numel() else []
+        return cells, whole - len(cells) if cells else 0
 
     def tables(self, name: str, axes: tuple[str, ...], tensor: Tensor) -> Iterator[Table]:
         """The vectors of all words, where the tensor has one for each."""
@@ -258,7 +254,7 @@ class _Walkthrough:
     def words(self, side: str, count: int) -> list[str]:
         """The words of the sentence; their places where they have no names."""
         known = list(self.trace.words.sentence(side, self.sentence))
-        return [known[place] if place < len(known) else f"piece {place}" for place in range(count)]
+        return [word_at(known, place) for place in range(count)]
 
     def words_and_masks(self) -> Step:
         tables = []
@@ -280,15 +276,6 @@ class _Walkthrough:
             tables.append(Table(side, header, tuple(rows), tuple(marks), more))
         return Step("The words, and which of them are hidden", tables=tuple(tables))
 
-    # ----------------------------------------------------------------- mixing
-
-    def mixings(self, name: str, held: Source) -> Iterator[Mixing]:
-        """All weighted values of the word, head by head."""
-        attention = name.rpartition(".")[0]
-        mixed = held.tensor(name)[self.sentence]  # [H, Q, E]
-        for head in range(min(mixed.shape[0], self.limits.heads)):
-            yield mixing(self.trace, attention, held, self.sentence, self.word, head, self.limits)
-
     # ----------------------------------------------------------------- answers
 
     def answers(self) -> Step:
@@ -299,11 +286,8 @@ class _Walkthrough:
         tables = []
         for place in range(min(probabilities.shape[0], self.limits.words)):
             values, ids = probabilities[place].topk(min(self.limits.answers, probabilities.shape[1]))
-            names = self.trace.words.vocabulary
-            rows = tuple(
-                (names[index] if index < len(names) else f"piece {index}", (value,))
-                for index, value in zip(ids.tolist(), values.tolist(), strict=True)
-            )
+            found = zip(ids.tolist(), values.tolist(), strict=True)
+            rows = tuple((word_at(self.trace.words.vocabulary, index), (value,)) for index, value in found)
             tables.append(Table(self.place_name(place), ("probability",), rows))
         more = probabilities.shape[0] - len(tables)
         remarks = (f"{more} more places.",) if more else ()

@@ -149,7 +149,7 @@ def broken_operand(
         yield "axes swapped", replace(operand, axes=" ".join([*steps[:-2], steps[-1], steps[-2]]))
     if "(" in operand.axes:
         yield "axes renamed", replace(operand, axes=operand.axes.replace("channel)", "other)"))
-    yield "axes one too many", replace(operand, axes=f"0 {operand.axes}")
+    yield "axes one too many", replace(operand, axes=f"bucket {operand.axes}")
 
 
 def other(value: Any) -> Any:

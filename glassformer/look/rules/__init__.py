@@ -6,7 +6,7 @@ Written out in elementary steps, in double precision, and sharing no code with `
 from __future__ import annotations
 
 from glassformer.look.rules.across import CrossEntropy, LayerNorm, LogSoftmax, RMSNorm, Softmax
-from glassformer.look.rules.curves import Activation, Gate
+from glassformer.look.rules.activations import Activation, Gate
 from glassformer.look.rules.evaluator import Rule
 from glassformer.look.rules.masks import FillAdd, FillSet, MayLook
 from glassformer.look.rules.positions import RelativeBias, Rotate, Sinusoid

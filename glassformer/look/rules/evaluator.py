@@ -86,7 +86,7 @@ class Rule(ABC):
 class Formula:
     """How one tensor follows from others.
 
-    `pieces` and `keys` say whose words the axes query/piece and key count: `inputs` or `target`.
+    `pieces` and `keys` are the sides whose words the axes query/piece and key count: `inputs` or `target`.
     """
 
     name: str
@@ -147,7 +147,7 @@ class Evaluator:
         """The number of tokens of a side."""
         return self.source.tensor(f"{side}.positions").shape[1]
 
-    def hides(self, hidden: Operand | None, cell: Cell) -> bool:
+    def is_zeroed(self, hidden: Operand | None, cell: Cell) -> bool:
         """Whether this cell belongs to a masked word whose vector is zeroed."""
         return hidden is not None and self.factor(hidden, cell).value != 0
 

@@ -1,4 +1,4 @@
-"""Rules of the mask: which query may look at which key, and what score stands where it may not."""
+"""Rules of the mask: which query may look at which key, and the score where it may not."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ class MayLook(Reach):
 
 @dataclass(frozen=True, kw_only=True)
 class FillSet(Reach):
-    """Where looking is forbidden the fill stands in place of the score.
+    """Where looking is forbidden the fill replaces the score.
 
-    With `out_of_reach` the fill stands for what is masked by choice, and that number where a key is out of reach.
+    With `out_of_reach`, the fill is for what is masked by choice, and that number for keys out of reach.
     """
 
     name: ClassVar[str] = "fill_set"
@@ -135,7 +135,7 @@ class FillSet(Reach):
         return torch.where(looks, scores, filled), torch.where(looks, scores.abs(), size)
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """The score, the fill, or both; or what stands out of reach."""
+        """The score, the fill, or both; or the number for keys out of reach."""
         score, looks = tensors.factor(self.x, cell), tensors.factor(self.may_look, cell)
         kept = Term("score", (score,), score.value)
         if looks.value:
@@ -169,7 +169,7 @@ class FillSet(Reach):
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """The score, or the fill that stands in its place or is added."""
+        """The score, or the fill that replaces it or is added."""
 
         def write(term: Part) -> str:
             return number(term.value) + (" (forbidden)" if term.what.startswith("forbidden") else "")

@@ -30,7 +30,7 @@ class Expression:
 
 
 def short(name: str) -> str:
-    """The part of a name that tells tensors of one layer apart: `query`, `embed.word`, `query.weight`."""
+    """The part of a name that is unique in its layer: `query`, `embed.word`, `query.weight`."""
     steps = name.split(".")
     return ".".join(steps[-2:]) if name.startswith("parameters.") or steps[-2:-1] == ["embed"] else steps[-1]
 

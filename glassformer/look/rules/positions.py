@@ -17,7 +17,7 @@ from glassformer.look.rules.notation import Expression, function, read, row, sho
 
 @dataclass(frozen=True)
 class Sinusoid(Rule):
-    """A sine or cosine of position / wave length. Three layouts say which channel is which wave."""
+    """A sine or cosine of position / wave length. Three layouts of the waves over the channels."""
 
     name: ClassVar = "sinusoid"
     position: Operand

@@ -45,7 +45,7 @@ class LookUp(Rule):
         """One term."""
         place = int(tensors.factor(self.index, cell).value) + self.offset
         entry = tensors.factor(self.table, {**cell, "row": place})
-        scale = 0.0 if tensors.hides(self.hidden, cell) else self.scale
+        scale = 0.0 if tensors.is_zeroed(self.hidden, cell) else self.scale
         found = entry.value * scale
         return Working((Term(f"row {place}", (entry, *constant(scale)), found),), found, {"row": float(place)})
 
@@ -90,7 +90,7 @@ class Add(Rule):
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """Its terms."""
-        kept = 0.0 if tensors.hides(self.hidden, cell) else 1.0
+        kept = 0.0 if tensors.is_zeroed(self.hidden, cell) else 1.0
         entries = {role: tensors.factor(term, cell) for role, term in self.terms.items()}
         return total([Term(role, (entry, *constant(kept)), entry.value * kept) for role, entry in entries.items()])
 
@@ -116,7 +116,7 @@ class Scale(Rule):
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """One term."""
         entry = tensors.factor(self.x, cell)
-        by = 0.0 if tensors.hides(self.hidden, cell) else self.by
+        by = 0.0 if tensors.is_zeroed(self.hidden, cell) else self.by
         return total([Term("scaled", (entry, *constant(by)), entry.value * by)])
 
     def expression(self) -> Expression:

@@ -26,7 +26,7 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return x / (1 + torch.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
 
-CURVES: dict[str, Callable[[Tensor], Tensor]] = {
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": lambda x: (x + x.abs()) / 2,
     "gelu": gelu,
     "gelu_tanh": gelu_tanh,
@@ -35,9 +35,9 @@ CURVES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def curve_at(kind: str, x: float) -> float:
+def value_at(kind: str, x: float) -> float:
     """An activation at one number."""
-    return float(CURVES[kind](torch.tensor(x, dtype=torch.float64)))
+    return float(FUNCTIONS[kind](torch.tensor(x, dtype=torch.float64)))
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class Activation(Rule):
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The shape of the operand."""
         x = tensors.aligned(self.x)
-        return CURVES[self.kind](x), x.abs()
+        return FUNCTIONS[self.kind](x), x.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """One term: the number before."""
         entry = tensors.factor(self.x, cell)
-        return Working((Term("before", (entry,), entry.value),), curve_at(self.kind, entry.value))
+        return Working((Term("before", (entry,), entry.value),), value_at(self.kind, entry.value))
 
     def expression(self) -> Expression:
         """gelu(x)."""
@@ -75,7 +75,7 @@ class Gate(Rule):
     """An activation function of a gate, times what the gate lets through."""
 
     name: ClassVar = "gate"
-    title: ClassVar = Title("A curve over the gate, times the other layer", extra=True)
+    title: ClassVar = Title("The activation function of the gate, times the other layer", extra=True)
     gate: Operand
     x: Operand
     kind: str
@@ -83,13 +83,15 @@ class Gate(Rule):
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The shape of the operands."""
         gate, x = tensors.aligned(self.gate), tensors.aligned(self.x)
-        return CURVES[self.kind](gate) * x, (gate * x).abs()
+        return FUNCTIONS[self.kind](gate) * x, (gate * x).abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """One product."""
         gate, x = tensors.factor(self.gate, cell), tensors.factor(self.x, cell)
-        bent = curve_at(self.kind, gate.value)
-        return Working((Term("gate · x", (gate, x), bent * x.value),), bent * x.value, {"bent gate": bent})
+        activated = value_at(self.kind, gate.value)
+        return Working(
+            (Term("gate · x", (gate, x), activated * x.value),), activated * x.value, {"activated gate": activated}
+        )
 
     def expression(self) -> Expression:
         """gelu(gate) · x."""
