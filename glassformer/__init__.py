@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from glassformer.artefact.resolve import Recipe
     from glassformer.config import ModelConfig
     from glassformer.errors import GlassformerError
+    from glassformer.look.load import load_trace
     from glassformer.look.run import trace
     from glassformer.look.trace import Trace
     from glassformer.look.watch import watch
@@ -40,6 +41,7 @@ __all__ = [
     "build",
     "family_config",
     "load",
+    "load_trace",
     "tensor_names",
     "trace",
     "train",
@@ -58,6 +60,7 @@ _ROOMS = {
     "build": "models.transformer",
     "family_config": "models.families",
     "load": "artefact.open",
+    "load_trace": "look.load",
     "tensor_names": "models.names",
     "trace": "look.run",
     "train": "artefact.recipe",

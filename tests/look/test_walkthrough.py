@@ -1,4 +1,4 @@
-"""The teacher at the board: all steps, all cells, nothing made up, nothing left out in silence."""
+"""The walk-through: all steps, all cells, every number from the trace, and what is left out is counted."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from itertools import pairwise
 import pytest
 import torch
 
-from glassformer.look.board import Step, board
 from glassformer.look.cell import Words
-from glassformer.look.chalk import explained_lines, number, share_lines, write
+from glassformer.look.explanation import Limits, explained_lines, number
 from glassformer.look.follow import follow
-from glassformer.look.mix import Thin, shares
+from glassformer.look.mix import shares
+from glassformer.look.render import share_lines, write
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
+from glassformer.look.walkthrough import Step, walkthrough
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
@@ -45,11 +46,11 @@ SLIDES_ORDER = (
 
 
 def steps_by_name() -> dict[str, Step]:
-    return {step.name: step for step in board(slides_trace())}
+    return {step.name: step for step in walkthrough(slides_trace())}
 
 
 def test_all_steps_in_the_order_of_the_slides() -> None:
-    steps = list(board(slides_trace()))
+    steps = list(walkthrough(slides_trace()))
     assert steps[0].title == "The words, and which of them are hidden"
     assert steps[0].tables[0].marks == ("", "hidden", "hidden", "", "")
     assert tuple(step.name.rpartition(".")[2] for step in steps[1:-1]) == SLIDES_ORDER
@@ -67,7 +68,7 @@ def test_all_steps_in_the_order_of_the_slides() -> None:
 )
 def test_every_cell_of_the_first_words_row(word: str, cells: int) -> None:
     found = slides_trace()
-    step = {step.name: step for step in board(found)}[f"{ATTENTION}.{word}"]
+    step = {step.name: step for step in walkthrough(found)}[f"{ATTENTION}.{word}"]
     assert len(step.cells) == cells
     for cell in step.cells:
         assert cell.cell.get("query", cell.cell.get("piece", 0)) == 0
@@ -77,7 +78,7 @@ def test_every_cell_of_the_first_words_row(word: str, cells: int) -> None:
 
 def test_all_five_weighted_values_with_the_two_the_slides_leave_out() -> None:
     found = slides_trace()
-    step = {step.name: step for step in board(found)}[f"{ATTENTION}.mixed"]
+    step = {step.name: step for step in walkthrough(found)}[f"{ATTENTION}.mixed"]
     assert "leave out the rest" in step.remarks[0]
     for head, mixing in enumerate(step.mixings):
         assert [move.word for move in mixing.moves] == list(SENTENCE)
@@ -94,18 +95,18 @@ def test_corrections_are_told_once_where_they_belong() -> None:
     def notes_of(name: str) -> tuple[tuple[str, str], ...]:
         return tuple((number, "so") for end, numbers in notes.items() if name.endswith(end) for number in numbers)
 
-    told = {step.name: step.notes for step in board(slides_trace(), notes=notes_of) if step.notes}
+    told = {step.name: step.notes for step in walkthrough(slides_trace(), notes=notes_of) if step.notes}
     assert told == {
         "encoder.embed.word": (("C-2", "so"),),
         "encoder.embed.sum": (("C-11", "so"),),
         f"{ATTENTION}.masked": (("C-4", "so"), ("C-34", "so")),
     }
-    assert not any(step.notes for step in board(slides_trace()))
+    assert not any(step.notes for step in walkthrough(slides_trace()))
 
 
-def test_the_board_as_lines() -> None:
+def test_the_walkthrough_as_lines() -> None:
     found = slides_trace()
-    text = "\n".join(write(board(found, notes=lambda name: (("C-2", "zero the word first"),))))
+    text = "\n".join(write(walkthrough(found, notes=lambda name: (("C-2", "zero the word first"),))))
     weight = found[f"{ATTENTION}.weights"][0, 0, 0, 0]
     assert "weights[head=0,query=She,key=She] = exp(" in text
     assert f"= {number(float(weight))}" in text
@@ -119,8 +120,8 @@ def test_the_board_as_lines() -> None:
 def test_any_family_can_be_told(row: Row) -> None:
     inputs, target = row.batch(padding="right")
     found = trace(row.model(), inputs, target)
-    steps = list(board(found, sentence=1, word=1, thin=Thin(terms=2, cells=2, heads=1, words=3)))
-    lines = list(write(steps, Thin(terms=2)))
+    steps = list(walkthrough(found, sentence=1, word=1, limits=Limits(terms=2, cells=2, heads=1, words=3)))
+    lines = list(write(steps, Limits(terms=2)))
     assert len(lines) > 50
     told = {step.name for step in steps}
     assert {name for name in found if ".blocks." not in name} <= told
@@ -132,7 +133,7 @@ def test_any_family_can_be_told(row: Row) -> None:
 def titles(name: str) -> dict[str, str]:
     """What is said of each tensor of a row's model, by its name; the steps without a tensor by their titles."""
     row = next(row for row in ALL if row.name == name)
-    return {step.name or step.title: step.title for step in board(trace(row.model(), *row.batch(padding="none")))}
+    return {step.name or step.title: step.title for step in walkthrough(trace(row.model(), *row.batch(padding="none")))}
 
 
 def test_what_is_said_of_a_step_is_true_of_its_formula() -> None:
@@ -158,7 +159,7 @@ def test_blocks_that_are_left_out_are_said_to_be_alike_only_when_they_are() -> N
 
 def test_only_what_the_slides_lack_is_marked_so() -> None:
     row = row_named("gpt2")
-    extra = {step.name: step.extra for step in board(trace(row.model(), *row.batch(padding="none")))}
+    extra = {step.name: step.extra for step in walkthrough(trace(row.model(), *row.batch(padding="none")))}
     path = "decoder.blocks.0"
     drawn = ("decoder.embed.word", f"{path}.self_attention.query", f"{path}.self_attention.weights", "head.logits")
     assert not any(extra[name] for name in drawn)
@@ -167,30 +168,32 @@ def test_only_what_the_slides_lack_is_marked_so() -> None:
 
 
 def test_the_slides_are_spoken_of_only_where_all_their_steps_are_shown() -> None:
-    def remarked(found: Trace, thin: Thin | None = None) -> bool:
-        return any("leave out the rest" in remark for step in board(found, thin=thin) for remark in step.remarks)
+    def remarked(found: Trace, limits: Limits | None = None) -> bool:
+        return any(
+            "leave out the rest" in remark for step in walkthrough(found, limits=limits) for remark in step.remarks
+        )
 
     row = row_named("bert")
     assert remarked(slides_trace())
-    assert not remarked(slides_trace(), Thin(words=4))
-    assert not remarked(slides_trace(), Thin(heads=1))
+    assert not remarked(slides_trace(), Limits(words=4))
+    assert not remarked(slides_trace(), Limits(heads=1))
     assert not remarked(trace(row.model(), *row.batch(padding="none")))
 
 
 def test_what_is_too_large_is_thinned_and_said() -> None:
     model = random_weights(build(bert(layers=2, width=48, heads=6, vocabulary=60)), seed=0)
     found = trace(model, Inputs(ids=torch.arange(20)[None]))
-    steps = {step.name: step for step in board(found)}
+    steps = {step.name: step for step in walkthrough(found)}
     query = steps[f"{ATTENTION}.query"]
     assert "more cells of this row" in query.remarks[0]
-    thin = Thin.fitting(found)
-    kept, left, rest = query.cells[0].largest(thin.terms)
-    assert left == len(query.cells[0].terms) - thin.terms == 46
+    limits = Limits.fitting(found.config)
+    kept, left, rest = query.cells[0].largest(limits.terms)
+    assert left == len(query.cells[0].terms) - limits.terms == 46
     whole = sum(term.value for term in kept) + rest
     assert whole == pytest.approx(query.cells[0].value, abs=1e-5)
-    assert f"({left} more: {number(rest)})" in "\n".join(write([query], thin))
+    assert f"({left} more: {number(rest)})" in "\n".join(write([query], limits))
     mixing = steps[f"{ATTENTION}.mixed"].mixings[0]
-    assert len(mixing.moves) == thin.words
+    assert len(mixing.moves) == limits.words
     assert mixing.more.startswith("8 more words: weights sum to")
 
 
@@ -256,11 +259,11 @@ def test_words_that_are_not_known_are_called_by_their_places() -> None:
     found = trace(
         build(bert(layers=1, width=12, heads=3, vocabulary=30)), Inputs(ids=torch.tensor([[4, 5]])), words=Words()
     )
-    first = next(board(found))
+    first = next(walkthrough(found))
     assert [label for label, _ in first.tables[0].rows] == ["piece 0", "piece 1"]
 
 
-def test_an_explanation_is_printed_as_it_is_written_at_the_board() -> None:
+def test_an_explanation_is_printed_as_it_is_written_at_the_walkthrough() -> None:
     explanation = slides_trace().explain(f"{ATTENTION}.weights", "head=1,query=She,key=She")
     assert str(explanation).splitlines() == list(explained_lines(explanation))
     assert "mathml" not in str(explanation)
