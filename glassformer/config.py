@@ -8,6 +8,8 @@ the model's tree is saved as JSON beside its weights and is enough to rebuild it
 from __future__ import annotations
 
 import json
+import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,9 +18,12 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from glassformer.errors import ConfigError, did_you_mean
+from glassformer.plain import DEEPEST, refuse_strange
 
 # What torch and TOML take for a whole number.
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+# What is far beyond any training, and still no more than a machine can count in its memory before it begins.
+MOST_TOKENS, MOST_ROWS, MOST_WORDS = 1_000_000, 1_000_000, 10_000_000
 
 
 class Settings(BaseModel):
@@ -349,7 +354,7 @@ class DataSection(Settings):
     validation: float = Field(default=0.05, ge=0, lt=1)
     test: float = Field(default=0.0, ge=0, lt=1)
     seed: Seed = 0
-    length: int = Field(default=128, ge=2)
+    length: int = Field(default=128, ge=2, le=MOST_TOKENS)
     pack: bool = True
     walls: bool | None = None
     cache: str | None = None
@@ -363,7 +368,7 @@ class TokenizerSection(Settings):
     """
 
     kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
-    vocabulary: int = Field(default=8000, ge=1)
+    vocabulary: int = Field(default=8000, ge=1, le=MOST_WORDS)
     lowercase: bool = True
     special: bool = True
     file: str | None = None
@@ -386,7 +391,7 @@ class TrainSection(Settings):
     steps: int | None = Field(default=None, ge=1)
     epochs: float | None = Field(default=None, gt=0, le=1e9)
     minutes: float | None = Field(default=None, gt=0, le=1e9)
-    batch: int = Field(default=32, ge=1)
+    batch: int = Field(default=32, ge=1, le=MOST_ROWS)
     accumulate: int = Field(default=1, ge=1)
     optimizer: Literal["adamw", "bert-adam"] = "adamw"
     learning_rate: float = Field(default=1e-3, gt=0)
@@ -428,30 +433,45 @@ class Recipe(Settings):
 
 Kind = TypeVar("Kind", bound=Settings)
 
+# `a.b.c ...`, for which Python's own reader needs time and memory that grow with the square of the parts.
+_STEP = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-]){_STEP}(?:[ \t]*+\.[ \t]*+{_STEP}){{{DEEPEST}}}")
+
 
 def read_settings(kind: type[Kind], values: Mapping[str, Any], *, where: str = "settings") -> Kind:
     """Check a mapping (from TOML or JSON) against a group of settings; raises ConfigError in one sentence."""
+    refuse_strange(values, where)
     try:
         return kind.model_validate_json(json.dumps(values))
     except ValidationError as error:
         raise _readable(error, kind, where) from None
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{where} must hold plain numbers, words and lists", got=str(error)) from None
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """The tables of a TOML file; raises ConfigError with the line that cannot be read."""
     path = Path(path)
+    if os.path.exists(path) and not os.path.isfile(path):  # of a pipe or device there may be no end
+        raise ConfigError(f"{path} must be a recipe, a TOML file", got="a folder" if path.is_dir() else "no file")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows' editors begin a file with a mark
+        return parse_toml(path.read_bytes().decode("utf-8-sig"))  # Windows' editors begin a file with a mark
     except FileNotFoundError:
         raise ConfigError(f"a recipe is needed at {path}", got="no such file") from None
     except OSError as error:
         raise ConfigError(f"{path} must be a recipe, a TOML file", got=error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise ConfigError(f"{path} must be TOML", got=str(error)) from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text; raises ValueError for what is none, is nested too deep or has too many digits."""
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key of more than {DEEPEST} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("brackets within brackets, too deep to read") from None
 
 
 def toml_of(settings: Settings) -> str:

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from glassformer.config import Recipe, read_settings, read_toml
+from glassformer.config import Recipe, parse_toml, read_settings, read_toml
 from glassformer.errors import ConfigError, did_you_mean
 
 # What a hub id is marked with, so that nothing is ever fetched that was not asked for.
@@ -55,9 +55,13 @@ def parse_changes(assignments: Sequence[str]) -> dict[str, object]:
         if not equals or "." not in name:
             raise ConfigError("a setting is changed by section.key=value", got=repr(assignment))
         try:
-            changes[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+            parsed = parse_toml(f"value = {value}")
         except tomllib.TOMLDecodeError:
-            changes[name.strip()] = value.strip()
+            parsed = {}
+        except ValueError as error:
+            raise ConfigError(f"{name.strip()} needs a value that can be read", got=str(error)) from None
+        # A second line would be a second setting.
+        changes[name.strip()] = parsed["value"] if len(parsed) == 1 else value.strip()
     return changes
 
 
