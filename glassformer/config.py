@@ -8,6 +8,8 @@ the model's tree is saved as JSON beside its weights and is enough to rebuild it
 from __future__ import annotations
 
 import json
+import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,9 +18,12 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from glassformer.errors import ConfigError, did_you_mean
+from glassformer.plain import DEEPEST, refuse_strange
 
 # What torch and TOML take for a whole number.
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+# What is far beyond any training, and still no more than a machine can count in its memory before it begins.
+MOST_TOKENS, MOST_ROWS, MOST_WORDS = 1_000_000, 1_000_000, 10_000_000
 
 
 class Settings(BaseModel):
@@ -317,30 +322,45 @@ class ModelConfig(Settings):
 
 Kind = TypeVar("Kind", bound=Settings)
 
+# `a.b.c ...`, for which Python's own reader needs time and memory that grow with the square of the parts.
+_STEP = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-]){_STEP}(?:[ \t]*+\.[ \t]*+{_STEP}){{{DEEPEST}}}")
+
 
 def read_settings(kind: type[Kind], values: Mapping[str, Any], *, where: str = "settings") -> Kind:
     """Check a mapping (from TOML or JSON) against a group of settings; raises ConfigError in one sentence."""
+    refuse_strange(values, where)
     try:
         return kind.model_validate_json(json.dumps(values))
     except ValidationError as error:
         raise _readable(error, kind, where) from None
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{where} must hold plain numbers, words and lists", got=str(error)) from None
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """The tables of a TOML file; raises ConfigError with the line that cannot be read."""
     path = Path(path)
+    if os.path.exists(path) and not os.path.isfile(path):  # of a pipe or device there may be no end
+        raise ConfigError(f"{path} must be a recipe, a TOML file", got="a folder" if path.is_dir() else "no file")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows' editors begin a file with a mark
+        return parse_toml(path.read_bytes().decode("utf-8-sig"))  # Windows' editors begin a file with a mark
     except FileNotFoundError:
         raise ConfigError(f"a recipe is needed at {path}", got="no such file") from None
     except OSError as error:
         raise ConfigError(f"{path} must be a recipe, a TOML file", got=error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise ConfigError(f"{path} must be TOML", got=str(error)) from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text; raises ValueError for what is none, is nested too deep or has too many digits."""
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key of more than {DEEPEST} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("brackets within brackets, too deep to read") from None
 
 
 def toml_of(settings: Settings) -> str:

@@ -19,7 +19,12 @@ class GlassformerError(Exception):
     def __init__(self, wanted: str, *, got: str = "", do: str = "") -> None:
         self.wanted, self.got, self.do = wanted, got, do
         parts = [wanted, f"got {got}" if got else "", do]
-        super().__init__("; ".join(part.rstrip(".;") for part in parts if part))
+        super().__init__("; ".join(_shortened(part.rstrip(".;")) for part in parts if part))
+
+
+def _shortened(part: str) -> str:
+    """A part as it is, or its two ends: what came may be millions of letters on one line."""
+    return part if len(part) <= 1000 else f"{part[:300]} ... {part[-100:]}"
 
 
 class ConfigError(GlassformerError):

@@ -17,7 +17,7 @@ from pydantic import Field, create_model
 
 from glassformer.artefact.format1 import recipe_of_format_1, refuse_old_keys
 from glassformer.checksum import check_sealed_text, sealed_text
-from glassformer.config import Settings, read_settings, read_toml, toml_of
+from glassformer.config import MOST_WORDS, Settings, parse_toml, read_settings, read_toml, toml_of
 from glassformer.data.settings import DataSection
 from glassformer.errors import ConfigError, did_you_mean
 from glassformer.tasks import TASKS, task_named
@@ -49,7 +49,7 @@ class TokenizerSection(Settings):
     """
 
     kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
-    vocabulary: int = Field(default=8000, ge=1)
+    vocabulary: int = Field(default=8000, ge=1, le=MOST_WORDS)
     lowercase: bool = True
     special: bool = True
     file: str | None = None
@@ -148,9 +148,13 @@ def parse_changes(assignments: Sequence[str]) -> dict[str, object]:
         if not equals or "." not in name:
             raise ConfigError("a setting is changed by section.key=value", got=repr(assignment))
         try:
-            changes[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+            parsed = parse_toml(f"value = {value}")
         except tomllib.TOMLDecodeError:
-            changes[name.strip()] = value.strip()
+            parsed = {}
+        except ValueError as error:
+            raise ConfigError(f"{name.strip()} needs a value that can be read", got=str(error)) from None
+        # A second line would be a second setting.
+        changes[name.strip()] = parsed["value"] if len(parsed) == 1 else value.strip()
     return changes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,13 +12,29 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from glassformer.errors import CheckpointError
+from glassformer.errors import CheckpointError, ConfigError
+from glassformer.json_text import read_json
 from glassformer.pickles import refuse_pickles
+from glassformer.plain import refuse_strange
 from glassformer.whole import replacing
 
 SETTINGS, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 # What weights may be stored in. Whole numbers and 8-bit floats are quantised: they say nothing without their scales.
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
 # All that belongs to one model in such a folder, whoever wrote it: beside other weights it would mislead.
 FILES = (
     SETTINGS,
@@ -35,49 +51,87 @@ FILES = (
 )
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; raises CheckpointError when it is missing or is not one."""
+def read_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; raises CheckpointError when it is missing, is none, or holds what no setting is."""
+    if os.path.exists(path) and not os.path.isfile(path):  # of a pipe or device there may be no end
+        raise CheckpointError(f"{path} must be a file", got="a folder" if path.is_dir() else "a pipe or device")
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = read_json(path)
     except FileNotFoundError:
         raise CheckpointError(f"a file {path} is needed", got="no such file") from None
     except (ValueError, OSError) as error:
         raise CheckpointError(f"{path} must be JSON", got=str(error)) from None
     if not isinstance(values, dict):
         raise CheckpointError(f"{path} must hold a JSON object", got=type(values).__name__)
+    try:
+        refuse_strange(values, str(path))
+    except ConfigError as error:
+        raise CheckpointError(error.wanted, got=error.got, do=error.do) from None
     return values
+
+
+def read_shapes(directory: Path) -> dict[str, Tensor]:
+    """The tensors of a folder without their numbers, on the device `meta`: only the beginnings of its files are read.
+
+    Raises CheckpointError when there are none, when a shard is missing or cut short, and for pickles.
+    """
+    return {name: tensor for _, tensors in _files(directory) for name, tensor in tensors.items()}
 
 
 def read_weights(directory: Path) -> dict[str, Tensor]:
     """All tensors of a folder, from one file or from shards, on the CPU and as they were stored.
 
-    Raises CheckpointError when there are none, when a shard is missing or cut short, and for pickles.
+    Raises CheckpointError as `read_shapes` does.
     """
+    return {name: tensor for path, _ in _files(directory) for name, tensor in read_safetensors(path).items()}
+
+
+def _files(directory: Path) -> list[tuple[Path, dict[str, Tensor]]]:
+    """The files of a folder that hold its weights, each with the shapes in it."""
     if (directory / WEIGHTS).is_file():
-        return read_safetensors(directory / WEIGHTS)
+        return [(directory / WEIGHTS, _shapes(directory / WEIGHTS))]
     if (directory / INDEX).is_file():
-        return _read_shards(directory)
+        return [(directory / shard, shapes) for shard, shapes in _shards(directory).items()]
     refuse_pickles(directory)
     raise CheckpointError(f"weights are needed in {directory}", got=f"neither {WEIGHTS} nor {INDEX}")
 
 
-def _read_shards(directory: Path) -> dict[str, Tensor]:
-    places = read_json(directory / INDEX).get("weight_map")
+def _shards(directory: Path) -> dict[str, dict[str, Tensor]]:
+    index = directory / INDEX
+    places = read_object(index).get("weight_map")
     if not isinstance(places, dict):
-        raise CheckpointError(f"{directory / INDEX} must hold a weight_map", got="none")
-    tensors: dict[str, Tensor] = {}
-    for shard in sorted(set(places.values())):
-        if Path(shard).name != shard:
-            raise CheckpointError(f"{directory / INDEX} must name files beside it", got=repr(shard))
-        if not (directory / shard).is_file():
-            raise CheckpointError(f"all shards named in {directory / INDEX} are needed", got=f"no file {shard}")
-        tensors |= read_safetensors(directory / shard)
-    different = sorted(set(places) ^ set(tensors))
-    if different:
-        raise CheckpointError(
-            f"{directory / INDEX} must list what its shards hold", got=f"a difference: {different[0]}"
-        )
-    return tensors
+        raise CheckpointError(f"{index} must hold a weight_map", got="none")
+    listed: dict[str, set[str]] = {}
+    for name, shard in places.items():
+        if not isinstance(shard, str) or Path(shard).name != shard:
+            raise CheckpointError(f"{index} must name files beside it", got=f"{shard!r} for {name}")
+        listed.setdefault(shard, set()).add(name)
+    found: dict[str, dict[str, Tensor]] = {}
+    for shard in sorted(listed):
+        if not os.path.isfile(directory / shard):
+            raise CheckpointError(f"all shards named in {index} are needed", got=f"no file {shard}")
+        found[shard] = _shapes(directory / shard)
+        different = sorted(listed[shard] ^ found[shard].keys())
+        if different:
+            raise CheckpointError(
+                f"{index} must list what its shards hold", got=f"a difference: {different[0]} in {shard}"
+            )
+    return found
+
+
+def _shapes(path: Path) -> dict[str, Tensor]:
+    with _opened(path) as file:
+        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+        kinds = {name: (one.get_dtype(), one.get_shape()) for name, one in slices.items()}
+    shapes = {}
+    for name, (kind, shape) in kinds.items():
+        if kind not in _DTYPES:
+            raise CheckpointError(f"{path}: {name} must be of floating-point numbers", got=kind)
+        try:
+            shapes[name] = torch.empty(shape, dtype=_DTYPES[kind], device="meta")
+        except (OverflowError, RuntimeError, TypeError):
+            raise CheckpointError(f"{path}: {name} must have a shape that can be", got=str(shape)) from None
+    return shapes
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
@@ -98,12 +152,13 @@ def read_header(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(path: Path) -> Iterator[safe_open]:
+    """A safetensors file, its beginning checked against its size."""
     refuse_pickles(path)
     try:
         with safe_open(path, framework="pt") as file:
             yield file
-    except SafetensorError as error:
+    except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(
             f"{path} must be a whole safetensors file",
             got=f"one that is cut short or damaged ({error})",

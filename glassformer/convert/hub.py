@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from glassformer.errors import CheckpointError, MissingExtraError
@@ -9,12 +10,18 @@ from glassformer.errors import CheckpointError, MissingExtraError
 # Weights as safetensors, settings, tokenizers; never pickles, never code.
 WANTED = ("*.safetensors", "model.safetensors.index.json", "*.json", "vocab.txt", "merges.txt", "*.model")
 
+# What the hub allows; a name without its owner is one of the first models there.
+_ID = re.compile(r"(\w[\w.-]{0,95}/)?\w[\w.-]{0,95}", re.ASCII)
+
 
 def fetch(hub_id: str, *, revision: str | None = None) -> Path:
     """Download a model of the Hugging Face hub (`owner/name`) and give back its folder.
 
-    Raises MissingExtraError without huggingface_hub, CheckpointError when the hub cannot be reached or lacks the model.
+    Raises MissingExtraError without huggingface_hub, CheckpointError when the id is none, and when the hub cannot be
+    reached or lacks the model.
     """
+    if not _ID.fullmatch(hub_id) or ".." in hub_id or "--" in hub_id:
+        raise CheckpointError("a model of the hub is asked for as hub:owner/name", got=repr(f"hub:{hub_id}"))
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError

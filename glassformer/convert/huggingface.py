@@ -17,15 +17,15 @@ from glassformer.convert.bart import BART
 from glassformer.convert.bert import BERT
 from glassformer.convert.distilbert import DISTILBERT
 from glassformer.convert.family import TOKENS, Family
-from glassformer.convert.files import SETTINGS, WEIGHTS, read_json, read_weights, write_whole
+from glassformer.convert.files import SETTINGS, WEIGHTS, read_object, read_shapes, read_weights, write_whole
 from glassformer.convert.gpt2 import GPT2
 from glassformer.convert.llama import LLAMA
 from glassformer.convert.marian import MARIAN
 from glassformer.convert.modernbert import MODERNBERT
 from glassformer.convert.roberta import ROBERTA
-from glassformer.convert.settings import differences, read_values, write_values
+from glassformer.convert.settings import Count, differences, read_values, write_values
 from glassformer.convert.t5 import T5
-from glassformer.convert.table import read_tensors, write_tensors
+from glassformer.convert.table import read_tensors, stored_layers, write_tensors
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
@@ -70,11 +70,14 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
         raise CheckpointError(f"a folder is needed at {directory}", got="no such folder")
     directory = settled(directory)
     where = str(directory / SETTINGS)
-    values = read_json(directory / SETTINGS)
+    values = read_object(directory / SETTINGS)
     family = family_of(values, where)
+    stored = full_names(family, read_shapes(directory))
+    config, settings_aside = read_config(family, values, stored, where=where, vocabulary_head=vocabulary_head)
+    shapes = parameter_shapes(config)
+    read_tensors(family.tensors, shapes, stored, config, where=str(directory))  # before a number is read
     source = full_names(family, read_weights(directory))
-    config, settings_aside = read_config(family, values, source, where=where, vocabulary_head=vocabulary_head)
-    state, tensors_aside = read_tensors(family.tensors, parameter_shapes(config), source, config, where=str(directory))
+    state, tensors_aside = read_tensors(family.tensors, shapes, source, config, where=str(directory))
     report = Report(
         architecture=", ".join(map(str, _listed(values.get("architectures")))),
         settings_aside=settings_aside,
@@ -158,6 +161,7 @@ def read_config(
 ) -> tuple[ModelConfig, dict[str, str]]:
     """Our tree for their settings, with what the tensors tell, and the reason for each setting left aside."""
     keywords, aside = read_values(family.settings, values, where=where)
+    _check_layers(family, keywords, source, where)
     body = family.classes.get((False, False))
     if body is not None:
         named = values.get("architectures") != [body]
@@ -173,10 +177,29 @@ def read_config(
         raise CheckpointError(f"{where} must describe a model that can be built", got=str(error)) from None
 
 
+def _check_layers(family: Family, keywords: Mapping[str, Any], source: Mapping[str, Tensor], where: str) -> None:
+    """Refuse more layers than are stored before one of them is built; raises CheckpointError."""
+    for row in family.settings:
+        asked = keywords.get(row.ours) if isinstance(row, Count) else None
+        if not (isinstance(row, Count) and isinstance(asked, int)):
+            continue
+        there = stored_layers(family.tensors, row.at, source)
+        if asked > there:
+            raise CheckpointError(
+                f"{where}: {row.theirs} must be of layers that are stored", got=f"{asked}, of which {there} are"
+            )
+
+
 def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
-    """The shape of each parameter of a model, shared ones once; nothing is allocated."""
-    with torch.device("meta"):
-        return {name: tuple(parameter.shape) for name, parameter in Transformer(config).named_parameters()}
+    """The shape of each parameter of a model, shared ones once; nothing is allocated.
+
+    Raises CheckpointError for sizes that cannot be.
+    """
+    try:
+        with torch.device("meta"):
+            return {name: tuple(parameter.shape) for name, parameter in Transformer(config).named_parameters()}
+    except (RuntimeError, TypeError, OverflowError):  # torch counts to 2^63
+        raise CheckpointError(f"a {config.family} needs sizes that a machine can hold", got="2^63 or more") from None
 
 
 def full_names(family: Family, source: Mapping[str, Tensor]) -> dict[str, Tensor]:

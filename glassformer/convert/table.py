@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -151,6 +152,7 @@ def read_tensors(
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Their tensors as ours, and the reason for each one that was left aside.
 
+    Of tensors without numbers (on the device `meta`) only names, shapes and types are compared.
     Raises CheckpointError for a tensor that is missing, left over, of another shape or type, or a copy that differs.
     """
     state: dict[str, Tensor] = {}
@@ -212,7 +214,7 @@ def _reason(rows: Sequence[TensorRow], name: str, tensor: Tensor, config: ModelC
     for row in rows:
         if isinstance(row, Same) or _match(row.theirs, name) is None:
             continue
-        if isinstance(row, Derived) and not _close(tensor, row.value(config)):
+        if isinstance(row, Derived) and not _as_computed(tensor, row, config):
             raise CheckpointError(f"{where}: {name} must be what we compute ({row.reason})", got="other numbers")
         return row.reason
     raise CheckpointError(
@@ -224,7 +226,7 @@ def _reason(rows: Sequence[TensorRow], name: str, tensor: Tensor, config: ModelC
 
 def _same_bits(copy: str, name: str, one: Tensor, two: Tensor, where: str, *, may_be_untied: bool) -> None:
     """Refuse a copy that differs; where the family has a row for it alone, it may be untied instead."""
-    if one.shape != two.shape or not torch.equal(one, two):
+    if one.shape != two.shape or not (one.is_meta or torch.equal(one, two)):
         raise CheckpointError(
             f"{where}: {copy} must repeat {name}: the two are one tensor here",
             got="other numbers",
@@ -232,19 +234,35 @@ def _same_bits(copy: str, name: str, one: Tensor, two: Tensor, where: str, *, ma
         )
 
 
-def _close(stored: Tensor, computed: Tensor) -> bool:
+def _as_computed(stored: Tensor, row: Derived, config: ModelConfig) -> bool:
     """Whether the numbers are the same but for the arithmetic and the rounding of the type they are stored in."""
-    if stored.shape != computed.shape or not stored.is_floating_point():
+    with torch.device("meta"):  # what is asked for may not fit into the memory
+        shape = row.value(config).shape
+    if stored.shape != shape or not stored.is_floating_point():
         return False
     tolerance = max(DERIVED_TOLERANCE, torch.finfo(stored.dtype).eps)
-    return torch.allclose(stored.double(), computed.double(), rtol=0, atol=tolerance)
+    return stored.is_meta or torch.allclose(stored.double(), row.value(config).double(), rtol=0, atol=tolerance)
+
+
+def stored_layers(rows: Sequence[TensorRow], blocks: str, source: Mapping[str, Tensor]) -> int:
+    """How many layers of `blocks` (`encoder.blocks`) their tensors are of, told by the numbers in their names."""
+    wanted = [row for row in rows if isinstance(row, Same) and row.ours.startswith(f"{blocks}.{{}}.")]
+    patterns = [_pattern(theirs) for row in wanted for theirs in (row.theirs, *row.copies)]
+    return len({int(found[1]) for name in source for pattern in patterns if (found := pattern.fullmatch(name))})
 
 
 def _match(pattern: str, name: str) -> tuple[str, ...] | None:
     """What the blanks of a pattern stand for in a name, None when it is not of that pattern."""
-    expression = re.escape(pattern).replace(r"\{\}", r"(\d+)").replace(r"\*", "(weight|bias)")
-    found = re.fullmatch(expression, name)
+    found = _pattern(pattern).fullmatch(name)
     return None if found is None else found.groups()
+
+
+@cache
+def _pattern(pattern: str) -> re.Pattern[str]:
+    # No zero stands before a layer's number, and no number is too long to be one.
+    return re.compile(
+        re.escape(pattern).replace(r"\{\}", r"(0|[1-9]\d{0,8})").replace(r"\*", "(weight|bias)"), re.ASCII
+    )
 
 
 def _fill(row: Same, blanks: tuple[str, ...]) -> Same:

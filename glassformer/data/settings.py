@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from glassformer.config import Seed, Settings
+from glassformer.config import MOST_TOKENS, Seed, Settings
 
 
 class DataSection(Settings):
@@ -22,7 +22,7 @@ class DataSection(Settings):
     validation: float = Field(default=0.05, ge=0, lt=1)
     test: float = Field(default=0.0, ge=0, lt=1)
     seed: Seed = 0
-    length: int = Field(default=128, ge=2)
+    length: int = Field(default=128, ge=2, le=MOST_TOKENS)
     on_bad_row: Literal["stop", "skip"] = "stop"
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from glassformer.config import Seed, Settings
+from glassformer.config import MOST_ROWS, Seed, Settings
 
 
 class TrainSection(Settings):
@@ -21,7 +21,7 @@ class TrainSection(Settings):
     steps: int | None = Field(default=None, ge=1)
     epochs: float | None = Field(default=None, gt=0, le=1e9)
     minutes: float | None = Field(default=None, gt=0, le=1e9)
-    batch: int = Field(default=32, ge=1)
+    batch: int = Field(default=32, ge=1, le=MOST_ROWS)
     accumulate: int = Field(default=1, ge=1)
     optimizer: Literal["adamw", "bert-adam"] = "adamw"
     learning_rate: float = Field(default=1e-3, gt=0)
