@@ -219,6 +219,8 @@ class Run:
         elif self.state.average is not None:
             self.state.average.copy_to(model)
             self.say("kept: the moving average of the weights")
+        elif self.progress.best is not None:  # damaged, and deleted as the advice was
+            self.say(f"kept: the last weights, as the best model, of step {self.progress.best_step:,}, is gone")
 
     def _regular(self) -> list[Checkpoint]:
         """Checkpoints at the chosen steps and at the end: not those of the clock or of Ctrl-C, which are by chance."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import torch
 from torch import Tensor
 
+from glassformer.errors import CheckpointError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Batch
 from glassformer.train.cadence import Cadence
-from glassformer.train.checkpoint import Shelf
+from glassformer.train.checkpoint import Shelf, weights
 from glassformer.train.loop import fit
+from tests.damage import flipped_bits
 from tests.train.toy import Toy, toy_model, toy_settings
 
 
@@ -128,3 +132,37 @@ def test_the_best_model_of_a_run_without_a_checkpoint_stays_until_another_is_jud
     assert best() == ["best-00000003"]
     next(steps)
     assert best() == ["best-00000002"]
+
+
+class Worsening(Toy):
+    """Each evaluation is worse than the one before."""
+
+    asked = 0
+
+    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
+        self.asked += 1
+        return {"loss": float(self.asked)}
+
+
+def test_a_damaged_best_model_is_told_and_the_advice_gives_the_last_weights(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def run() -> dict[str, Tensor]:
+        model = toy_model()
+        chosen = toy_settings(steps=6, evaluate_every=2)
+        list(fit(model, Toy(), chosen, out=tmp_path, held_out=Worsening(), resume=True, say=said.append))
+        return weights(model)
+
+    run()
+    best = tmp_path / "checkpoints" / "best-00000002"
+    path = best / "model.safetensors"
+    for _ in flipped_bits(path, count=0):
+        with pytest.raises(CheckpointError) as caught:
+            run()
+    assert str(best) in caught.value.do
+    shutil.rmtree(best)
+    kept = run()
+    last = Shelf(tmp_path / "checkpoints").newest()
+    assert last is not None
+    assert all(torch.equal(tensor, kept[name]) for name, tensor in last.tensors("model").items())
+    assert said[-1].startswith("kept: the last weights")
