@@ -152,7 +152,7 @@ def read_header(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[safe_open]:
+def _opened(path: Path) -> Iterator[Any]:
     """A safetensors file, its beginning checked against its size."""
     refuse_pickles(path)
     try:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from glassformer.data.given import GivenMasks, given_batch, read_all_given, read_given
 
 from glassformer.data.corrupt import IGNORED
-from glassformer.data.given import GivenMasks, given_batch, read_all_given, read_given
 from glassformer.data.lines import Skipped
 from glassformer.errors import DataError
 from glassformer.text.special import SpecialTokens

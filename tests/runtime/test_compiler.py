@@ -11,8 +11,8 @@ from torch._inductor.decomposition import select_decomp_table
 from torch._inductor.utils import fresh_cache, run_and_get_code
 
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.task import Batch
 from glassformer.runtime import compiler
+from glassformer.tasks.task import Batch
 
 
 def batch_of(ids: Tensor, real: Tensor | None) -> Batch:

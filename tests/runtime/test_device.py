@@ -12,11 +12,11 @@ from torch import Tensor
 
 from glassformer.errors import DeviceError
 from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import choose_device, has_fast_bfloat16, repeatable, settle
+from glassformer.runtime.memory import keep_freed_memory
 from glassformer.tasks.task import Batch
 from glassformer.train import machine as machines
 from glassformer.train.loop import fit
-from glassformer.runtime.device import choose_device, has_fast_bfloat16, repeatable, settle
-from glassformer.runtime.memory import keep_freed_memory
 from tests.train.toy import Toy, toy_model, toy_settings
 
 CPU = torch.device("cpu")

@@ -20,17 +20,17 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from glassformer.config import TrainSection
 from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.look.run import trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.task import Batch
 from glassformer.runtime import compiler
+from glassformer.tasks.task import Batch
 from glassformer.train.checkpoint import Shelf, weights
 from glassformer.train.loop import fit, step_seed
 from glassformer.train.record import Step
 from glassformer.train.run import mean_pieces, to_standard_error
+from glassformer.train.settings import TrainSection
 from glassformer.train.stopping import Interrupted
 from tests.train.toy import Toy, toy_model, toy_settings
 

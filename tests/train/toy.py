@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.config import ModelConfig, TrainSection
+from glassformer.config import ModelConfig
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.task import Batch, evaluating
+from glassformer.train.settings import TrainSection
 
 VOCABULARY, LENGTH, ROWS = 23, 12, 20
 
