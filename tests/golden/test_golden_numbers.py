@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from importlib import resources
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from glassformer.artefact.resolve import Recipe
-from glassformer.config import AttentionConfig, ModelConfig, read_settings, read_toml
+from glassformer.artefact.resolve import Recipe, resolve
+from glassformer.config import AttentionConfig, ModelConfig
 from glassformer.data.pairs import SentencePairs
 from glassformer.demo.texts import score_table, thinking_machines
 from glassformer.demo.texts import slides as slide_texts
@@ -26,6 +25,7 @@ from glassformer.parts.attention import Attention
 from glassformer.parts.context import Context
 from glassformer.parts.mask import build_fill
 from glassformer.parts.position import interleaved, tensor2tensor
+from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.train.optimize import build_optimizer
 from glassformer.train.schedule import linear
 from tests.taps import witness
@@ -176,13 +176,13 @@ def test_n7_parameters_of_the_paper() -> None:
 
 
 def paper_recipe() -> Recipe:
-    with resources.as_file(resources.files("glassformer.recipes").joinpath("bert-paper.toml")) as path:
-        return read_settings(Recipe, read_toml(path))
+    return resolve("bert-paper")
 
 
 def test_n13_constants_of_the_pre_training() -> None:
     recipe = paper_recipe()
     train, task = recipe.train, recipe.task
+    assert isinstance(task, MaskedLMSection)
     assert (train.learning_rate, train.warmup, train.schedule) == (1e-4, 10_000, "linear")
     assert (train.optimizer, train.beta1, train.beta2, train.epsilon) == ("bert-adam", 0.9, 0.999, 1e-6)
     assert (train.decay, train.clip) == (0.01, 1.0)
