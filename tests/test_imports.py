@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,23 +13,25 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "glassformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-EVERYONE = {"errors", "config", "whole", "pickles", "json_text", "checksum"}
-LIBRARY = EVERYONE | {"parts", "models", "text", "data", "tasks", "decode", "train", "convert", "look"}
+EVERYONE = {"errors", "plain", "config", "whole", "pickles", "json_text", "checksum"}
+LIBRARY = EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks", "decode", "train", "convert", "look"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "config": {"errors"},
+    "plain": {"errors"},
+    "config": {"errors", "plain"},
     "whole": set(),
     "pickles": {"errors"},
     "json_text": set(),
     "checksum": {"json_text"},
     "parts": EVERYONE,
     "models": EVERYONE | {"parts"},
+    "runtime": EVERYONE | {"parts", "models"},
     "text": EVERYONE,
     "data": EVERYONE | {"text"},
     "decode": EVERYONE | {"parts.cache", "parts.mask", "models", "text"},
-    "tasks": EVERYONE | {"parts", "models", "data", "text", "decode"},
-    "train": EVERYONE | {"parts", "models", "text", "data", "tasks.task"},
+    "tasks": EVERYONE | {"parts", "models", "runtime", "data", "text", "decode"},
+    "train": EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks.feed"},
     "convert": EVERYONE | {"parts", "models", "text"},
     "look": EVERYONE | {"parts.tap", "models", "text", "decode"},
     "recipes": EVERYONE,
@@ -134,6 +136,8 @@ def test_imports_run_one_way(path: Path) -> None:
         ("look.watch", "from glassformer.parts.attention import Attention"),
         ("look.watch", "from glassformer.explorer import server"),
         ("train.loop", "from glassformer.tasks.masked_lm import MaskedLM"),
+        ("train.loop", "from glassformer.tasks.task import Task"),
+        ("runtime.device", "from glassformer.train.settings import TrainSection"),
         ("text.load", "import importlib\nimportlib.import_module('glassformer.data')"),
         ("errors", "from glassformer.config import Settings"),
         ("artefact.model", "from glassformer.cli import fill"),
@@ -151,13 +155,90 @@ def test_a_wrong_import_is_noticed(module: str, source: str) -> None:
     [
         ("look.trace", "def show():\n    from glassformer.explorer import page"),
         ("look.watch", "from glassformer.parts.tap import tap"),
-        ("train.loop", "from glassformer.tasks.task import Task"),
+        ("train.loop", "from glassformer.tasks.feed import Feed"),
+        ("tasks.feed", "from glassformer.runtime.memory import recomputing"),
         ("models.stack", "from ..parts.mask import causal\nfrom .inputs import Inputs"),
         ("cli.fill", "from glassformer.explorer import server"),
     ],
 )
 def test_a_right_import_is_let_through(module: str, source: str) -> None:
     assert trespasses(module, source, package=False) == []
+
+
+def edges(sources: Mapping[str, tuple[str, bool]]) -> dict[str, set[str]]:
+    """For each module the modules it imports, wherever in the file; `sources` has each text and whether it is an
+    `__init__`. The package's own `__init__` names all public types for type checkers alone, which counts for nothing.
+    """
+    found: dict[str, set[str]] = {}
+    for module, (source, package) in sources.items():
+        if not module:
+            source = ast.unparse(_Running().visit(ast.parse(source)))
+        names = [name for _, name in [*imports(source, module, package=package), *lazy_imports(source)]]
+        found[module] = {_file_of(name, sources) for name in names} - {module}
+    return found
+
+
+class _Running(ast.NodeTransformer):
+    """Without what only type checkers read."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        checked = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        return node.orelse if checked else self.generic_visit(node)
+
+
+def _file_of(name: str, known: Container[str]) -> str:
+    """The module that `name` is, or stands in; "" is the package."""
+    while name and name not in known:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """The sets of modules that reach one another (strongly connected components of more than one)."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        ahead = [start]
+        while ahead:
+            new = graph[ahead.pop()] - seen
+            seen |= new
+            ahead += new
+        return seen
+
+    reach = {module: reached(module) for module in graph}
+    together = {
+        tuple(sorted(other for other in graph if other in reach[module] and module in reach[other])) for module in graph
+    }
+    return sorted(list(each) for each in together if each)
+
+
+def test_no_files_import_one_another_in_a_circle() -> None:
+    sources = {module_of(path): (path.read_text(encoding="utf-8"), path.name == "__init__.py") for path in FILES}
+    graph = edges(sources)
+    assert sum(map(len, graph.values())) > len(FILES)
+    assert circles(graph) == []
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        {"a.one": "from glassformer.a.two import f", "a.two": "def late():\n    from glassformer.a import one"},
+        {
+            "a.one": "from glassformer.a.two import f",
+            "a.two": "from glassformer.a.three import f",
+            "a.three": "if TYPE_CHECKING:\n    from .one import f",
+        },
+        {
+            "a.one": "from glassformer.a.two import f",
+            "a.two": "import importlib\nimportlib.import_module('glassformer.a.one')",
+        },
+    ],
+    ids=["late", "for types, over three", "by name"],
+)
+def test_a_circle_is_noticed(sources: dict[str, str]) -> None:
+    beside = {"a.four": "from .one import f"}
+    graph = edges({module: (source, False) for module, source in (sources | beside).items()})
+    assert circles(graph) == [sorted(sources)]
 
 
 def test_every_room_has_its_rule() -> None:
