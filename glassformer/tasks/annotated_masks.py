@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from glassformer.config import ModelConfig
@@ -36,7 +37,7 @@ class AnnotatedMasksSection(TaskSection):
 class AnnotatedMasksData(RecordSection):
     """`text` and `answers` are columns: a text with [MASK], and a word for each mask, as a list or parted by blanks."""
 
-    validation: float = 0.0
+    validation: float = Field(default=0.0, ge=0, lt=1)
     answers: str = "answers"
 
 
@@ -79,11 +80,14 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     @classmethod
     def training_texts(cls, data: Any, shares: Mapping[str, float]) -> Iterator[str]:
         """The training texts with their answers in place."""
-        for record in cls.records(data, data.files, _ignored):
+        for side, record in cls._split(data, shares, _ignored):
+            if side != "train":
+                continue
             try:
-                yield _with_answers(record.values, record.where)[0]
+                text, _ = _with_answers(record.values, record.where)
             except DataError:  # told when the record becomes an example
                 continue
+            yield text
 
     @classmethod
     def check_body(cls, section: AnnotatedMasksSection, body: ModelConfig) -> None:
