@@ -104,11 +104,11 @@ def test_a_word_that_was_forbidden_all_words_looks_at_no_padding() -> None:
     found = trace(model, Inputs(ids=IDS, real=real)).intervene(*steps)
     assert found[f"{ATTENTION}.weights"][0, :, 0].tolist() == [[0.5, 0.5, 0.0, 0.0]] * 2
     assert found.verify().holds
-    told = found.explain(f"{ATTENTION}.masked", {"sentence": 0, "head": 0, "query": 0, "key": 2})
-    assert told.value == told.recomputed == -math.inf
-    assert told.terms[0].what == "forbidden: out of reach"
-    assert told.formula.endswith("scores where one may look, else -1000; -inf out of reach (padding)")
-    assert "out of reach" in told.mathml
+    explained = found.explain(f"{ATTENTION}.masked", {"sentence": 0, "head": 0, "query": 0, "key": 2})
+    assert explained.value == explained.recomputed == -math.inf
+    assert explained.terms[0].what == "forbidden: out of reach"
+    assert explained.formula.endswith("scores where one may look, else -1000; -inf out of reach (padding)")
+    assert "out of reach" in explained.mathml
 
 
 def test_heads_that_give_nothing_or_their_mean() -> None:
