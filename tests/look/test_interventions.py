@@ -158,6 +158,10 @@ def test_a_mean_over_a_decoders_own_pieces() -> None:
     found = base.intervene(average_head(crossing, 0))
     mean = base[f"{crossing}.mixed"][:, 0][target.real].mean(dim=0)
     torch.testing.assert_close(found[f"{crossing}.mixed"][0, 0, 0], mean)
+    keys = f"{crossing}.key"
+    found = base.intervene(Replace(keys, "mean", (None, 0)))
+    torch.testing.assert_close(found[keys][0, 0, 0], base[keys][:, 0][inputs.real].mean(dim=0))
+    assert found.verify().holds
 
 
 def test_setting_a_number() -> None:
@@ -236,6 +240,9 @@ def test_what_changes_nothing_is_refused() -> None:
     ):
         with refused(UnknownNameError, wanted=repr(step), do="inputs"):
             plain().intervene(step)
+    for by in ("other", "meen"):
+        with refused(ConfigError, wanted="head.logits", got=repr(by)):
+            Replace("head.logits", by)  # type: ignore[arg-type]
     vectors = trace(bert_model(), Inputs(vectors=torch.zeros(1, 3, 12, dtype=torch.float64)))
     for step in (ChangeWord(1, 5), MaskWord(1, mask_id=3)):
         with refused(ConfigError, wanted=repr(step), got="vectors"):
