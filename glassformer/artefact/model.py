@@ -16,6 +16,7 @@ from glassformer.artefact.words import MaskedWords
 from glassformer.config import DataSection, ModelConfig, Recipe, TaskSection
 from glassformer.errors import CheckpointError, ConfigError, TokenizerError, did_you_mean
 from glassformer.models.transformer import Transformer
+from glassformer.paths import check_path
 from glassformer.pickles import refuse_pickles
 from glassformer.text.fit import check_fit
 from glassformer.text.tokenizer import Tokenizer
@@ -206,6 +207,7 @@ def open_as_saved(path: str | Path) -> Model:
     """The same on the CPU, with the weights in the type in which they were saved; to write them elsewhere."""
     if str(path).startswith(HUB):
         return _foreign(path)
+    check_path(path, CheckpointError)
     path = Path(path)
     if not path.exists():
         raise CheckpointError(f"a saved model is needed at {path}", got="no such folder")

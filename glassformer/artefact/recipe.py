@@ -18,6 +18,7 @@ from glassformer.artefact.witness import Screen, Witness
 from glassformer.config import DataSection, Recipe, read_settings, read_toml, toml_of
 from glassformer.data.corpus import settle_shares
 from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
+from glassformer.paths import check_path
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.train.alone import alone
 from glassformer.train.checkpoint import Shelf
@@ -52,6 +53,7 @@ def train(
     Raises a GlassformerError for what cannot be done, before training where it can be known, and
     `glassformer.train.stopping.Interrupted` after Ctrl-C, with everything saved.
     """
+    check_path(out, ConfigError, utf8=True)
     out = Path(out)
     witness = Screen() if witness is None else witness
     settled = resolve(recipe, set)

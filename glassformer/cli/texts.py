@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from glassformer.errors import DataError
+from glassformer.paths import check_path, refuse_endless
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -36,6 +37,8 @@ def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str)
     for file in files or ():
         from glassformer.data.read import files_of, read
 
+        check_path(file, DataError)
+        refuse_endless(file, DataError, streams=True, do="- reads standard input")
         for path in files_of([file]):
             for document in read(path, text=column, documents="line"):
                 yield Asked(document.text, document.where)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.json_text import read_json
+from glassformer.paths import check_path
 from glassformer.pickles import refuse_pickles
 from glassformer.plain import refuse_strange
 from glassformer.whole import replacing
@@ -51,10 +52,16 @@ FILES = (
 )
 
 
+def refuse_other_than_files(directory: Path) -> None:
+    """Raise CheckpointError for a pipe, of which there may be no end, or a folder in the place of a model's file."""
+    for path in (directory / name for name in FILES):
+        if os.path.lexists(path) and not os.path.isfile(path):
+            got = "a link to nothing" if path.is_symlink() and not os.path.exists(path) else "something else"
+            raise CheckpointError(f"{path} must be a file", got="a folder" if path.is_dir() else got)
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file; raises CheckpointError when it is missing, is none, or holds what no setting is."""
-    if os.path.exists(path) and not os.path.isfile(path):  # of a pipe or device there may be no end
-        raise CheckpointError(f"{path} must be a file", got="a folder" if path.is_dir() else "a pipe or device")
     try:
         values = read_json(path)
     except FileNotFoundError:
@@ -147,6 +154,7 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
 @contextmanager
 def _opened(path: Path) -> Iterator[safe_open]:
     """A safetensors file, its beginning checked against its size."""
+    check_path(path, CheckpointError, utf8=True)
     refuse_pickles(path)
     try:
         with safe_open(path, framework="pt") as file:
@@ -168,4 +176,5 @@ def write_whole(directory: Path, fill: Callable[[Path], None]) -> None:
         with replacing(directory, FILES) as folder:
             fill(folder)
     except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{directory} must be written", got=str(error)) from None
+        got = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise CheckpointError(f"{directory} must be written", got=got) from None
