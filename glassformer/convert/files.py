@@ -152,7 +152,7 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[safe_open]:
+def _opened(path: Path) -> Iterator[Any]:
     """A safetensors file, its beginning checked against its size."""
     check_path(path, CheckpointError, utf8=True)
     refuse_pickles(path)
