@@ -24,6 +24,7 @@ from pathlib import Path
 import torch
 
 from experiments import results
+from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 
 VOCABULARY, LENGTH, DROPOUT = 30522, 128, 0.1
@@ -141,7 +142,7 @@ def vocabulary() -> Tokenizer:
     assert found is not None
     assert found.origin is not None
     folder = next(Path(found.origin).parent.rglob("tokenizer.json")).parent
-    return Tokenizer.load(folder)
+    return load_tokenizer(folder)
 
 
 def resident_megabytes() -> float:

@@ -22,14 +22,15 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from experiments import results
+from experiments.neighbours import Neighbours
 from glassformer.config import DataSection, Recipe, TaskSection, TokenizerSection, read_settings
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import prepare, training_texts
 from glassformer.data.corrupt import IGNORED, Corrupted, mask_words
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.store import TokenStore
-from glassformer.tasks.metrics import Baseline, Unigram
-from glassformer.tasks.neighbours import Neighbours
+from glassformer.tasks.score import Baseline, Unigram
+from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 
@@ -69,7 +70,7 @@ def tokenizer() -> Tokenizer:
     if not folder.exists():
         texts = training_texts(sections()["train"], {"validation": 0.0, "test": 0.0})
         train_tokenizer("wordpiece", texts, vocabulary=VOCABULARY, lowercase=True).save(folder)
-    return Tokenizer.load(folder)
+    return load_tokenizer(folder)
 
 
 def store(name: str, pieces: Tokenizer) -> TokenStore:

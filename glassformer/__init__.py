@@ -11,10 +11,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from glassformer.artefact.model import Model, load
+    from glassformer.artefact.model import Model
+    from glassformer.artefact.open import load
     from glassformer.artefact.recipe import train
-    from glassformer.config import ModelConfig, Recipe
+    from glassformer.artefact.resolve import Recipe
+    from glassformer.config import ModelConfig
     from glassformer.errors import GlassformerError
+    from glassformer.look.load import load_trace
     from glassformer.look.run import trace
     from glassformer.look.trace import Trace
     from glassformer.look.watch import watch
@@ -38,6 +41,7 @@ __all__ = [
     "build",
     "family_config",
     "load",
+    "load_trace",
     "tensor_names",
     "trace",
     "train",
@@ -49,13 +53,14 @@ _ROOMS = {
     "Inputs": "models.inputs",
     "Model": "artefact.model",
     "ModelConfig": "config",
-    "Recipe": "config",
+    "Recipe": "artefact.resolve",
     "Tokenizer": "text.tokenizer",
     "Trace": "look.trace",
     "Transformer": "models.transformer",
     "build": "models.transformer",
     "family_config": "models.families",
-    "load": "artefact.model",
+    "load": "artefact.open",
+    "load_trace": "look.load",
     "tensor_names": "models.names",
     "trace": "look.run",
     "train": "artefact.recipe",

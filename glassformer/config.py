@@ -260,10 +260,13 @@ class VocabularyHeadConfig(Settings):
 
 
 class SentenceHeadConfig(Settings):
-    """From the first piece to `labels` scores, through a tanh pooler when `pooler` is set (BERT)."""
+    """From one vector for the sentence to `labels` scores; without labels the vector itself is the answer.
+
+    `pooling`: `first` takes the state of the first token, `pooler` sends it through a dense layer and tanh (BERT).
+    """
 
     labels: int = Field(default=2, ge=0)
-    pooler: bool = True
+    pooling: Literal["first", "pooler"] = "pooler"
     dropout: float = Field(default=0.0, ge=0, lt=1)
 
 
@@ -313,120 +316,6 @@ class ModelConfig(Settings):
         stack = self.decoder or self.encoder
         assert stack is not None
         return stack
-
-
-# --------------------------------------------------------------------------- recipes
-
-
-class TaskSection(Settings):
-    """What is learned. With `given` the masks and their answers stand in the data, and none are drawn."""
-
-    name: Literal["masked-lm"] = "masked-lm"
-    rate: float = Field(default=0.15, gt=0, lt=1)
-    mask: float = Field(default=0.8, ge=0, le=1)
-    random: float = Field(default=0.1, ge=0, le=1)
-    keep: float = Field(default=0.1, ge=0, le=1)
-    whole_words: bool = False
-    max_predictions: int | None = Field(default=None, ge=1)
-    static: bool = False
-    duplicates: int = Field(default=10, ge=1)
-    given: bool = False
-
-    @model_validator(mode="after")
-    def _shares_sum_to_one(self) -> Self:
-        if abs(self.mask + self.random + self.keep - 1) > 1e-9:
-            total = self.mask + self.random + self.keep
-            raise ValueError(f"mask, random and keep are shares of the hidden words and must sum to 1, got {total}")
-        return self
-
-
-class DataSection(Settings):
-    """Where the text is and how it is cut. `validation` and `test` are shares of the documents, by hash.
-
-    `licence` is what the model card says about the text, in your words.
-    """
-
-    files: tuple[str, ...] = ()
-    validation_files: tuple[str, ...] = ()
-    licence: str = ""
-    text: str = "text"
-    documents: Literal["blank-line", "line", "file"] = "blank-line"
-    validation: float = Field(default=0.05, ge=0, lt=1)
-    test: float = Field(default=0.0, ge=0, lt=1)
-    seed: Seed = 0
-    length: int = Field(default=128, ge=2, le=MOST_TOKENS)
-    pack: bool = True
-    walls: bool | None = None
-    cache: str | None = None
-    on_bad_row: Literal["stop", "skip"] = "stop"
-
-
-class TokenizerSection(Settings):
-    """Which pieces text is cut into: a `file` or folder that exists, else one is trained on the training text.
-
-    Without `special` a vocabulary of whole words has no pieces but its words (the slides).
-    """
-
-    kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
-    vocabulary: int = Field(default=8000, ge=1, le=MOST_WORDS)
-    lowercase: bool = True
-    special: bool = True
-    file: str | None = None
-
-
-class ModelSection(Settings):
-    """Family and size; `settings` are the family function's own keywords. `start` is a folder to begin from."""
-
-    family: str = "bert"
-    size: str | None = None
-    settings: dict[str, Any] = Field(default_factory=dict)
-    start: str | None = None
-    vectors: str | None = None
-    freeze_vectors: bool = False
-
-
-class TrainSection(Settings):
-    """How long, how fast and how safely. Of `steps`, `epochs` and `minutes` the first reached ends the run."""
-
-    steps: int | None = Field(default=None, ge=1)
-    epochs: float | None = Field(default=None, gt=0, le=1e9)
-    minutes: float | None = Field(default=None, gt=0, le=1e9)
-    batch: int = Field(default=32, ge=1, le=MOST_ROWS)
-    accumulate: int = Field(default=1, ge=1)
-    optimizer: Literal["adamw", "bert-adam"] = "adamw"
-    learning_rate: float = Field(default=1e-3, gt=0)
-    beta1: float = Field(default=0.9, ge=0, lt=1)
-    beta2: float = Field(default=0.999, ge=0, lt=1)
-    epsilon: float = Field(default=1e-8, gt=0)
-    decay: float = Field(default=0.01, ge=0)
-    clip: float | None = Field(default=1.0, gt=0)
-    schedule: Literal["linear", "noam", "cosine", "warmup-stable-decay", "constant"] = "linear"
-    warmup: float = Field(default=0.1, ge=0)
-    cooldown: float = Field(default=0.2, ge=0, le=1)
-    precision: Literal["auto", "float32", "bfloat16", "float64"] = "auto"
-    compile: Literal["auto", "on", "off"] = "auto"
-    activation_checkpointing: bool = False
-    device: str = "auto"
-    threads: int | None = Field(default=None, ge=1)
-    seed: Seed = 0
-    evaluate_every: int | None = Field(default=None, ge=1)
-    patience: int | None = Field(default=None, ge=1)
-    ema: float | None = Field(default=None, gt=0, lt=1)
-    average: int | None = Field(default=None, ge=2)
-    checkpoint_minutes: float = Field(default=10.0, gt=0)
-    checkpoint_every: int | None = Field(default=None, ge=1)
-    keep: int = Field(default=2, ge=1)
-    tensorboard: bool = False
-
-
-class Recipe(Settings):
-    """Everything a run is made from."""
-
-    task: TaskSection = TaskSection()
-    data: DataSection = DataSection()
-    tokenizer: TokenizerSection = TokenizerSection()
-    model: ModelSection = ModelSection()
-    train: TrainSection = TrainSection()
 
 
 # --------------------------------------------------------------------------- in and out
@@ -479,11 +368,6 @@ def toml_of(settings: Settings) -> str:
     import tomli_w
 
     return tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True))
-
-
-def write_toml(settings: Settings, path: str | Path) -> None:
-    """Write settings as TOML."""
-    Path(path).write_text(toml_of(settings), encoding="utf-8")
 
 
 def _readable(error: ValidationError, kind: type[Settings], where: str) -> ConfigError:

@@ -39,6 +39,10 @@ class DataError(GlassformerError):
     """A file or a row of it cannot be used."""
 
 
+class MissingColumnError(DataError):
+    """A table or a row has no column of the name or number that was asked for."""
+
+
 class TokenizerError(GlassformerError):
     """A tokenizer cannot be read, or does not fit its model."""
 

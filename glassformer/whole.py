@@ -16,6 +16,7 @@ from pathlib import Path
 
 # The new files of a folder, all of them, while they are put in their places.
 _READY = ".saved"
+_DRAFT = re.compile(r"\.(?P<name>.+)\.(?P<who>(?P<process>\d+)-\d+)\.(draft|removed)", re.DOTALL)
 
 
 @contextmanager
@@ -25,7 +26,7 @@ def drafted(target: Path) -> Iterator[Path]:
     A file takes the place of an older one; a folder that holds something is not replaced. After an exception all is as
     it was. Raises OSError when the disk does not take it.
     """
-    _clear(target)
+    clear_drafts(target.parent, target.name.removeprefix("."))
     draft = _beside(target, "draft")
     try:
         yield draft
@@ -60,7 +61,7 @@ def replacing(directory: Path, names: Sequence[str]) -> Iterator[Path]:
 def settled(directory: Path) -> Path:
     """Where the files are that `replacing` wrote: the folder itself, or one in it when it was stopped on the way."""
     ready = directory / _READY
-    return ready if ready.is_dir() else directory
+    return ready if os.path.isdir(ready) else directory  # not ready.is_dir(), which raises for a name that is too long
 
 
 def remove(directory: Path) -> None:
@@ -99,18 +100,21 @@ def _put_in_place(directory: Path, names: Sequence[str]) -> None:
 
 
 def _beside(target: Path, kind: str) -> Path:
-    who = f"{os.getpid()}-{threading.get_native_id()}"
-    return target.with_name(f".{target.name.removeprefix('.')}.{who}.{kind}")
+    return target.with_name(f".{target.name.removeprefix('.')}.{_who()}.{kind}")
 
 
-def _clear(target: Path) -> None:
-    """Discard what killed processes have left beside the target, or one before us that had our number."""
-    name = re.escape(target.name.removeprefix("."))
-    pattern = re.compile(rf"\.{name}\.(\d+)-\d+\.(draft|removed)")
-    own = {_beside(target, kind).name for kind in ("draft", "removed")}
-    for path in target.parent.iterdir() if target.parent.is_dir() else ():
-        found = pattern.fullmatch(path.name)
-        if found and (path.name in own or not _alive(int(found[1]))):
+def _who() -> str:
+    return f"{os.getpid()}-{threading.get_native_id()}"
+
+
+def clear_drafts(folder: Path, name: str | None = None) -> None:
+    """Discard what killed processes have left in a folder of ours, or one before us that had our number.
+
+    With `name`, only what was to be the file or folder of that name.
+    """
+    for path in folder.iterdir() if folder.is_dir() else ():
+        found = _DRAFT.fullmatch(path.name)
+        if found and name in (None, found["name"]) and (found["who"] == _who() or not _alive(int(found["process"]))):
             _discard(path)
 
 

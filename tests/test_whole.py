@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.whole import drafted, remove, replacing, settled
+from glassformer.whole import clear_drafts, drafted, remove, replacing, settled
 
 NAMES = ("key", "one", "two")
 OLD = {"key": "old key", "one": "old one", "two": "old two"}
@@ -159,6 +159,8 @@ def test_drafts_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -> N
     with drafted(tmp_path / "file") as draft:
         draft.write_text("whole")
     assert {path.name for path in tmp_path.iterdir()} == {"file", living.name, foreign.name}
+    clear_drafts(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"file", living.name}
 
 
 def test_a_folder_that_holds_something_is_not_replaced(tmp_path: Path) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from glassformer.artefact.artefact import Artefact
 from glassformer.errors import GlassformerError
+from glassformer.tasks import TASKS
+from glassformer.tasks.score import interval
 from glassformer.text.tokenizer import MASK
 
-if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
-
 _EXAMPLE = f"A text with one {MASK} in it."
+# The losses of the baselines that a model has to beat.
+_BASELINES = ("unigram_loss", "most_frequent_loss")
 _CARD = """\
 # {title}
 
@@ -46,40 +48,54 @@ model = gf.load({place})
 """
 
 
-def write_card(model: Model, folder: Path) -> str:
+def write_card(model: Artefact, folder: Path) -> str:
     """The card, in Markdown, of a model saved in that folder; it tells the folder's name, and not where it is."""
     from glassformer import __version__
 
     facts = model.info()
     name = folder.resolve().name or facts["family"]
     family, count = facts["family"], f"{facts['parameters']['all']:,}"
-    purpose = " that guesses hidden words" if model.task is not None else ""
+    purpose = "" if model.task is None else f" of the task {model.task.name} ({TASKS[model.task.name].help}),"
+    verb, words = example(model)
     return _CARD.format(
         title=name,
         place=json.dumps(name, ensure_ascii=False),
-        opening=f"A {family} model of {count} parameters{purpose}, made with glassformer {__version__}.",
+        opening=f"A {family} model of {count} parameters{purpose} made with glassformer {__version__}.",
         data="\n".join(_data(model)),
         size="\n".join(_size(facts)),
         scores="\n".join(_scores(model)),
         limits="\n".join(f"* {limit}" for limit in _limits(model)),
-        use=f"print(model.fill({json.dumps(example(model), ensure_ascii=False)}).filled)"
-        if model.task is not None and model.has_tokenizer
-        else "print(model.info())",
+        use=_use(verb, words),
     )
 
 
-def example(model: Model) -> str:
-    """A text with a hidden word that can be tried: in the model's own words where it has no piece for others."""
+def example(model: Artefact) -> tuple[str, list[str]]:
+    """A verb and a text with which the model can be tried: in its own words where it has no token for others."""
+    if not model.has_tokenizer or model.task is None:
+        return "info", []
     try:
         model.tokenizer.encode(_EXAMPLE)
+        text = _EXAMPLE
     except GlassformerError:
         special = model.tokenizer.special_ids
-        known = [piece for id_, piece in enumerate(model.tokenizer.vocabulary()) if id_ not in special]
-        return " ".join([*known[:1], MASK])
-    return _EXAMPLE
+        known = [token for id_, token in enumerate(model.tokenizer.vocabulary()) if id_ not in special]
+        text = " ".join([*known[:1], MASK])
+    if model.config.head is not None:
+        return "fill", [text]
+    plain = text.replace(f" {MASK}", "")
+    return "classify", [plain, "--pair", plain] if getattr(model.data, "pair", None) is not None else [plain]
 
 
-def _data(model: Model) -> Iterator[str]:
+def _use(verb: str, words: list[str]) -> str:
+    """The line of Python that tries the model."""
+    texts = ", ".join(json.dumps(word, ensure_ascii=False) for word in words if word != "--pair")
+    return {
+        "fill": f"print(model.fill({texts}).filled)",
+        "classify": f"print(model.classify({texts}).probabilities)",
+    }.get(verb, "print(model.info())")
+
+
+def _data(model: Artefact) -> Iterator[str]:
     data = model.data
     if data is None:
         yield "* Not known: the model was not trained here."
@@ -105,43 +121,39 @@ def _size(facts: dict[str, Any]) -> Iterator[str]:
         yield f"| {name} | {count:,} |"
 
 
-def _scores(model: Model) -> Iterator[str]:
+def _scores(model: Artefact) -> Iterator[str]:
     scores = model.metrics.get("scores")
-    if not scores:
+    if not isinstance(scores, dict) or not scores:
         yield "Not measured."
         return
-    text = model.metrics.get("measured_on", "text not told")
-    yield f"Measured on {text}, {scores.get('targets', 0):,.0f} hidden pieces."
+    text, count = model.metrics.get("measured_on", "text not told"), scores.get("targets") or 0
+    yield f"Measured on {text}, {count:,.0f} targets."
     yield ""
-    yield "| | loss | perplexity | accuracy |"
-    yield "|---|---:|---:|---:|"
-    for name, prefix in (("this model", ""), ("always the most frequent piece (unigram)", "unigram_")):
-        if f"{prefix}loss" in scores:
-            loss, perplexity, accuracy = (scores[f"{prefix}{kind}"] for kind in ("loss", "perplexity", "accuracy"))
-            low, high = interval(accuracy, scores.get("targets", 0))
-            yield f"| {name} | {loss:.3f} | {perplexity:.1f} | {accuracy:.1%} ({low:.1%} … {high:.1%}) |"
+    yield "| | score |"
+    yield "|---|---:|"
+    for name, value in scores.items():
+        if name != "targets" and value is not None:
+            yield f"| {name.replace('_', ' ')} | {_told(name, value, count)} |"
     yield ""
-    yield "In brackets: the 95 % interval of an accuracy counted on so many pieces (Wilson)."
+    yield "In brackets: the 95 % interval of a share of so many independent trials (Wilson 1927)."
 
 
-def interval(share: float, count: float) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of `count` independent trials (Wilson 1927)."""
-    if not count:
-        return 0.0, 1.0
-    z = 1.959964
-    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z / (1 + z * z / count) * (share * (1 - share) / count + z * z / (4 * count * count)) ** 0.5
-    return max(0.0, middle - half), min(1.0, middle + half)
+def _told(name: str, value: float, count: float) -> str:
+    if not name.endswith("accuracy"):
+        return f"{value:,.3f}"
+    low, high = interval(value, count)
+    return f"{value:.1%} ({low:.1%} … {high:.1%})"
 
 
-def _limits(model: Model) -> Iterator[str]:
+def _limits(model: Artefact) -> Iterator[str]:
     if model.length is not None:
         yield f"It has learned from rows of {model.length} pieces; longer texts are read in overlapping windows."
-    if model.task is not None:
-        yield "Several hidden words are guessed independently of one another."
+    if model.task is not None and model.config.head is not None:
+        yield "Several masked words are guessed independently of one another."
     yield "It repeats what its text says, errors and prejudices included; its guesses are no facts."
     if model.data is not None and not (model.data.validation or model.data.validation_files):
         yield "No text was held out: the scores say how well it remembers, not how well it will do."
-    loss, blind = (model.metrics.get("scores", {}).get(name) for name in ("loss", "unigram_loss"))
-    if loss is not None and blind is not None and loss >= blind:
+    scores = model.metrics.get("scores") or {}
+    loss = scores.get("loss")
+    if loss is not None and any(name in scores and loss >= scores[name] for name in _BASELINES):
         yield "**Not better than the baseline**: it has not learned to use the context."

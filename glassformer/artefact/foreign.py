@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
-from glassformer.artefact.model import Model
+from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.resolve import HUB
 from glassformer.artefact.store import refuse_a_model
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
 from glassformer.models.transformer import Transformer
 
+Kind = TypeVar("Kind", bound=Artefact)
 
-def read_foreign(path: str | Path) -> tuple[Model, Report]:
+
+def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
     """The model in a Hugging Face folder, its weights as they are stored, and what was left aside and why.
 
     `hub:owner/name` fetches it first. Raises CheckpointError for what cannot be read, MissingExtraError for a hub id
@@ -29,10 +32,10 @@ def read_foreign(path: str | Path) -> tuple[Model, Report]:
     with torch.device("meta"):  # shapes alone: the numbers come from the file
         module = Transformer(found.config)
     module.load_state_dict(found.state, assign=True)
-    return Model(module, found.tokenizer, tokens=found.report.tokens, source=folder), found.report
+    return kind(module, found.tokenizer, token_settings=found.report.tokens, source=folder), found.report
 
 
-def write_foreign(model: Model, directory: str | Path) -> None:
+def write_foreign(model: Artefact, directory: str | Path) -> None:
     """Write a folder that `transformers` loads and that computes the same.
 
     Raises ConfigError for a family that Hugging Face does not have, CheckpointError when it cannot be written, or when
@@ -41,4 +44,4 @@ def write_foreign(model: Model, directory: str | Path) -> None:
     refuse_a_model(directory, "an export")
     state: Mapping[str, torch.Tensor] = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
     tokenizer = model.tokenizer if model.has_tokenizer else None
-    write_huggingface(directory, model.config, state, tokenizer, tokens=model.tokens)
+    write_huggingface(directory, model.config, state, tokenizer, tokens=model.token_settings)

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from glassformer.artefact.forward import Row, framed, tensors
-from glassformer.artefact.trace import refuse_two_stacks
+from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.trace import refuse_two_stacks, row_of
 from glassformer.parts.position import exact_device
-
-if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
+from glassformer.tasks.rows import Row, collate
 
 LIMIT = 1e-12
 # As many pieces of padding, and as many neighbours, as make a difference if there is one.
@@ -51,26 +48,28 @@ class Independence:
         return f"{verdict}: {told} (limit {self.limit:.0e})"
 
 
-def independence(model: Model, text: str) -> Independence:
-    """Compare a text alone with the same text padded, and in a batch with other texts.
+def independence(model: Artefact, text: str, pair: str | None = None) -> Independence:
+    """Compare a text or a pair alone with the same text padded, and in a batch with other texts.
 
     Raises ConfigError for an encoder–decoder, which needs two texts.
     """
     refuse_two_stacks(model)
     device = exact_device(model.device)
     module = copy.deepcopy(model.module).to(device).double().eval()
-    encoding = model.tokenizer.encode(text, special=False)
-    mine = framed(encoding, 0, len(encoding), model.tokenizer, [])
+    mine, _ = row_of(model, text, pair)
     limit = model.config.output_stack.max_length
     room = _PADDING if limit is None else min(_PADDING, limit - len(mine.ids))
-    longer = Row([*mine.ids, *mine.ids[:1] * room], [*mine.hidden, *[False] * room], [])
-    others = [Row(mine.ids[::-1], [False] * len(mine.ids), []), *[longer] * (_NEIGHBOURS - 1)]
+    longer = Row(ids=[*mine.ids, *list(mine.ids)[:1] * room])
+    others = [Row(ids=list(mine.ids)[::-1]), *[longer] * (_NEIGHBOURS - 1)]
 
     def states(rows: list[Row]) -> Tensor:
-        inputs, _ = tensors(rows, pad_id=model.tokenizer.pad_id or 0, device=device)
+        inputs = collate(rows, pad_id=model.tokenizer.pad_id or 0).inputs.to(device)
         with torch.no_grad():
             output = module(inputs)
-        answer: Tensor = output.states if output.logits is None else output.logits
+        if output.sentence_logits is not None and output.logits is None:
+            answer: Tensor = output.sentence_logits[:1]  # [1, L]
+            return answer
+        answer = output.states if output.logits is None else output.logits
         return answer[0, : len(mine.ids)]  # [S, V]
 
     alone = states([mine])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from glassformer.artefact.artefact import Artefact
 from glassformer.config import BlockConfig, ModelConfig, StackConfig
 from glassformer.models.families import SLIDES_DO_NOT_DRAW
 
-if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
 
-
-def describe(model: Model) -> dict[str, Any]:
+def describe(model: Artefact) -> dict[str, Any]:
     """Family, task, sizes, parameters by part, tokenizer, precision and data of a model."""
     config = model.config
     facts: dict[str, Any] = {
@@ -28,6 +26,7 @@ def describe(model: Model) -> dict[str, Any]:
         "prediction": {"device": str(model.device), "precision": _precision(model)},
         "data": None if model.data is None else model.data.model_dump(mode="json", exclude_none=True),
         "scores": model.metrics.get("scores"),
+        "notes": list(model.notes),
     }
     if config.family == "slides":
         facts["not_in_this_document"] = [_not_drawn(name, what, config) for name, what in SLIDES_DO_NOT_DRAW.items()]
@@ -59,7 +58,7 @@ def _positions(stack: StackConfig) -> str:
     return stack.embed.position.kind
 
 
-def _parameters(model: Model) -> dict[str, int]:
+def _parameters(model: Artefact) -> dict[str, int]:
     """Counts by part; a shared table counts where it stands first."""
     counts = {"all": 0}
     for name, parameter in model.module.named_parameters():
@@ -70,7 +69,7 @@ def _parameters(model: Model) -> dict[str, int]:
     return counts
 
 
-def _tokenizer(model: Model) -> dict[str, Any] | None:
+def _tokenizer(model: Artefact) -> dict[str, Any] | None:
     if not model.has_tokenizer:
         return None
     tokenizer = model.tokenizer
@@ -81,7 +80,7 @@ def _tokenizer(model: Model) -> dict[str, Any] | None:
     }
 
 
-def _precision(model: Model) -> str:
+def _precision(model: Artefact) -> str:
     kept = str(next(model.module.parameters()).dtype).removeprefix("torch.")
     return f"bfloat16 (fast), weights {kept}" if model.fast else kept
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -13,18 +14,17 @@ from glassformer.artefact import store
 from glassformer.artefact.card import write_card
 from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
-from glassformer.artefact.resolve import resolve
+from glassformer.artefact.resolve import RECIPE, Recipe, read_saved_recipe, resolve, write_recipe
 from glassformer.artefact.witness import Screen, Witness
-from glassformer.config import DataSection, Recipe, read_settings, read_toml, toml_of
-from glassformer.data.corpus import settle_shares
 from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
 from glassformer.paths import check_path
-from glassformer.text.tokenizer import Tokenizer
+from glassformer.runtime.device import choose_device
+from glassformer.tasks import task_named
+from glassformer.text.load import load_tokenizer
 from glassformer.train.alone import alone
 from glassformer.train.checkpoint import Shelf
 from glassformer.train.loop import fit
-from glassformer.train.machine import choose_device
-from glassformer.whole import drafted
+from glassformer.train.run import better_if_higher
 
 # What must not change while a run goes on: else its checkpoints would mean something else.
 _FIXED = ("task", "data", "tokenizer", "model")
@@ -33,11 +33,11 @@ _SETTLED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
 # Enough hidden words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
-_WRITTEN_BEFORE_TRAINING = ("tokens", store.TOKENIZER, store.RECIPE, "metrics.jsonl", "tensorboard")
+_WRITTEN_BEFORE_TRAINING = ("tokens", store.TOKENIZER, RECIPE, "metrics.jsonl", "tensorboard")
 
 
 def train(
-    recipe: Recipe | Mapping[str, Any] | str | Path,
+    recipe: Recipe | Mapping[str, Any] | str | Path | None = None,
     *,
     out: str | Path,
     resume: bool = False,
@@ -48,7 +48,8 @@ def train(
 
     `recipe` is a TOML file, a mapping, settings, or the name of a recipe of the package (`masked-lm-mini`); `set`
     changes single settings, `{"train.steps": 100}`. With `resume` a run that was stopped goes on from its newest
-    checkpoint. `witness` sees the progress, by default on standard error.
+    checkpoint; it needs no recipe then, for its own stands in `out`. `witness` sees the progress, by default on
+    standard error.
 
     Raises a GlassformerError for what cannot be done, before training where it can be known, and
     `glassformer.train.stopping.Interrupted` after Ctrl-C, with everything saved.
@@ -56,31 +57,50 @@ def train(
     check_path(out, ConfigError, utf8=True)
     out = Path(out)
     witness = Screen() if witness is None else witness
-    settled = resolve(recipe, set)
+    settled = resolve(_recorded(out, resume=resume) if recipe is None else recipe, set)
     choose_device(settled.train.device)
     with _leaving_nothing_when_refused(out), alone(out):
         known = _begin(out, settled, resume=resume)
+        if resume and not Shelf(out / _CHECKPOINTS):
+            witness.note(
+                f"there is no run in {out} to go on with: a new one begins"
+                if known is None
+                else f"the run in {out} has no checkpoint yet: it begins again at step 0, with its tokenizer and split"
+            )
         if known is not None:
-            settled = settled.model_copy(update={"data": known.data})  # with the split that it has learned by
-        prepared = prepare_run(settled, out, witness, tokenizer=None if known is None else Tokenizer.load(out))
+            # With the split and the labels that it has learned by.
+            settled = settled.model_copy(update={"data": known.data, "task": known.task})
+        prepared = prepare_run(settled, out, witness, tokenizer=None if known is None else load_tokenizer(out))
         if known is None:
             # A run that is stopped and resumed must find the same pieces and the same settings.
             prepared.tokenizer.save(out)
-            with drafted(out / store.RECIPE) as draft:
-                draft.write_text(toml_of(prepared.recipe), encoding="utf-8")
-        facts = _run(prepared, out, resume, witness)
+            write_recipe(out, prepared.recipe)
+        facts = _run(prepared, out, known, witness, resume=resume)
     return _finish(prepared, out, facts)
 
 
-def _run(prepared: Prepared, out: Path, resume: bool, witness: Witness) -> dict[str, Any]:
+def _run(prepared: Prepared, out: Path, known: Recipe | None, witness: Witness, *, resume: bool) -> dict[str, Any]:
     """Train to the end; how long it took, also where an earlier call took it."""
-    task, settings, held_out = prepared.task, prepared.recipe.train, prepared.held_out
-    steps = fit(prepared.module, task, settings, out=out, held_out=held_out, resume=resume, say=witness.note)
-    for _ in witness.training(steps):
-        pass
+    feed, settings, held_out = prepared.feed, prepared.recipe.train, prepared.held_out
+    steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, say=witness.note)
+    for number, _ in enumerate(witness.training(steps)):
+        if number == 0 and known not in (None, prepared.recipe):  # settings that the run has now taken
+            write_recipe(out, prepared.recipe)
     last = Shelf(out / _CHECKPOINTS).newest()
     assert last is not None  # a run ends with a checkpoint
     return {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
+
+
+def _recorded(out: Path, *, resume: bool) -> Recipe:
+    """What the run in a folder is made from; raises ConfigError when there is none to resume."""
+    known = store.read_recipe(out) if resume else None
+    if known is None:
+        raise ConfigError(
+            "a training needs a recipe",
+            got=f"none, and nothing to resume: there is no {store.RECIPE} in {out}" if resume else "none",
+            do="name one, or masked-lm and text files",
+        )
+    return known
 
 
 def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
@@ -90,8 +110,8 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     """
     if not Shelf(out / _CHECKPOINTS):
         store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
-    before = out / store.RECIPE
-    if not before.is_file():
+    known = read_saved_recipe(out)
+    if known is None:
         return None
     if not resume:
         raise ConfigError(
@@ -99,23 +119,23 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
             got=f"{out}, which holds a run",
             do="add --resume to go on with it, or choose another --out",
         )
-    known = read_settings(Recipe, read_toml(before), where=str(before))
     for name in _FIXED:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:
-            if now[key] != was[key] and (name, key) not in _SETTLED_BY_THE_RUN:
-                raise _changed(f"{name}.{key}", was[key], repr(now[key]))
-    _check_shares(recipe, known.data)
+            found_by_the_run = (name, key) in _SETTLED_BY_THE_RUN or (name == "task" and not now[key])
+            if now[key] != was.get(key) and not found_by_the_run:
+                raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))
+    _check_shares(recipe, known)
     return known
 
 
-def _check_shares(recipe: Recipe, known: DataSection) -> None:
+def _check_shares(recipe: Recipe, known: Recipe) -> None:
     """Raise ConfigError when the shares asked for are another split: what was learned must not become held out."""
     asked = {"validation": recipe.data.validation, "test": recipe.data.test}
-    was = {"validation": known.validation, "test": known.test}
-    if asked == was or recipe.task.given:  # masks that stand in the data are not split
+    was = {"validation": known.data.validation, "test": known.data.test}
+    if asked == was:
         return
-    now = settle_shares(recipe.data)
+    now = task_named(recipe.task.name).resolve_shares(recipe.data)
     for key in now:
         if now[key] != was[key]:
             widened = "" if now[key] == asked[key] else f", which with this text comes to {now[key]!r}"
@@ -133,8 +153,8 @@ def _changed(name: str, was: object, got: str) -> ConfigError:
 @contextmanager
 def _leaving_nothing_when_refused(out: Path) -> Iterator[None]:
     """Before its first checkpoint a run that is refused takes away what it has written to `out`, and nothing else."""
-    new_folders = [folder for folder in (out, *out.parents) if not folder.exists()]
-    new_names = [name for name in _WRITTEN_BEFORE_TRAINING if not (out / name).exists()]
+    new_folders = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
+    new_names = [name for name in _WRITTEN_BEFORE_TRAINING if not os.path.exists(out / name)]
     try:
         yield
     except TrainingError:
@@ -153,20 +173,19 @@ def _leaving_nothing_when_refused(out: Path) -> Iterator[None]:
 
 def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any]) -> Model:
     module, recipe = prepared.module.eval(), prepared.recipe
-    judge = prepared.held_out or prepared.task
-    scores = judge.evaluate(module, rows=_MEASURED_ROWS)
-    if not math.isfinite(scores["loss"]):
+    measured = prepared.held_out or prepared.feed
+    scores = measured.evaluate(module, limit=_MEASURED_ROWS)
+    if not math.isfinite(better_if_higher(measured.best, scores)):
         raise NotFiniteError(
-            "a model to save needs finite numbers: its loss after the last step is not",
-            got=str(scores["loss"]),
+            "a model to save needs finite numbers: its score after the last step is not",
+            got=f"{measured.best.removeprefix('-')} {scores[measured.best.removeprefix('-')]}",
             do="train in another folder with a lower learning rate, a longer warm-up or precision float32",
         )
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
         "scores": scores,
         **facts,
-        "text_fingerprint": prepared.text,
-        "unigram_counts": prepared.unigram.counts.tolist(),
+        **prepared.task.facts(),
     }
     model = Model(
         module,

@@ -1,17 +1,33 @@
-"""Recipes: from a file, a mapping or settings; changed one by one; with paths that hold from anywhere."""
+"""Recipes: from a file, a mapping or settings; changed one by one; with paths that hold from anywhere.
+
+The tables `[task]` and `[data]` are those of the task that `task.name` chooses.
+"""
 
 from __future__ import annotations
 
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from glassformer.config import Recipe, parse_toml, read_settings, read_toml
+from pydantic import Field, create_model
+
+from glassformer.artefact.format1 import recipe_of_format_1, refuse_old_keys
+from glassformer.checksum import check_sealed_text, sealed_text
+from glassformer.config import MOST_WORDS, Settings, parse_toml, read_settings, read_toml, toml_of
+from glassformer.data.settings import DataSection
 from glassformer.errors import ConfigError, did_you_mean
 from glassformer.paths import check_path, refuse_endless
+from glassformer.tasks import TASKS, task_named
+from glassformer.tasks.task import TaskSection
+from glassformer.train.settings import TrainSection
+from glassformer.whole import drafted, settled
+
+# Where the resolved recipe of a run or a saved model is kept.
+RECIPE = "recipe.toml"
 
 # What a hub id is marked with, so that nothing is ever fetched that was not asked for.
 HUB = "hub:"
@@ -25,6 +41,82 @@ _PATHS = (
     ("model", "start"),
     ("model", "vectors"),
 )
+
+
+class TokenizerSection(Settings):
+    """Which pieces text is cut into: a `file` or folder that exists, else one is trained on the training text.
+
+    Without `special` a vocabulary of whole words has no pieces but its words (the slides).
+    """
+
+    kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
+    vocabulary: int = Field(default=8000, ge=1, le=MOST_WORDS)
+    lowercase: bool = True
+    special: bool = True
+    file: str | None = None
+
+
+class ModelSection(Settings):
+    """Family and size; `settings` are the family function's own keywords. `start` is a folder to begin from."""
+
+    family: str = "bert"
+    size: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    start: str | None = None
+    vectors: str | None = None
+    freeze_vectors: bool = False
+
+
+class Recipe(Settings):
+    """Everything a run is made from; `recipe_class` has the types of a task's own tables."""
+
+    task: TaskSection
+    data: DataSection
+    tokenizer: TokenizerSection = TokenizerSection()
+    model: ModelSection = ModelSection()
+    train: TrainSection = TrainSection()
+
+
+@cache
+def recipe_class(task: str) -> type[Recipe]:
+    """Recipes of a task, with its own `[task]` and `[data]`; raises ConfigError for a task that there is not."""
+    kind = task_named(task)
+    return create_model("Recipe", __base__=Recipe, task=(kind.Section, ...), data=(kind.Data, kind.Data()))
+
+
+def read_recipe(values: Mapping[str, Any], *, where: str) -> Recipe:
+    """A recipe from its tables; raises ConfigError in one sentence, also for one that names no task."""
+    section = values.get("task")
+    name = section.get("name") if isinstance(section, Mapping) else None
+    if not isinstance(name, str):
+        raise ConfigError(
+            f"{where}: a recipe names its task", got="none", do=f"write in [task] name = one of: {', '.join(TASKS)}"
+        )
+    refuse_old_keys(values, where)
+    return read_settings(recipe_class(name), values, where=where)
+
+
+def write_recipe(directory: Path, recipe: Recipe) -> None:
+    """Write what a model or a run is made from; raises OSError when the disk does not take it."""
+    with drafted(directory / RECIPE) as draft:
+        draft.write_text(sealed_text(toml_of(recipe)), encoding="utf-8")
+
+
+def read_saved_recipe(directory: str | Path) -> Recipe | None:
+    """What a model or a run was made from, None where that is not known; raises ConfigError when it is damaged."""
+    path = settled(Path(directory)) / RECIPE
+    if not os.path.isfile(path):  # not path.is_file(), which raises for a name that is too long
+        return None
+    values = read_toml(path)
+    try:
+        check_sealed_text(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigError(
+            f"{path} must be as it was written",
+            got=str(error),
+            do="copy it again; after a change of your own, delete its last line",
+        ) from None
+    return read_recipe(recipe_of_format_1(values), where=str(path))
 
 
 def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object] | None = None) -> Recipe:
@@ -47,7 +139,7 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
     values = _from_folder(values, folder)
     if changes:
         values = _from_folder(_changed(values, changes), Path.cwd())
-    return read_settings(Recipe, values, where=where)
+    return read_recipe(values, where=where)
 
 
 def parse_changes(assignments: Sequence[str]) -> dict[str, object]:

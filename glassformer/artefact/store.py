@@ -3,6 +3,9 @@
 `glassformer.json` says how to rebuild the model, and that the directory is ours; `model.safetensors` holds the
 weights, each shared one once; `tokenizer.json`, `recipe.toml`, `metrics.json` and a model card stand beside them.
 There is no pickle: opening a model never runs code that came with it.
+
+`glassformer.json` carries a checksum of its own, and those of the weights and the metrics: damage is refused. Whoever
+changes it by hand deletes its line "checksum". A model that was saved without checksums is opened as it is.
 """
 
 from __future__ import annotations
@@ -10,45 +13,48 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import Field
+from pydantic import Field, create_model
 
-from glassformer.artefact.weights import build_with, write_weights
-from glassformer.config import (
-    DataSection,
-    ModelConfig,
-    Recipe,
-    Settings,
-    TaskSection,
-    read_settings,
-    read_toml,
-    write_toml,
-)
+from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.format1 import facts_of_format_1
+from glassformer.artefact.resolve import RECIPE, write_recipe
+from glassformer.artefact.weights import Header, blocks_in, build_with, read_weights_header, write_weights
+from glassformer.checksum import check_seal, file_checksum, sealed_json
+from glassformer.config import ModelConfig, Settings, read_settings
+from glassformer.data.settings import DataSection
 from glassformer.errors import CheckpointError, ConfigError
-from glassformer.models.transformer import Transformer
+from glassformer.json_text import read_json
 from glassformer.paths import check_path
 from glassformer.pickles import refuse_pickles
+from glassformer.tasks import task_named
+from glassformer.tasks.task import TaskSection
 from glassformer.text.fit import check_fit
+from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.whole import replacing, settled
 
-FORMAT = 1
-SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD = (
+FORMAT = 2
+SETTINGS, WEIGHTS, TOKENIZER, METRICS, CARD = (
     "glassformer.json",
     "model.safetensors",
     "tokenizer.json",
-    "recipe.toml",
     "metrics.json",
     "README.md",
 )
 FILES = (SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD)
 # What tells that a folder holds a model, ours or anybody's, in one file or in shards.
 _OF_A_MODEL = (SETTINGS, "config.json", "*model*.safetensors", "*model*.bin")
+Kind = TypeVar("Kind", bound=Artefact)
+# More than a glassformer.json can have: for labels and tokens, and for each tensor that its blocks have. A larger one
+# is refused unread, as it would take gigabytes to read.
+_LARGEST, _LARGEST_PER_TENSOR = 1 << 24, 1 << 13
 
 
 class TokenizerFacts(Settings):
@@ -59,41 +65,33 @@ class TokenizerFacts(Settings):
 
 
 class Facts(Settings):
-    """What `glassformer.json` holds: all that is needed to rebuild the model and to find its held-out text again."""
+    """What `glassformer.json` holds: all that is needed to rebuild the model and to find its held-out text again.
+
+    `checksums` are the CRC-32 of files beside it, by name.
+    """
 
     format: int
     made_by: str = ""
     family: str
     model: ModelConfig
     task: TaskSection | None = None
-    labels: tuple[str, ...] = ()
     length: int | None = Field(default=None, ge=1)
     data: DataSection | None = None
     tokenizer: TokenizerFacts | None = None
-    tokens: dict[str, Any] = Field(default_factory=dict)
+    token_settings: dict[str, Any] = Field(default_factory=dict)
+    checksums: dict[str, str] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Saved:
-    """A saved model in memory. Only the module is needed; what is not known is None or empty.
-
-    `length`: pieces in the longest row the model has learned from. `data`: how its text was cut and split. `tokens`:
-    Hugging Face's pieces with a role, where the model came from there.
-    """
-
-    module: Transformer
-    tokenizer: Tokenizer | None = None
-    task: TaskSection | None = None
-    labels: tuple[str, ...] = ()
-    length: int | None = None
-    data: DataSection | None = None
-    recipe: Recipe | None = None
-    metrics: Mapping[str, Any] = field(default_factory=dict)
-    tokens: Mapping[str, Any] = field(default_factory=dict)
-    card: str = ""
+@cache
+def facts_class(task: str | None) -> type[Facts]:
+    """The facts of a model of this task; raises ConfigError for a task that there is not."""
+    if task is None:
+        return create_model("Facts", __base__=Facts, task=(None, None))
+    kind = task_named(task)
+    return create_model("Facts", __base__=Facts, task=(kind.Section, ...), data=(kind.Data | None, None))
 
 
-def write(directory: str | Path, saved: Saved) -> Path:
+def write(directory: str | Path, saved: Artefact) -> Path:
     """Save a model. An older one at this place stays whole until the new one is complete.
 
     Raises CheckpointError when the place cannot be written to or is full.
@@ -111,39 +109,41 @@ def write(directory: str | Path, saved: Saved) -> Path:
     return directory
 
 
-def read(directory: str | Path) -> Saved:
-    """Read a model back, on the CPU, its weights as they were saved; the recipe is left to `read_recipe`.
+def read(directory: str | Path, kind: type[Kind]) -> Kind:
+    """Read a model back, on the CPU, its weights as they were saved; its recipe is read when it is asked for.
 
-    Raises CheckpointError when the directory is none of ours, lacks a file, was cut short, or is of another version.
+    Metrics that are damaged are left out and told of in `notes`: the model is as good without them. Raises
+    CheckpointError when the directory is none of ours, lacks a file, was cut short, is damaged, or of another version.
     """
-    directory = settled(Path(directory))
-    facts = read_facts(directory)
-    module = build_with(facts.model, directory / WEIGHTS)
+    given = Path(directory)
+    directory = settled(given)
+    if not (directory / SETTINGS).is_file():
+        refuse_pickles(directory)
+        raise CheckpointError(f"a saved model is needed at {directory}", got=f"no {SETTINGS} there")
+    header = read_weights_header(directory / WEIGHTS)
+    facts = read_facts(directory / SETTINGS, header)
+    module = build_with(facts.model, directory / WEIGHTS, header, checksum=facts.checksums.get(WEIGHTS))
     tokenizer = None if facts.tokenizer is None else _tokenizer(directory / TOKENIZER, facts.tokenizer, facts.model)
-    metrics, card = directory / METRICS, directory / CARD
-    return Saved(
-        module=module,
-        tokenizer=tokenizer,
+    metrics, notes = _metrics(directory / METRICS, facts.checksums.get(METRICS))
+    card = directory / CARD
+    return kind(
+        module,
+        tokenizer,
         task=facts.task,
-        labels=facts.labels,
         length=facts.length,
         data=facts.data,
-        tokens=facts.tokens,
-        metrics=_json(metrics) if metrics.is_file() else {},
+        token_settings=facts.token_settings,
+        metrics=metrics,
         # People edit the card as they like: no byte of it keeps a model from being opened.
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
+        notes=notes,
+        source=given,
     )
-
-
-def read_recipe(directory: str | Path) -> Recipe | None:
-    """The recipe a model was made from, None where there is none; raises ConfigError when it cannot be read."""
-    path = settled(Path(directory)) / RECIPE
-    return read_settings(Recipe, read_toml(path), where=str(path)) if path.is_file() else None
 
 
 def is_ours(directory: str | Path) -> bool:
     """Whether a directory holds a saved model of ours."""
-    return (settled(Path(directory)) / SETTINGS).is_file()
+    return os.path.isfile(settled(Path(directory)) / SETTINGS)
 
 
 def refuse_a_model(directory: str | Path, what: str) -> None:
@@ -158,55 +158,81 @@ def refuse_a_model(directory: str | Path, what: str) -> None:
         )
 
 
-def read_facts(directory: Path) -> Facts:
-    """What `glassformer.json` says; raises CheckpointError for another version or a damaged file."""
-    path = directory / SETTINGS
-    if not path.is_file():
-        refuse_pickles(directory)
-        raise CheckpointError(f"a saved model is needed at {directory}", got=f"no {SETTINGS} there")
+def read_facts(path: Path, header: Header) -> Facts:
+    """What `glassformer.json` says, compared with the weights beside it before anything is built.
+
+    Raises CheckpointError for another version, a damaged file, or a model of other blocks than there are weights of.
+    """
+    size, largest = path.stat().st_size, _LARGEST + len(header) * _LARGEST_PER_TENSOR
+    if size > largest:
+        raise CheckpointError(f"{path} must describe the {len(header)} weights beside it", got=f"{size:,} bytes")
     values = _json(path)
-    if values.get("format") != FORMAT:
+    if values.get("format") not in (1, FORMAT):
         raise CheckpointError(
-            f"{path} must be of format {FORMAT}, which this glassformer reads",
+            f"{path} must be of format {FORMAT} or older, which this glassformer reads",
             got=f"format {values.get('format')!r}",
             do="open it with the glassformer that saved it"
             + (f" ({values['made_by']})" if values.get("made_by") else ""),
         )
+    _compare_blocks(path, values, header)
     try:
-        return read_settings(Facts, values, where=str(path))
-    except ConfigError as error:
-        raise CheckpointError(f"{path} must describe a model", got=str(error)) from None
+        if "checksum" in values:
+            check_seal(values)
+        said = {name: value for name, value in values.items() if name != "checksum"}
+        said = facts_of_format_1(said) if values["format"] == 1 else said
+        task = said["task"].get("name") if isinstance(said.get("task"), dict) else None
+        facts = read_settings(facts_class(task), said, where=str(path))
+    except (ConfigError, ValueError) as error:
+        raise CheckpointError(
+            f"{path} must describe a model as it was saved",
+            got=str(error),
+            do='copy or download it again; after a change of your own, delete its line "checksum"',
+        ) from None
+    return facts
+
+
+def _compare_blocks(path: Path, values: Mapping[str, Any], header: Header) -> None:
+    """Before the settings of each block are looked at: there may be any number of them."""
+    model = values.get("model")
+    for name in ("encoder", "decoder"):
+        stack = model.get(name) if isinstance(model, dict) else None
+        blocks = stack.get("blocks") if isinstance(stack, dict) else None
+        if isinstance(blocks, list) and len(blocks) != blocks_in(header, name):
+            raise CheckpointError(
+                f"{path} must describe the weights beside it, with {blocks_in(header, name)} blocks in the {name}",
+                got=f"{len(blocks)}",
+            )
 
 
 # --------------------------------------------------------------------------- writing
 
 
-def _write_files(directory: Path, saved: Saved) -> None:
+def _write_files(directory: Path, saved: Artefact) -> None:
     write_weights(directory / WEIGHTS, saved.module)
     tokenizer = None
-    if saved.tokenizer is not None:
+    if saved.has_tokenizer:
         path = saved.tokenizer.save(directory)
         tokenizer = TokenizerFacts(sha256=_sha256(path), roles=saved.tokenizer.special)
     if saved.recipe is not None:
-        write_toml(saved.recipe, directory / RECIPE)
+        write_recipe(directory, saved.recipe)
     lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in _finite(saved.metrics).items()]
     (directory / METRICS).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # a line for each
     (directory / CARD).write_text(saved.card, encoding="utf-8")
     from glassformer import __version__
 
-    facts = Facts(
+    facts = facts_class(None if saved.task is None else saved.task.name)(
         format=FORMAT,
         made_by=f"glassformer {__version__}",
         family=saved.module.config.family,
         model=saved.module.config,
         task=saved.task,
-        labels=saved.labels,
         length=saved.length,
         data=saved.data,
         tokenizer=tokenizer,
-        tokens=dict(saved.tokens),
+        token_settings=dict(saved.token_settings),
+        checksums={name: file_checksum(directory / name) for name in (WEIGHTS, METRICS)},
     )
-    (directory / SETTINGS).write_text(facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    (directory / SETTINGS).write_text(sealed_json(json.loads(facts.model_dump_json())), encoding="utf-8")
 
 
 def _finite(value: Any) -> Any:
@@ -223,18 +249,32 @@ def _finite(value: Any) -> Any:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = read_json(path)
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} must be a JSON file", got=f"one that cannot be read ({error})") from None
+        raise CheckpointError(
+            f"{path} must be a JSON file", got=f"one that cannot be read ({error})", do="copy or download it again"
+        ) from None
     if not isinstance(values, dict):
         raise CheckpointError(f"{path} must hold a JSON object", got=type(values).__name__)
     return values
 
 
+def _metrics(path: Path, checksum: str | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The metrics, {} when they are damaged, and what is to be said then."""
+    if not path.is_file():
+        return {}, ()
+    try:
+        if checksum is not None and file_checksum(path) != checksum:
+            raise ValueError("its checksum does not fit")
+        return _json(path), ()
+    except (OSError, ValueError, CheckpointError):
+        return {}, (f"{path} is damaged and was not read: the model is whole, its scores are not known",)
+
+
 def _tokenizer(path: Path, facts: TokenizerFacts, model: ModelConfig) -> Tokenizer:
     if not path.is_file():
         raise CheckpointError(f"the model's tokenizer is needed at {path}", got="no such file")
-    tokenizer = Tokenizer.load(path)
+    tokenizer = load_tokenizer(path)
     check_fit(tokenizer, model.output_stack.embed.vocabulary)
     if _sha256(path) != facts.sha256:
         raise CheckpointError(

@@ -3,52 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import torch
 
-from glassformer.artefact.forward import framed, tensors
+from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.verbs import answer
 from glassformer.errors import ConfigError, DataError
 from glassformer.look.cell import Words
 from glassformer.look.run import trace as look
 from glassformer.look.trace import Trace
-
-if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
+from glassformer.tasks.rows import Row, collate, make_row
+from glassformer.text.windows import Window, text_rows
 
 
 def trace(
-    model: Model, text: str, *, keep: Iterable[str] | str | None = None, dtype: torch.dtype | None = None
+    model: Artefact,
+    text: str,
+    pair: str | None = None,
+    *,
+    keep: Iterable[str] | str | None = None,
+    dtype: torch.dtype | None = None,
 ) -> Trace:
-    """Run `text` and look; always in float32 or float64, whatever the model predicts in.
+    """Run a text, or a pair, and look; always in float32 or float64, whatever the model predicts in.
 
-    A hidden word can be called by its piece, or by the model's own best guess for it. Raises ConfigError for an
+    A masked word can be called by its token, or by the model's own best guess for it. Raises ConfigError for an
     encoder–decoder, which needs two texts, DataError for a text of only blanks.
     """
     refuse_two_stacks(model)
-    encoding = model.tokenizer.encode(text, special=False)
-    if not len(encoding):
-        raise DataError("a text with at least one word is needed", got=repr(text))
-    row = framed(encoding, 0, len(encoding), model.tokenizer, [])
-    inputs, _ = tensors([row], pad_id=model.tokenizer.pad_id or 0, device=model.device)
-    before, after = model.tokenizer.frame_ids
-    continued = model.config.encoder is None and model.config.head is not None and not any(row.hidden)
-    # A text that is to be continued: what comes after its own last piece, not after the one that ends it.
-    places = torch.tensor([len(before) + len(encoding) - 1], device=model.device) if continued else None
-    pieces = [
-        *(model.tokenizer.piece(id_) for id_ in before),
-        *encoding.pieces,
-        *(model.tokenizer.piece(id_) for id_ in after),
-    ]
+    row, tokens = row_of(model, text, pair)
+    inputs = collate([row], pad_id=model.tokenizer.pad_id or 0).inputs.to(model.device)
+    after = model.tokenizer.frame_ids[1]
+    masked = row.masked_words or []
+    continued = model.config.encoder is None and model.config.head is not None and not any(masked)
+    # A text that is to be continued: what comes after its own last token, not after the one that ends it.
+    places = torch.tensor([len(row.ids) - len(after) - 1], device=model.device) if continued else None
     return look(
         model.module,
         inputs,
         places=places,
         words=Words(
-            inputs=[pieces],
+            inputs=[tokens],
             vocabulary=model.tokenizer.vocabulary(),
             labels=model.labels,
-            answers=_guessed(model, text, [place for place, hidden in enumerate(row.hidden) if hidden]),
+            answers=_guessed(model, text, [place for place, hides in enumerate(masked) if hides])
+            if pair is None
+            else {},
         ),
         keep=keep,
         dtype=dtype,
@@ -56,7 +55,23 @@ def trace(
     )
 
 
-def refuse_two_stacks(model: Model) -> None:
+def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, list[str]]:
+    """A whole text or pair as one row, and its tokens as the vocabulary writes them; raises DataError for only blanks."""
+    tokenizer = model.tokenizer
+    encoding = tokenizer.encode(text, special=False)
+    if not len(encoding):
+        raise DataError("a text with at least one word is needed", got=repr(text))
+    if pair is not None:
+        ((ids, segments),) = text_rows(tokenizer, text, pair, length=None)
+        stack = model.config.output_stack
+        row = Row(ids=ids, segments=segments if stack.embed.segments > 1 else None)
+        return row, [tokenizer.piece(id_) for id_ in ids]
+    before, after = tokenizer.frame_ids
+    row = make_row(encoding, Window(0, len(encoding), 0, len(encoding)), tokenizer)
+    return row, [*map(tokenizer.piece, before), *encoding.pieces, *map(tokenizer.piece, after)]
+
+
+def refuse_two_stacks(model: Artefact) -> None:
     """One text cannot go through an encoder–decoder; raises ConfigError that says what can."""
     if model.config.encoder is not None and model.config.decoder is not None:
         raise ConfigError(
@@ -67,9 +82,9 @@ def refuse_two_stacks(model: Model) -> None:
         )
 
 
-def _guessed(model: Model, text: str, places: list[int]) -> dict[tuple[int, int], str]:
+def _guessed(model: Artefact, text: str, places: list[int]) -> dict[tuple[int, int], str]:
     """What the model says stands at the hidden places."""
     if not places or model.config.encoder is None or model.config.head is None:
         return {}
-    masks = model.fill(text, top=1).masks
-    return {(0, place): mask.guesses[0].word for place, mask in zip(places, masks, strict=True)}
+    (filled,) = answer(model, "fill", [({"text": text}, "")], {"top": 1})
+    return {(0, place): mask.guesses[0].word for place, mask in zip(places, filled.masks, strict=True)}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,13 +12,19 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
+from glassformer.checksum import file_checksum
 from glassformer.config import ModelConfig
-from glassformer.convert.files import FLOATS, read_safetensors
+from glassformer.convert.files import read_header, read_safetensors
 from glassformer.errors import CheckpointError
 from glassformer.models.transformer import Transformer
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+# Names of floating-point numbers in the header of a safetensors file, and what stands there of each tensor.
+_FLOATS = ("F16", "BF16", "F32", "F64")
+Header = Mapping[str, tuple[tuple[int, ...], str]]
+_BLOCK = re.compile(r"(encoder|decoder)\.blocks\.(\d+)\.")
 
 
 def write_weights(path: Path, module: Transformer) -> None:
@@ -30,36 +38,61 @@ def write_weights(path: Path, module: Transformer) -> None:
     os.chmod(path, 0o644)  # the library keeps it private, a saved model need not be
 
 
-def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file; raises CheckpointError when it is missing, cut short, or something else."""
+def read_weights_header(path: Path) -> Header:
+    """Shapes and kinds of number in a safetensors file.
+
+    Raises CheckpointError when it is missing, cut short, or a pickle.
+    """
     if not path.is_file():
         raise CheckpointError(f"weights are needed at {path}", got="no such file")
-    return read_safetensors(path)
+    return read_header(path)
 
 
-def build_with(config: ModelConfig, path: Path) -> Transformer:
+def blocks_in(header: Header, stack: str) -> int:
+    """How many blocks of a stack, `encoder` or `decoder`, have weights."""
+    found = (_BLOCK.match(name) for name in header)
+    return len({match[2] for match in found if match and match[1] == stack})
+
+
+def build_with(config: ModelConfig, path: Path, header: Header, *, checksum: str | None = None) -> Transformer:
     """The model of a config with the weights in a file, on the CPU and in eval mode.
 
+    `header` is what `read_weights_header` says of the file: the config is compared with it before the weights are read.
     Raises CheckpointError unless the file holds each parameter of the model in its shape and in floating point, and
-    nothing else.
+    nothing else, and is the one that `checksum` was taken of.
     """
-    state = read_weights(path)
-    with torch.device("meta"):  # shapes alone: the numbers come from the file
-        module = Transformer(config)
+    try:
+        with torch.device("meta"):  # shapes alone: the numbers come from the file
+            module = Transformer(config)
+    except (RuntimeError, TypeError, ValueError, OverflowError):
+        raise CheckpointError(
+            "a model must have sizes that a tensor can have", got="larger ones in the settings beside " + str(path)
+        ) from None
     named = dict(module.named_parameters())
-    missing, unknown = sorted(named.keys() - state.keys()), sorted(state.keys() - named.keys())
-    if missing or unknown:
-        what = f"without {missing[0]}" if missing else f"with {unknown[0]}, which the model has not"
-        raise CheckpointError(f"{path} must hold the weights of the model beside it", got=f"a file {what}")
-    for name, parameter in named.items():
-        if state[name].shape != parameter.shape:
-            raise CheckpointError(
-                f"{name} must be {list(parameter.shape)} as the model says", got=f"{list(state[name].shape)} in {path}"
-            )
-        if state[name].dtype not in FLOATS:
-            kind = str(state[name].dtype).removeprefix("torch.")
-            raise CheckpointError(f"{name} must be of floating-point numbers", got=f"{kind} in {path}")
+    _compare(named, header, path)
+    if checksum is not None and file_checksum(path) != checksum:
+        raise CheckpointError(
+            f"{path} must be the weights that were saved with the model",
+            got="other bytes: it is damaged, or belongs to another model",
+            do="copy or download it again, or go back to an earlier one",
+        )
+    state = read_safetensors(path)
     first_name = {id(parameter): name for name, parameter in named.items()}
     shared = module.named_parameters(remove_duplicate=False)
     module.load_state_dict({name: state[first_name[id(parameter)]] for name, parameter in shared}, assign=True)
     return module.eval()
+
+
+def _compare(named: Mapping[str, Tensor], header: Header, path: Path) -> None:
+    missing, unknown = sorted(named.keys() - header.keys()), sorted(header.keys() - named.keys())
+    if missing or unknown:
+        what = f"without {missing[0]}" if missing else f"with {unknown[0]}, which the model has not"
+        raise CheckpointError(f"{path} must hold the weights of the model beside it", got=f"a file {what}")
+    for name, parameter in named.items():
+        shape, kind = header[name]
+        if shape != tuple(parameter.shape):
+            raise CheckpointError(
+                f"{name} must be {list(parameter.shape)} as the model says", got=f"{list(shape)} in {path}"
+            )
+        if kind not in _FLOATS:
+            raise CheckpointError(f"{name} must be of floating-point numbers", got=f"{kind} in {path}")

@@ -15,8 +15,10 @@ from collections.abc import Callable, Sequence
 
 from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.errors import GlassformerError, did_you_mean
+from glassformer.tasks import VERBS as ANSWERS
 
-# What people do, by purpose. A verb lives in the module of its name (import in import_.py) as a function of its name.
+# What people do, by purpose. Verbs that answer are made from the table of tasks/, in ask.py; each other one lives in the
+# module of its name (import in import_.py) as a function of its name.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
         "demo": "watch two small models learn: the slides' sentences, then real English",
@@ -24,10 +26,7 @@ VERBS: dict[str, dict[str, str]] = {
         "train": "train a model from text files or a recipe",
         "evaluate": "measure a model on held-out text, beside baselines",
     },
-    "Ask": {
-        "fill": "guess the words behind [MASK]",
-        "score": "how likely a text is, piece by piece",
-    },
+    "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Look inside": {
         "explain": "follow every number from words to answer, like a teacher at the board",
         "verify": "check every tensor of your model on your text against its formula",
@@ -104,14 +103,23 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
 
     # Typer's versions carry click under different names; the root of its errors is reached through one they all export.
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
-    module = importlib.import_module(f"glassformer.cli.{verb}{'_' if verb == 'import' else ''}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command()(_heard(getattr(module, module.__name__.rpartition(".")[2])))
+    app.command()(_heard(_command(verb)))
     try:
         code = app(args=list(arguments), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:
         raise _readable(verb, error) from None
     return code if isinstance(code, int) else DONE
+
+
+def _command(verb: str) -> Callable[..., None]:
+    if verb in ANSWERS:
+        from glassformer.cli.ask import asking
+
+        return asking(verb)
+    module = importlib.import_module(f"glassformer.cli.{verb}{'_' if verb == 'import' else ''}")
+    command: Callable[..., None] = getattr(module, module.__name__.rpartition(".")[2])
+    return command
 
 
 def _heard(command: Callable[..., None]) -> Callable[..., int]:

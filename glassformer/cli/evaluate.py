@@ -14,37 +14,52 @@ from glassformer.cli.screen import console, plain_table, record, results
 def evaluate(
     model: ModelFolder,
     files: Annotated[
-        list[str] | None, typer.Argument(help="Text to measure on; without, the text held out in training.")
+        list[str] | None, typer.Argument(help="Data to measure on; without, what was held out in training.")
     ] = None,
     side: Annotated[
         Literal["validation", "test"] | None,
         typer.Option("--side", help="Which held-out side, without files; validation unless told."),
     ] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Column with the text, if not as in training.")] = None,
+    pair: Annotated[
+        str | None, typer.Option("--pair", help="Column with the second text, if not as in training.")
+    ] = None,
+    label: Annotated[str | None, typer.Option("--label", help="Column with the label, if not as in training.")] = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Loss, perplexity and accuracy at hidden words, beside always guessing the most frequent piece."""
+    """The scores of a model's task, beside the baselines that it has to beat."""
     from glassformer.artefact.evaluate import evaluate as measure
     from glassformer.artefact.witness import Screen
+    from glassformer.tasks.score import interval
 
     opened = open_model(model, device=device, fast=fast, threads=threads)
+    columns = {name: value for name, value in (("text", text), ("pair", pair), ("label", label)) if value is not None}
     with results(out) as handle:  # not after: a place that takes no results is to be known before they are measured
-        scores = measure(opened, files or (), side=side, witness=Screen())
+        scores = measure(opened, files or (), side=side, columns=columns, witness=Screen())
         if json:
-            record(scores, handle)
+            record(scores.flat(), handle)
             return
-        table = plain_table("", "loss", "perplexity", "accuracy")
-        for name, prefix in (("this model", ""), ("unigram", "unigram_")):
-            if f"{prefix}loss" in scores:
-                table.add_row(
-                    name,
-                    f"{scores[f'{prefix}loss']:.4f}",
-                    f"{scores[f'{prefix}perplexity']:,.1f}",
-                    f"{scores[f'{prefix}accuracy']:.2%}",
-                )
+        systems = list(scores.of)
+        table = plain_table("", *systems)
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for name, value in scores.of[systems[0]].items():
+            share = name.endswith("accuracy")
+            cells = [_shown(scores.of[system].get(name), share=share) for system in systems]
+            if name in scores.shares:
+                low, high = interval(value, scores.count)
+                cells[0] += f" ({low:.2%} … {high:.2%})"
+            table.add_row(name.replace("_", " "), *cells)
         screen = console(handle)
         screen.print(table)
-        screen.print(f"measured at {scores['targets']:,.0f} hidden pieces")
+        screen.print(f"measured on {scores.count:,} {scores.unit}; in brackets: the 95 % interval (Wilson)")
+
+
+def _shown(value: float | None, *, share: bool) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2%}" if share else f"{value:,.4f}"

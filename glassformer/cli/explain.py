@@ -34,7 +34,7 @@ def explain(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Walk through all steps from words to guesses, with every number of one word's row; or follow one number home."""
+    """Walk through all steps from words to guesses, with every number of one word's row; or follow one number back."""
     opened = open_model(model, device=device, threads=threads)
     for each in looked_at(text):
         trace = opened.trace(each)
@@ -46,26 +46,27 @@ def explain(
 
 
 def _walk(trace: Trace, word: int, *, notes: bool, json: bool) -> None:
-    from glassformer.look.board import board, no_notes
-    from glassformer.look.chalk import write
-    from glassformer.look.mix import Thin
+    from glassformer.look.explanation import Limits
+    from glassformer.look.render import write
+    from glassformer.look.walkthrough import no_notes, walkthrough
 
     pieces = trace.words.sentence("inputs", 0)
     if word >= len(pieces):
         raise UnknownNameError(f"--word counts from 0 to {len(pieces) - 1}", got=str(word), do=f"words: {list(pieces)}")
-    thin = Thin.fitting(trace)
-    steps = board(trace, word=word, notes=_notes if notes else no_notes, thin=thin)
+    limits = Limits.fitting(trace.config)
+    steps = walkthrough(trace, word=word, notes=_notes if notes else no_notes, limits=limits)
     if json:
         for step in steps:
             record(_plain(step), sys.stdout)
     else:
-        _print(write(steps, thin))
+        _print(write(steps, limits))
 
 
 def _follow(trace: Trace, cell: str, *, json: bool) -> None:
-    from glassformer.look.chalk import explained_lines, share_lines
+    from glassformer.look.explanation import explained_lines
     from glassformer.look.follow import follow
     from glassformer.look.mix import shares
+    from glassformer.look.render import share_lines
 
     for explanation in follow(trace, cell):
         if json:

@@ -20,7 +20,7 @@ def export(
 ) -> None:
     """Write a model as a folder that transformers loads and that computes the same."""
     from glassformer.artefact.foreign import write_foreign
-    from glassformer.artefact.model import open_as_saved
+    from glassformer.artefact.open import open_as_saved
 
     write_foreign(open_as_saved(model), out)
     if json:

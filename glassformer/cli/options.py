@@ -10,7 +10,7 @@ import typer
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model.", show_default=False)]
 Texts = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[TEXT]...", help="Texts; - reads one a line from standard input.", show_default=False),
+    typer.Argument(metavar="TEXT", help="Texts; - reads one a line from standard input.", show_default=False),
 ]
 OneText = Annotated[
     str, typer.Argument(metavar="TEXT", help="A text; - reads one a line from standard input.", show_default=False)

@@ -4,73 +4,30 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from glassformer.cli.asked import (
-    Batch,
-    Family,
-    Files,
-    Length,
-    Minutes,
-    Precision,
-    Rate,
-    Seed,
-    Size,
-    Start,
-    Steps,
-    Vocabulary,
-    What,
-    Where,
-    asked_recipe,
-)
-from glassformer.cli.options import Json, Set, Threads
+from glassformer.cli.options import Json, Set
+from glassformer.cli.recipe_options import Files, What, asked_recipe, with_recipe_options
 from glassformer.cli.screen import console, record
 
 if TYPE_CHECKING:
     from glassformer.train.plan import Plan
 
 
+@with_recipe_options
 def plan(
     what: What,
     files: Files = None,
-    steps: Steps = None,
-    minutes: Minutes = None,
-    family: Family = None,
-    size: Size = None,
-    start: Start = None,
-    vocabulary: Vocabulary = None,
-    length: Length = None,
-    batch: Batch = None,
-    rate: Rate = None,
-    precision: Precision = None,
-    device: Where = None,
-    threads: Threads = None,
-    seed: Seed = None,
     set: Set = None,
     json: Json = False,
+    settings: Mapping[str, object] | None = None,
 ) -> None:
     """What train would take with the same words: parameters, memory and time, from a probe of a few steps."""
-    recipe = asked_recipe(
-        what,
-        files or [],
-        assignments=set or [],
-        steps=steps,
-        minutes=minutes,
-        family=family,
-        size=size,
-        start=start,
-        vocabulary=vocabulary,
-        length=length,
-        batch=batch,
-        rate=rate,
-        precision=precision,
-        device=device,
-        threads=threads,
-        seed=seed,
-    )
+    recipe = asked_recipe(what, files or [], settings=settings or {}, assignments=set or [])
     from glassformer.artefact.prepare import prepare_run
     from glassformer.artefact.witness import Screen
     from glassformer.train.plan import plan as probe
@@ -78,7 +35,7 @@ def plan(
     witness = Screen()
     with tempfile.TemporaryDirectory() as folder:
         prepared = prepare_run(recipe, Path(folder), witness)
-        found = probe(prepared.module, prepared.task, recipe.train, say=witness.note)
+        found = probe(prepared.module, prepared.feed, recipe.train, say=witness.note)
     if json:
         record(found.to_dict(), sys.stdout)
     else:

@@ -1,11 +1,11 @@
-"""The texts a verb is asked about: from the command, standard input and files, in this order, a batch at a time."""
+"""The records a verb is asked about: from the command, standard input and files, in this order, as they come."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from glassformer.errors import DataError
 from glassformer.paths import check_path, refuse_endless
@@ -13,35 +13,61 @@ from glassformer.paths import check_path, refuse_endless
 if TYPE_CHECKING:
     from io import BufferedReader
 
-# Texts handed to the model together: enough to fill its batches, few enough to show the first answers soon.
-_TOGETHER = 64
-Answer = TypeVar("Answer")
+# Records handed to the model together: few at first, so that the first answers come soon, then as many as are read ahead.
+_FIRST, _TOGETHER = 64, 16_384
+# Characters of them at most, so that they fit into the memory whatever their length.
+_CHARACTERS = 1 << 24
 
 
 class Asked(NamedTuple):
-    """A text and where it stands, empty for one from the command itself; `last` of those that are there, where the
-    next would have to be waited for.
+    """The values of a record by role, and where it stands, empty for one from the command itself; `last` of those that
+    are there, where the next would have to be waited for.
     """
 
-    text: str
+    values: Mapping[str, object]
     where: str = ""
     last: bool = False
 
 
-def texts(given: Sequence[str] | None, files: Sequence[str] | None, column: str) -> Iterator[Asked]:
-    """All texts that were asked about; raises DataError when there is none or a file cannot be read."""
+def records(
+    given: Sequence[str] | None, files: Sequence[str] | None, columns: Mapping[str, str], pair: str | None = None
+) -> Iterator[Asked]:
+    """All records that were asked about; `columns` are those of a table by role, `pair` is a second text for each text of
+    the command. Raises DataError when there is none or a file cannot be read.
+    """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
+    more = {} if pair is None else {"pair": _whole(pair)}
     for text in given or ():
-        yield from _standard_input() if text == "-" else [Asked(_whole(text))]
+        if text == "-":
+            yield from (each._replace(values={**each.values, **more}) for each in _standard_input())
+        else:
+            yield Asked({"text": _whole(text), **more})
     for file in files or ():
-        from glassformer.data.read import files_of, read
+        yield from _of_file(file, columns)
 
-        check_path(file, DataError)
-        refuse_endless(file, DataError, streams=True, do="- reads standard input")
-        for path in files_of([file]):
-            for document in read(path, text=column, documents="line"):
-                yield Asked(document.text, document.where)
+
+def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Asked]:
+    from glassformer.data.files import files_of
+    from glassformer.data.read import read
+    from glassformer.data.rows import read_table
+    from glassformer.data.table_format import table_kind
+
+    check_path(file, DataError)
+    refuse_endless(file, DataError, streams=True, do="- reads standard input")
+    for path in files_of([file], text=columns["text"]):
+        if table_kind(path) is None and len(columns) == 1:
+            for document in read(path, text=columns["text"], documents="line"):
+                yield Asked({"text": document.text}, document.where)
+        else:
+            named = tuple(columns.values())
+            for row in read_table(path, named):
+                values = {role: row.values[column] for role, column in columns.items()}
+                if not isinstance(values["text"], str):
+                    raise DataError(
+                        f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80]
+                    )
+                yield Asked(values, row.where)
 
 
 def looked_at(text: str) -> Iterator[str]:
@@ -50,44 +76,25 @@ def looked_at(text: str) -> Iterator[str]:
     Raises DataError.
     """
     found = False
-    for asked in texts([text], None, ""):
+    for asked in records([text], None, {}):
         found = True
-        yield asked.text
+        yield str(asked.values["text"])
     if not found:
         raise DataError("a text is needed", got="nothing on standard input")
 
 
-def answered(asked: Iterable[Asked], answer: Callable[[list[str]], Sequence[Answer]]) -> Iterator[tuple[Asked, Answer]]:
-    """Each text with its answer, in order. A text that is refused is named with its file and line."""
-    for batch in _batches(asked):
-        try:
-            answers = answer([each.text for each in batch])
-        except DataError:
-            for each in batch:
-                _alone(each, answer)
-            raise
-        yield from zip(batch, answers, strict=True)
-
-
-def _batches(asked: Iterable[Asked]) -> Iterator[list[Asked]]:
+def together(asked: Iterable[Asked]) -> Iterator[list[Asked]]:
     """Full batches, and smaller ones where more must be waited for: whoever types one line is answered after it."""
     batch: list[Asked] = []
+    characters, most = 0, _FIRST
     for each in asked:
         batch.append(each)
-        if each.last or len(batch) == _TOGETHER:
+        characters += sum(len(value) for value in each.values.values() if isinstance(value, str))
+        if each.last or len(batch) == most or characters >= _CHARACTERS:
             yield batch
-            batch = []
+            batch, characters, most = [], 0, _TOGETHER
     if batch:
         yield batch
-
-
-def _alone(asked: Asked, answer: Callable[[list[str]], Sequence[Answer]]) -> None:
-    try:
-        answer([asked.text])
-    except DataError as error:
-        if not asked.where:
-            raise
-        raise DataError(f"{asked.where}: {error.wanted}", got=error.got, do=error.do) from None
 
 
 def _whole(text: str) -> str:
@@ -118,7 +125,7 @@ def _standard_input() -> Iterator[Asked]:
                     got=f"the byte 0x{error.object[error.start]:02x}",
                 ) from None
             if text.strip():
-                there.append(Asked(text, f"standard input, line {number}"))
+                there.append(Asked({"text": text}, f"standard input, line {number}"))
         if there:
             yield from [*there[:-1], there[-1]._replace(last=True)]
 

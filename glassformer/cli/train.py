@@ -2,96 +2,73 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from glassformer.cli.asked import (
-    Batch,
-    Family,
-    Files,
-    Length,
-    Minutes,
-    Precision,
-    Rate,
-    Seed,
-    Size,
-    Start,
-    Steps,
-    Vocabulary,
-    What,
-    Where,
-    asked_recipe,
-)
-from glassformer.cli.options import Json, Set, Threads
+from glassformer.cli.options import Json, Set
+from glassformer.cli.recipe_options import Files, What, asked_recipe, with_recipe_options
 from glassformer.cli.screen import note, record
+from glassformer.errors import ConfigError
 
 
+@with_recipe_options
 def train(
-    what: What,
+    what: What = None,
     files: Files = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run; runs/NAME by default.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
-    steps: Steps = None,
-    minutes: Minutes = None,
-    family: Family = None,
-    size: Size = None,
-    start: Start = None,
-    vocabulary: Vocabulary = None,
-    length: Length = None,
-    batch: Batch = None,
-    rate: Rate = None,
-    precision: Precision = None,
-    device: Where = None,
-    threads: Threads = None,
-    seed: Seed = None,
     set: Set = None,
     json: Json = False,
+    settings: Mapping[str, object] | None = None,
 ) -> None:
     """Train a model and save it with its tokenizer, recipe, scores and model card.
 
-    WHAT is a recipe file, or masked-lm followed by text files (.txt, .md, .jsonl, .csv, .tsv, .parquet, each also
-    .gz, and folders of them). Ctrl-C saves and says how to go on.
+    WHAT is a recipe file, or a task followed by files (.txt, .md, .jsonl, .csv, .tsv, .parquet, each also .gz, folders
+    of them, and patterns). Ctrl-C saves and says how to go on; --resume --out RUN is enough for that.
     """
-    recipe = asked_recipe(
-        what,
-        files or [],
-        assignments=set or [],
-        steps=steps,
-        minutes=minutes,
-        family=family,
-        size=size,
-        start=start,
-        vocabulary=vocabulary,
-        length=length,
-        batch=batch,
-        rate=rate,
-        precision=precision,
-        device=device,
-        threads=threads,
-        seed=seed,
-    )
+    if what is None:
+        what = _recorded(out, resume=resume)
+    recipe = asked_recipe(what, files or [], settings=settings or {}, assignments=set or [])
     folder = _folder(what, out, resume=resume)
     from glassformer.artefact.card import example
     from glassformer.artefact.recipe import train as run
-    from glassformer.artefact.store import RECIPE
 
-    if resume and not (folder / RECIPE).is_file():
-        note(f"there is no run in {folder} to go on with: a new one begins")
     try:
         model = run(recipe, out=folder, resume=resume)
     except KeyboardInterrupt as stopped:  # also while text is read, and while the model is saved
         stopped.add_note(f"go on with: {_again(folder)}")
         raise
-    scores = {name: value for name, value in model.metrics.items() if name != "unigram_counts"}
+    scores = {name: value for name, value in model.metrics.items() if not name.endswith("_counts")}
     if json:
         record({"model": str(folder), **scores}, sys.stdout)
     else:
         print(folder)
-        note(f"saved. Try: glassformer fill {shlex.quote(str(folder))} {shlex.quote(example(model))}")
+        verb, words = example(model)
+        note(f"saved. Try: {shlex.join(['glassformer', verb, str(folder), *words])}")
+
+
+def _recorded(out: Path | None, *, resume: bool) -> str:
+    """The recipe of the run to resume; raises ConfigError when that was not asked for, or there is none."""
+    from glassformer.artefact.resolve import RECIPE
+
+    if not resume or out is None:
+        got = "neither" if not resume else "--resume without --out"
+        raise ConfigError(
+            "a recipe (.toml) or a task is needed, or a run to go on with",
+            got=got,
+            do="glassformer train masked-lm TEXT.txt, or glassformer train --resume --out RUN",
+        )
+    if not os.path.isfile(out / RECIPE):
+        raise ConfigError(
+            f"there is nothing to resume in {out}", got=f"no {RECIPE} there", do="name a recipe (.toml) or a task too"
+        )
+    return str(out / RECIPE)
 
 
 def _folder(what: str, out: Path | None, *, resume: bool) -> Path:

@@ -127,17 +127,14 @@ def _shards(directory: Path) -> dict[str, dict[str, Tensor]]:
 
 
 def _shapes(path: Path) -> dict[str, Tensor]:
-    with _opened(path) as file:
-        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
-        kinds = {name: (one.get_dtype(), one.get_shape()) for name, one in slices.items()}
     shapes = {}
-    for name, (kind, shape) in kinds.items():
+    for name, (shape, kind) in read_header(path).items():
         if kind not in _DTYPES:
             raise CheckpointError(f"{path}: {name} must be of floating-point numbers", got=kind)
         try:
             shapes[name] = torch.empty(shape, dtype=_DTYPES[kind], device="meta")
         except (OverflowError, RuntimeError, TypeError):
-            raise CheckpointError(f"{path}: {name} must have a shape that can be", got=str(shape)) from None
+            raise CheckpointError(f"{path}: {name} must have a shape that can be", got=str(list(shape))) from None
     return shapes
 
 
@@ -149,6 +146,13 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
     with _opened(path) as file:
         # Copied, so that each tensor begins where torch's own do: kernels round otherwise at other addresses.
         return {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dict
+
+
+def read_header(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Shape and kind of number (`F32`) of each tensor of one file, none of them read; raises as `read_safetensors`."""
+    with _opened(path) as file:
+        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+        return {name: (tuple(part.get_shape()), part.get_dtype()) for name, part in slices.items()}
 
 
 @contextmanager

@@ -38,7 +38,7 @@ from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
 from glassformer.paths import check_path
-from glassformer.text.load import as_vocabulary_file
+from glassformer.text.load import as_vocabulary_file, load_tokenizer
 from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.whole import settled
@@ -95,7 +95,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
         tensors_aside=tensors_aside,
         tokens={key: values[key] for key in TOKENS.keys if values.get(key) is not None},
     )
-    tokenizer = Tokenizer.load(directory) if _has_tokenizer(directory) else None
+    tokenizer = load_tokenizer(directory) if _has_tokenizer(directory) else None
     return Imported(config, _with_shared(config, state), tokenizer, report)
 
 

@@ -13,13 +13,44 @@ from glassformer.data.pack import Frame
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError, DataError
 
-# Few lengths, so that a compiled step meets few shapes; close enough that little is padded.
-LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192)
+# Lengths of a run: each is compiled once, so there are few.
+_MOST_LENGTHS = 12
+# Matrix products are fastest at multiples of this.
+_STEP = 8
+# Lengths that are considered: more would only take longer to choose from.
+_CONSIDERED = 128
 
 
-def bucket_lengths(length: int) -> Integers:
-    """The lengths that rows of at most `length` pieces are padded to; the last is `length` itself."""
-    return np.array([bucket for bucket in LENGTHS if bucket < length] + [length], np.int64)
+def choose_lengths(lengths: Integers, batch: int, most: int = _MOST_LENGTHS) -> Integers:
+    """At most `most` lengths that rows of these lengths [E] are padded to, so that an epoch computes as few tokens as can be.
+
+    The last batch of each length is counted as full. Found by dynamic programming over the lengths rounded up to 8.
+    """
+    if not len(lengths):
+        raise DataError("training needs at least one row", got="none", do="give more text")
+    longest = int(lengths.max())
+    rounded = np.unique(np.minimum(-(-lengths // _STEP) * _STEP, longest))
+    if len(rounded) > _CONSIDERED:
+        rounded = rounded[np.unique(np.linspace(0, len(rounded) - 1, _CONSIDERED).round().astype(int))]
+    rows = np.searchsorted(np.sort(lengths), rounded, side="right")  # rows up to each length
+    before = np.concatenate([[0], rows])
+    # cost[i, j]: the rows after length i - 1 and up to length j, all padded to length j
+    cost = -(-(before[None, 1:] - before[:-1, None]) // batch) * batch * rounded[None, :]
+    cost = np.where(
+        np.arange(len(rounded))[:, None] <= np.arange(len(rounded))[None, :], cost, np.iinfo(np.int64).max // 4
+    )
+    best, came_from = cost[0].copy(), [np.zeros(len(rounded), np.int64)]
+    totals = [best[-1]]
+    for _ in range(1, min(most, len(rounded))):
+        through = np.concatenate([[np.iinfo(np.int64).max // 4], best[:-1]])[:, None] + cost  # [i, j]
+        came_from.append(through.argmin(axis=0))
+        best = through.min(axis=0)
+        totals.append(best[-1])
+    chosen, place = [], len(rounded) - 1
+    for used in range(int(np.argmin(totals)), -1, -1):
+        chosen.append(int(rounded[place]))
+        place = int(came_from[used][place]) - 1
+    return np.array(chosen[::-1], np.int64)
 
 
 class BucketedRows:
@@ -37,16 +68,15 @@ class BucketedRows:
         # Equal parts rather than full ones and a stump: part p of n spans p/n … (p+1)/n of the document.
         self._starts = store.offsets[document] + sizes[document] * part // parts[document]  # [R]
         self._ends = store.offsets[document] + sizes[document] * (part + 1) // parts[document]  # [R]
-        self.bucket_lengths = bucket_lengths(length)
-        self.bucket_of = np.searchsorted(self.bucket_lengths, self._ends - self._starts + around)  # [R]
+        self.lengths: Integers = self._ends - self._starts + around  # [R]
 
     def __len__(self) -> int:
         return len(self._starts)
 
-    def rows(self, numbers: Integers) -> Batch:
-        """The rows with these numbers, padded to the bucket of the longest: [B] -> arrays [B, S]."""
+    def rows(self, numbers: Integers, length: int | None = None) -> Batch:
+        """The rows with these numbers, padded to `length` or to the longest: [B] -> arrays [B, S]."""
         before, after = self.frame.before, self.frame.after
-        length = int(self.bucket_lengths[self.bucket_of[numbers].max()])
+        length = int(self.lengths[numbers].max()) if length is None else length
         starts, sizes = self._starts[numbers, None], (self._ends - self._starts)[numbers, None]  # [B, 1]
         place = np.broadcast_to(np.arange(length), (len(numbers), length))  # [B, S]
         piece = place - len(before)
@@ -74,12 +104,12 @@ class BucketOrder:
     A pure function of (fingerprint, seed, epoch, batch), as `Order`.
     """
 
-    def __init__(self, rows: BucketedRows, batch: int, *, fingerprint: str, seed: int) -> None:
-        if not len(rows):
+    def __init__(self, bucket_of: Integers, batch: int, *, fingerprint: str, seed: int) -> None:
+        if not len(bucket_of):
             raise DataError("training needs at least one row", got="none", do="give more text")
         self.batch, self._key = batch, key_of(fingerprint, seed)
-        self._counts = np.bincount(rows.bucket_of, minlength=len(rows.bucket_lengths))  # rows of each bucket
-        self._members = np.argsort(rows.bucket_of, kind="stable")  # [R], bucket after bucket
+        self._counts = np.bincount(bucket_of)  # rows of each bucket
+        self._members = np.argsort(bucket_of, kind="stable")  # [R], bucket after bucket
         self._batches = (-(-self._counts // batch)).cumsum()  # batches up to the end of each bucket
 
     def __len__(self) -> int:

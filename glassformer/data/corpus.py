@@ -10,17 +10,25 @@ from pathlib import Path
 
 import numpy as np
 
-from glassformer.config import DataSection
+from glassformer.checksum import read_sealed_json, sealed_json
+from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, Skipped, left_out, stop
-from glassformer.data.read import Document, files_of, read
-from glassformer.data.rows import table_kind
+from glassformer.data.read import Document, read
+from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.split import SIDES, Repeats, Side, place_of, repeats, shared, side_of, text_hash
-from glassformer.data.store import FORMAT, TokenStore
+from glassformer.data.store import TokenStore, damaged
+from glassformer.data.table_format import table_kind
 from glassformer.data.write import Placed, write_stores
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 
 Shares = Mapping[str, float]
+
+# Stands in the fingerprint, from which the order of the rows is drawn: a store that is written in another way is no reason
+# for another order.
+_HASHED_AS = 2
+# Beside the stores: what was left out when they were made.
+_SKIPPED = "skipped.json"
 
 
 @dataclass(frozen=True)
@@ -50,32 +58,51 @@ class Corpus:
         return notes
 
 
-def settle_shares(section: DataSection) -> dict[str, float]:
-    """The shares to split by: those asked for, or larger ones where so few documents would leave a side empty.
+def settle_shares(section: CorpusSection) -> dict[str, float]:
+    """The shares to split documents by: those asked for, or larger ones where so few would leave a side empty.
 
     Reads only until each side has a document. Raises DataError when there are too few for the sides wanted.
     """
     shares = {"validation": 0.0 if section.validation_files else section.validation, "test": section.test}
+    documents = _documents(section.files, section, on_bad(section))
+    try:
+        return shares_for((each.text for each in documents if not each.continued), shares, seed=section.seed)
+    except TooFewError as error:
+        raise DataError(
+            error.wanted,
+            got=error.got,
+            do='set documents = "line", set validation and test to 0, or name validation_files',
+        ) from None
+
+
+class TooFewError(DataError):
+    """There are too few texts to split."""
+
+
+def shares_for(texts: Iterable[str], shares: Shares, *, seed: int) -> dict[str, float]:
+    """The shares to split texts by: those given, or larger ones where so few texts would leave a side empty.
+
+    Reads only until each side has a text. Raises TooFewError when there are too few for the sides wanted.
+    """
     missing: set[str] = {name for name, share in shares.items() if share > 0} | {"train"}
     sides = len(missing)
     places: set[float] = set()
-    for document in _documents(section.files, section, on_bad(section)):
-        if not document.continued:
-            place = place_of(text_hash(document.text), section.seed)
-            places.add(place)
-            missing.discard(side_of(place, shares))
-            if not missing:
-                return shares
+    for text in texts:
+        place = place_of(text_hash(text), seed)
+        places.add(place)
+        missing.discard(side_of(place, shares))
+        if not missing:
+            return dict(shares)
     if len(places) < sides:
-        raise DataError(
-            f"a split into {sides} sides needs at least {sides} different documents",
+        raise TooFewError(
+            f"a split into {sides} sides needs at least {sides} different texts",
             got=str(len(places)),
-            do='set documents = "line", set validation and test to 0, or name validation_files',
+            do="set validation and test to 0, or name validation_files",
         )
     return _widened(sorted(places), shares)
 
 
-def training_texts(section: DataSection, shares: Shares) -> Iterator[str]:
+def training_texts(section: CorpusSection, shares: Shares) -> Iterator[str]:
     """The texts of the training side, for a tokenizer to learn from."""
     for placed in _placed(section, shares, on_bad(section)):
         if placed.name == "train":
@@ -83,7 +110,7 @@ def training_texts(section: DataSection, shares: Shares) -> Iterator[str]:
 
 
 def prepare(
-    section: DataSection,
+    section: CorpusSection,
     tokenizer: Tokenizer,
     cache: str | Path,
     *,
@@ -102,7 +129,7 @@ def prepare(
 
     def report(folder: Path) -> None:
         counted = {"count": bad.count, "first": bad.first} if isinstance(bad, Skipped) else {"count": 0, "first": []}
-        (folder / "skipped.json").write_text(json.dumps(counted), encoding="utf-8")
+        (folder / _SKIPPED).write_text(sealed_json(counted), encoding="utf-8")
 
     stores = write_stores(
         _placed(section, shares, bad),
@@ -115,7 +142,10 @@ def prepare(
     )
     if not stores["train"].documents:
         raise DataError("training needs text", got="no document with words in it")
-    skipped = json.loads((directory / "skipped.json").read_text(encoding="utf-8"))
+    try:
+        skipped = read_sealed_json(directory / _SKIPPED)
+    except (OSError, ValueError) as error:
+        raise damaged(directory, f"no readable {_SKIPPED} ({error})") from None
     return Corpus(
         stores=stores,
         shares=shares,
@@ -131,12 +161,12 @@ def on_bad(section: DataSection) -> OnBad:
     return Skipped() if section.on_bad_row == "skip" else stop
 
 
-def _documents(paths: Iterable[str], section: DataSection, bad: OnBad) -> Iterator[Document]:
-    for path in files_of(paths):
+def _documents(paths: Iterable[str], section: CorpusSection, bad: OnBad) -> Iterator[Document]:
+    for path in files_of(paths, text=section.text):
         yield from read(path, text=section.text, documents=section.documents, bad=bad)
 
 
-def _placed(section: DataSection, shares: Shares, bad: OnBad) -> Iterator[Placed]:
+def _placed(section: CorpusSection, shares: Shares, bad: OnBad) -> Iterator[Placed]:
     """Each document with its side; one that goes on stays where it began."""
     name, hashed = "train", 0
     for document in _documents(section.files, section, bad):
@@ -162,14 +192,14 @@ def _widened(places: list[float], shares: Shares) -> dict[str, float]:
     return {"validation": validation, "test": test}
 
 
-def fingerprint_of(section: DataSection, tokenizer: Tokenizer, shares: Shares) -> str:
+def fingerprint_of(section: CorpusSection, tokenizer: Tokenizer, shares: Shares) -> str:
     """Names the contents of the files, the tokenizer that cuts them and how they are split; reads the files whole."""
     settings = section.model_dump(include={"text", "documents", "seed", "on_bad_row"})
     files = [
-        [[table_kind(path), _digest(path)] for path in (files_of(named) if named else ())]
+        [[table_kind(path), _digest(path)] for path in (files_of(named, text=section.text) if named else ())]
         for named in (section.files, section.validation_files)
     ]
-    facts = [FORMAT, tokenizer.fingerprint, settings, dict(shares), files]
+    facts = [_HASHED_AS, tokenizer.fingerprint, settings, dict(shares), files]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
-from glassformer.config import TaskSection
+from glassformer.config import Settings
 from glassformer.data.batch import Flags, Integers
 from glassformer.data.chance import below, uniform
 
@@ -19,6 +21,26 @@ IGNORED = -100
 
 # One stream of random numbers for each question that is put to chance.
 _WHICH, _WHETHER, _HOW, _WHAT = range(4)
+
+
+class MaskingSection(Settings):
+    """How words are masked: settings of each task that masks words."""
+
+    rate: float = Field(default=0.15, gt=0, lt=1)
+    mask: float = Field(default=0.8, ge=0, le=1)
+    random: float = Field(default=0.1, ge=0, le=1)
+    keep: float = Field(default=0.1, ge=0, le=1)
+    whole_words: bool = False
+    max_predictions: int | None = Field(default=None, ge=1)
+    static: bool = False
+    duplicates: int = Field(default=10, ge=1)
+
+    @model_validator(mode="after")
+    def _shares_sum_to_one(self) -> Self:
+        if abs(self.mask + self.random + self.keep - 1) > 1e-9:
+            total = self.mask + self.random + self.keep
+            raise ValueError(f"mask, random and keep are shares of the masked words and must sum to 1, got {total}")
+        return self
 
 
 @dataclass(frozen=True)
@@ -38,7 +60,7 @@ def mask_words(
     maskable: Flags,
     words: Integers,
     *,
-    settings: TaskSection,
+    settings: MaskingSection,
     vocabulary: int,
     mask_id: int | None,
     special_ids: Set[int],
@@ -79,7 +101,9 @@ def mask_words(
     return Corrupted(seen, labels, hidden, places)
 
 
-def _chosen(maskable: Flags, words: Integers | None, settings: TaskSection, names: tuple[int | Integers, ...]) -> Flags:
+def _chosen(
+    maskable: Flags, words: Integers | None, settings: MaskingSection, names: tuple[int | Integers, ...]
+) -> Flags:
     """The places that are chosen [B, S]: words in random order until the row has its share.
 
     The word that would exceed the share is taken with the chance that makes the share exact on average.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import stat
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -12,6 +14,10 @@ from glassformer.errors import DataError
 
 # Enough of a file to tell text from pictures, archives and programs.
 _HEAD = 8192
+# A longer line of a table is not read: a row of 30 MB still is.
+LONGEST_LINE = 32 << 20
+# Lines are read in parts of this size, so that a file that is one endless line is never in memory.
+_BLOCK = 1 << 20
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _UTF8_MARK = b"\xef\xbb\xbf"
 
@@ -58,8 +64,10 @@ def is_zipped(path: Path) -> bool:
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """A file's bytes, uncompressed. Raises DataError when it is missing, a folder, or may not be read."""
+    """A file's bytes, uncompressed. Raises DataError when it is missing, no file, or may not be read."""
     try:
+        if kind := special_file(path):  # before it is opened: a pipe that nobody writes to would never answer
+            raise DataError(f"a file is needed at {path}", got=kind)
         return cast(BinaryIO, gzip.open(path, "rb")) if is_zipped(path) else path.open("rb")
     except FileNotFoundError:
         raise DataError(f"a file is needed at {path}", got="no such file") from None
@@ -71,34 +79,102 @@ def open_bytes(path: Path) -> BinaryIO:
         raise _unreadable(path, error) from None
 
 
+def special_file(path: Path) -> str:
+    """What stands at a path that is neither a file nor a folder, "" for these two; raises OSError."""
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return ""
+    return "a named pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def not_text(head: bytes) -> str:
+    """Why the first bytes of a file are no text that can be read, "" where they may be."""
+    if head.startswith(_UTF16_MARKS):
+        return "UTF-16, not UTF-8"
+    return "not text" if b"\0" in head else ""
+
+
 def _unreadable(path: Path, error: OSError) -> DataError:
     return DataError(f"{path} must be readable", got=error.strerror or str(error))
 
 
-def read_lines(path: Path, *, bad: OnBad = stop, longest: int = -1) -> Iterator[Line]:
-    """The lines of a UTF-8 file; lines longer than `longest` bytes come in parts.
+def read_lines(path: Path, *, bad: OnBad = stop, longest: int | None = None) -> Iterator[Line]:
+    """The lines of a UTF-8 file. With `longest`, lines of more bytes come in parts; else at most LONGEST_LINE is kept.
 
-    Raises DataError for an empty or binary file and a damaged archive; a line that is not UTF-8 goes to `bad`, with
-    the byte at fault (counted from 0 in the uncompressed file).
+    Raises DataError for an empty or binary file and a damaged archive; a longer line, and one that is not UTF-8, goes
+    to `bad`, the latter with the byte at fault (counted from 0 in the uncompressed file). Reading takes 5 times the
+    memory of the longest line at most.
     """
-    with open_bytes(path) as handle:
-        try:
-            yield from _decoded(path, handle, bad, longest)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise DataError(
-                f"{path} must be a whole gzip file", got=f"a damaged one ({error})", do="fetch or compress it again"
-            ) from None
-        except OSError as error:  # a disk or a network that fails
-            raise _unreadable(path, error) from None
+    with open_bytes(path) as handle, _failing(path):
+        yield from _in_parts(path, handle, bad, longest) if longest else _in_one(path, handle, bad)
 
 
-def _decoded(path: Path, handle: BinaryIO, bad: OnBad, longest: int) -> Iterator[Line]:
+def decoded_head(path: Path, size: int) -> tuple[str, bool]:
+    """The first `size` bytes of a text file, and whether they are all; raises DataError for a binary or damaged one."""
+    with open_bytes(path) as handle, _failing(path):
+        head = handle.read(size)
+        whole = not handle.read(1)
+    _refuse_binary(path, head)
+    return head.decode("utf-8-sig", errors="replace"), whole
+
+
+@contextmanager
+def _failing(path: Path) -> Iterator[None]:
+    """What goes wrong in the middle of a file, in a sentence."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(
+            f"{path} must be a whole gzip file", got=f"a damaged one ({error})", do="fetch or compress it again"
+        ) from None
+    except OSError as error:  # a disk or a network that fails
+        raise _unreadable(path, error) from None
+
+
+def _in_one(path: Path, handle: BinaryIO, bad: OnBad) -> Iterator[Line]:
+    """Whole lines; of one that is too long nothing is kept."""
+    number, byte, size = 1, 0, 0
+    parts: list[bytes] = []
+    for part in _parts(path, handle, _BLOCK):
+        size += len(part)
+        if size <= LONGEST_LINE:
+            parts.append(part)
+        else:
+            parts.clear()
+        if not part.endswith(b"\n"):
+            continue
+        yield from _line(path, parts, number, byte, size, bad)
+        number, byte, size = number + 1, byte + size, 0
+    if size:
+        yield from _line(path, parts, number, byte, size, bad)
+
+
+def _line(path: Path, parts: list[bytes], number: int, byte: int, size: int, bad: OnBad) -> Iterator[Line]:
+    """The line whose parts these are; takes them, so that nobody keeps its bytes beside its text."""
+    if size > LONGEST_LINE:
+        bad(DataError(f"{path}, line {number} must be of at most {LONGEST_LINE:,} bytes", got=f"{size:,}"))
+        return
+    text = _decode(path, parts, number, byte, bad)
+    if text is not None:
+        yield Line(text, number)
+
+
+def _decode(path: Path, parts: list[bytes], number: int, byte: int, bad: OnBad) -> str | None:
+    raw = b"".join(parts)
+    parts.clear()
+    mark = len(_UTF8_MARK) if byte == 0 and raw.startswith(_UTF8_MARK) else 0
+    try:
+        return raw[mark:].rstrip(b"\r\n").decode("utf-8")
+    except UnicodeDecodeError as error:
+        bad(_not_utf8(path, number, byte + mark + error.start, error.object[error.start]))
+        return None
+
+
+def _in_parts(path: Path, handle: BinaryIO, bad: OnBad, longest: int) -> Iterator[Line]:
     number, byte, held, whole = 1, 0, b"", True
-    while raw := handle.readline(longest):
-        if byte == 0 and not held:
-            _refuse_binary(path, raw, handle)
-            if raw.startswith(_UTF8_MARK):
-                raw, byte = raw[len(_UTF8_MARK) :], len(_UTF8_MARK)
+    for raw in _parts(path, handle, longest):
+        if byte == 0 and not held and raw.startswith(_UTF8_MARK):
+            raw, byte = raw[len(_UTF8_MARK) :], len(_UTF8_MARK)
         raw = held + raw
         whole = raw.endswith(b"\n")
         cut = len(raw) if whole else _last_boundary(raw)
@@ -111,8 +187,23 @@ def _decoded(path: Path, handle: BinaryIO, bad: OnBad, longest: int) -> Iterator
         number += whole
     if held:
         bad(_not_utf8(path, number, byte, held[0]))
-    if byte == 0:
+
+
+def _parts(path: Path, handle: BinaryIO, longest: int) -> Iterator[bytes]:
+    """Lines with their ends, in parts of at most `longest` bytes; the first tells text from a binary file."""
+    head = handle.readline(longest)
+    if not head:
         raise DataError(f"{path} must hold text", got="an empty file")
+    more = b""
+    if len(head) < _HEAD and handle.seekable():
+        place = handle.tell()
+        more = handle.read(_HEAD - len(head))
+        handle.seek(place)
+    _refuse_binary(path, head + more)
+    yield head
+    del head, more
+    while part := handle.readline(longest):
+        yield part
 
 
 def _last_boundary(raw: bytes) -> int:
@@ -135,13 +226,8 @@ def _not_utf8(path: Path, number: int, byte: int, value: int) -> DataError:
     )
 
 
-def _refuse_binary(path: Path, first: bytes, handle: BinaryIO) -> None:
-    head = first
-    if len(head) < _HEAD and handle.seekable():
-        place = handle.tell()
-        head += handle.read(_HEAD - len(head))
-        handle.seek(place)
+def _refuse_binary(path: Path, head: bytes) -> None:
     if head.startswith(_UTF16_MARKS):
         raise DataError(f"{path} must be UTF-8 text", got="UTF-16", do="convert the file to UTF-8")
-    if b"\0" in head:
+    if b"\0" in head[:_HEAD]:
         raise DataError(f"{path} must hold text", got=f"a binary file (a zero at byte {head.index(0)})")

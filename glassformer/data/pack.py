@@ -65,8 +65,13 @@ class PackedRows:
     def __len__(self) -> int:
         return -(-self._total // self._body)
 
-    def rows(self, numbers: Integers) -> Batch:
-        """The rows with these numbers: [B] -> arrays [B, S]."""
+    @property
+    def lengths(self) -> int:
+        """The length of every row."""
+        return self.length
+
+    def rows(self, numbers: Integers, length: int | None = None) -> Batch:
+        """The rows with these numbers: [B] -> arrays [B, S]; they are of one length, whatever is asked."""
         frame, store = self.frame, self.store
         opening, closing = (frame.before, frame.after) if frame.close else ((), ())
         places = numbers[:, None] * self._body + np.arange(self._body)  # [B, body]

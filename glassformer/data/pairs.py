@@ -43,6 +43,7 @@ class SentencePairs:
     store: TokenStore
     length: int
     frame: tuple[int, int, int]
+    pad_id: int
     stretches: npt.NDArray[np.int64]
     labels: npt.NDArray[np.int64]
 
@@ -83,22 +84,31 @@ class SentencePairs:
             for pair in _pairs_of(sentences, number, length - 3, _chance(seed, copy, number), short, unrelated)
         ]
         table = np.array(pairs, np.int64).reshape(-1, 5)
-        return cls(store, length, (first, separator, separator), table[:, :4], table[:, 4])
+        pad_id = tokenizer.pad_id or 0
+        return cls(store, length, (first, separator, separator), pad_id, table[:, :4], table[:, 4])
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def rows(self, numbers: Integers, pad_id: int = 0) -> tuple[Batch, Integers]:
-        """Pairs as rows padded to `length`, and their labels: [B] -> arrays [B, S], [B]."""
+    @property
+    def lengths(self) -> Integers:
+        """The tokens of each pair, the three special ones among them: [P]."""
+        a_start, a_end, b_start, b_end = self.stretches.T
+        sizes: Integers = a_end - a_start + b_end - b_start + 3
+        return sizes
+
+    def rows(self, numbers: Integers, length: int | None = None) -> Batch:
+        """Pairs as rows padded to `length`, by default the longest that there can be: [B] -> arrays [B, S]."""
+        length = self.length if length is None else length
         first, middle, last = self.frame
         a_start, a_end, b_start, b_end = self.stretches[numbers].T[..., None]  # [B, 1] each
         a_size, b_size = a_end - a_start, b_end - b_start
-        place = np.broadcast_to(np.arange(self.length), (len(numbers), self.length))  # [B, S]
+        place = np.broadcast_to(np.arange(length), (len(numbers), length))  # [B, S]
         in_a, in_b = (place >= 1) & (place <= a_size), (place > a_size + 1) & (place <= a_size + 1 + b_size)
         text = in_a | in_b
         index = np.where(in_b, b_start + place - a_size - 2, np.where(in_a, a_start + place - 1, 0))
         real = place <= a_size + b_size + 2
-        ids = np.where(text, self.store.ids[index], pad_id).astype(np.int64)  # [B, S]
+        ids = np.where(text, self.store.ids[index], self.pad_id).astype(np.int64)  # [B, S]
         ids[:, 0] = first
         ids[place == a_size + 1] = middle
         ids[place == a_size + b_size + 2] = last
@@ -111,7 +121,7 @@ class SentencePairs:
             words=np.where(text, word_begins.cumsum(1), -1),
             special=~text,
             segments=np.where(real & (place > a_size + 1), 1, 0),
-        ), self.labels[numbers]
+        )
 
 
 class _Sentences:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from glassformer.data.files import files_of, plain_suffix
 from glassformer.data.lines import OnBad, read_lines, stop
-from glassformer.data.rows import read_rows, table_kind
+from glassformer.data.rows import read_table
+from glassformer.data.table_format import table_kind
 from glassformer.errors import DataError
 
 Documents = Literal["blank-line", "line", "file"]
 
 # A document longer than this comes in parts, so that a book of 2 GB is never in memory as a whole.
 _PART = 1 << 20
-_TEXT_SUFFIXES = {"", ".txt", ".text", ".md", ".rst"}
 
 
 class Document(NamedTuple):
@@ -25,55 +26,17 @@ class Document(NamedTuple):
     continued: bool = False
 
 
-def files_of(paths: Iterable[str | Path], *, tables: bool = False) -> tuple[Path, ...]:
-    """The files behind files and folders.
-
-    A folder gives its plain-text files, at any depth, sorted by name; one without plain text, or where `tables` are
-    asked for, gives its tables. Hidden files are left out. Raises DataError when a path is missing or a folder holds
-    nothing to read.
-    """
-    found: list[Path] = []
-    for path in map(Path, paths):
-        if not path.exists():
-            raise DataError(f"a file or folder is needed at {path}", got="no such file")
-        found += _folder(path, tables=tables) if path.is_dir() else [path]
-    if not found:
-        raise DataError("at least one file is needed", got="none", do="name files or folders in data.files")
-    return tuple(found)
-
-
-def _folder(folder: Path, *, tables: bool) -> list[Path]:
-    visible = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
-    texts = [] if tables else [path for path in visible if _plain_suffix(path) in _TEXT_SUFFIXES]
-    found = texts or [path for path in visible if table_kind(path) is not None]
-    if not found:
-        raise DataError(
-            f"{folder} must hold {'' if tables else 'text files (.txt, .md) or '}tables (.jsonl, .csv, .tsv, .parquet)",
-            got=f"{len(visible)} other files" if visible else "an empty folder",
-        )
-    return found
-
-
-def _plain_suffix(path: Path) -> str:
-    """The suffix that tells the kind of file: .gz does not."""
-    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
-
-
 def read(
     path: str | Path, *, text: str = "text", documents: Documents = "blank-line", bad: OnBad = stop
 ) -> Iterator[Document]:
     """The documents of one file or folder, in order.
 
-    Of a table each row is one document, in its column `text` (a number where there is no heading); of plain text a
-    document ends at a blank line, at each line, or at the end of the file. Raises DataError for a file that is missing,
-    empty, binary, damaged or of blanks only; a row or line that cannot be used goes to `bad`.
+    Of a table each row is one document, in its column `text` (a number, from 0 on, where there is no header); of plain
+    text a document ends at a blank line, at each line, or at the end of the file. Raises DataError for a file that is
+    missing, empty, binary, damaged or of blanks only; a row or line that cannot be used goes to `bad`.
     """
-    for file in files_of([path]):
-        if _plain_suffix(file) == ".json":  # read as text, its braces and quotes would be learned
+    for file in files_of([path], text=text):
+        if plain_suffix(file) == ".json":  # read as text, its braces and quotes would be learned
             raise DataError(f"{file} must be text or a table", got="JSON", do="write one object a line, as .jsonl")
         some = False
         for document in _rows(file, text, bad) if table_kind(file) else _plain(file, documents, bad):
@@ -84,14 +47,26 @@ def read(
 
 
 def _rows(path: Path, column: str, bad: OnBad) -> Iterator[Document]:
-    for row in read_rows(path, column, bad=bad):
+    for row in read_table(path, [column], bad=bad):
         value = row.values[column]
         if not isinstance(value, str):
             bad(DataError(f"{row.where}: column {column!r} must hold text", got=repr(value)[:80]))
         elif not value.strip():
             bad(DataError(f"{row.where}: column {column!r} must hold text", got="only blanks"))
         else:
-            yield Document(value, row.where)
+            yield from _in_parts(value, row.where)
+
+
+def _in_parts(text: str, where: str) -> Iterator[Document]:
+    """A document, in parts where it is longer than one: each ends before a blank, if there is any."""
+    begin = 0
+    while len(text) - begin > _PART:
+        low, high = begin + 1, begin + _PART
+        cut = max(text.rfind(" ", low, high), text.rfind("\n", low, high))
+        end = cut if cut > 0 else high
+        yield Document(text[begin:end], where, begin > 0)
+        begin = end
+    yield Document(text[begin:], where, begin > 0)
 
 
 def _plain(path: Path, documents: Documents, bad: OnBad) -> Iterator[Document]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 
+# No sign is looked at again from each place of a run of signs (the lookbehind), nor given back (the double +): the time
+# grows with the text and not with the square of a run.
 _START = re.compile(
     r"""
     [。！？]+["'”’»)\]」』]*\s*   # the end of a sentence where no blank follows it,
     |
     \n\s*                        # or a new line,
     |
-    (?P<mark>[.!?…]+)            # or the end of a sentence,
-    ["'”’“‘»)\]]*                #   its closing quotes,
-    (?P<blank>\s+)               #   and a blank,
-    (?=["'“‘„‚«(\[]*(?P<next>\w))  #   before a capital or a number
+    (?<![.!?…])(?P<mark>[.!?…]++)  # or the end of a sentence,
+    ["'”’“‘»)\]]*+               #   its closing quotes,
+    (?P<blank>\s++)              #   and a blank,
+    (?=["'“‘„‚«(\[]*+(?P<next>\w))  #   before a capital or a number
     """,
     re.VERBOSE,
 )

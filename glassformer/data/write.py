@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from glassformer.checksum import sealed_json
 from glassformer.data.read import Document
 from glassformer.data.sentences import sentence_starts
-from glassformer.data.store import FORMAT, TokenStore
+from glassformer.data.store import FACTS, FORMAT, TokenStore, read_facts
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.whole import drafted, flush, remove
@@ -93,14 +94,10 @@ def _readable(documents: Iterable[Placed]) -> Iterator[Placed]:
 
 
 def _holds(directory: Path, names: Sequence[str], fingerprint: str) -> bool:
-    for name in names:
-        try:
-            facts = json.loads((directory / name / "store.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return False
-        if (facts.get("format"), facts.get("fingerprint")) != (FORMAT, fingerprint):
-            return False
-    return True
+    try:
+        return all(read_facts(directory / name)["fingerprint"] == fingerprint for name in names)
+    except DataError:  # none, or one that is damaged: it is written anew
+        return False
 
 
 # --------------------------------------------------------------------------- cutting
@@ -126,9 +123,13 @@ def _cuts(text: str) -> Iterator[int]:
     begin = 0
     while len(text) - begin > _CHUNK:
         low, high = begin + 1, begin + _CHUNK
-        cut = max(text.rfind(" ", low, high), text.rfind("\n", low, high))
-        while cut > low and text[cut + 1].isspace():
-            cut = max(text.rfind(" ", low, cut), text.rfind("\n", low, cut))
+        blank, end_of_line = text.rfind(" ", low, high), text.rfind("\n", low, high)
+        # Each search goes on where it found the last, so that a chunk of blanks is looked through once.
+        while (cut := max(blank, end_of_line)) > 0 and text[cut + 1].isspace():
+            if cut == blank:
+                blank = text.rfind(" ", low, cut)
+            else:
+                end_of_line = text.rfind("\n", low, cut)
         begin = cut if cut > 0 else high
         yield begin
     yield len(text)
@@ -183,6 +184,7 @@ class _Writer:
             "hashes": np.dtype(np.uint64),
         }
         self._counts = dict.fromkeys(self._kinds, 0)
+        self._checksums = dict.fromkeys(self._kinds, 0)
         self._files: dict[str, BinaryIO] = {}
         self._bits = np.empty(0, np.bool_)  # word starts that do not fill a byte yet
         self._hash: int | None = None  # of a document that has no piece yet
@@ -219,10 +221,14 @@ class _Writer:
         """Write what is left and the facts by which the store is opened."""
         self._append("offsets", np.array([self._counts["ids"]]))
         self._append("word_bits", np.packbits(self._bits))
-        arrays = {name: [kind.str, self._counts[name]] for name, kind in self._kinds.items()}
+        arrays = {
+            name: [kind.str, self._counts[name], f"{self._checksums[name]:08x}"] for name, kind in self._kinds.items()
+        }
         facts = {"format": FORMAT, "fingerprint": fingerprint, "vocabulary": self.vocabulary, "arrays": arrays}
-        (self.directory / "store.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+        (self.directory / FACTS).write_text(sealed_json(facts), encoding="utf-8")
 
     def _append(self, name: str, values: npt.NDArray[Any]) -> None:
-        self._files[name].write(values.astype(self._kinds[name]).tobytes())
+        written = values.astype(self._kinds[name]).tobytes()
+        self._files[name].write(written)
+        self._checksums[name] = zlib.crc32(written, self._checksums[name])
         self._counts[name] += len(values)

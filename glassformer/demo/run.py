@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from glassformer.config import Recipe, read_settings, read_toml
+from glassformer.config import read_toml
 from glassformer.demo.corpus import write_corpus
 from glassformer.demo.texts import Sentence, slides
 
@@ -135,7 +135,7 @@ def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
         values["model"]["settings"] = dict(settings)
         values["train"]["steps"] = steps
         # A demo that was stopped goes on, and one that is asked for again shows the models it left.
-        return train(read_settings(Recipe, values, where="the slides' recipe"), out=out, resume=True)
+        return train(values, out=out, resume=True)
 
 
 def weight_table(sentence: Sentence, rows: Sequence[Sequence[float]], title: str) -> Any:
@@ -191,25 +191,22 @@ def show_english(out: Path, console: Console) -> Promise:
     count = write_corpus(corpus, CORPUS_CHARACTERS)
     console.print(f"{count:,} documentation texts, {corpus.stat().st_size / 1e6:.1f} MB, in {corpus}")
     model = train(
-        read_settings(
-            Recipe,
-            {
-                "data": {"files": [str(corpus)], "validation": 0.05, "length": 64},
-                "tokenizer": {"kind": "wordpiece", "vocabulary": 4000},
-                "model": {
-                    "family": "modernbert",
-                    "size": "tiny",
-                },
-                "train": {
-                    "minutes": ENGLISH_MINUTES,
-                    "batch": 64,
-                    "learning_rate": 2e-3,
-                    "warmup": 0.05,
-                    "compile": "off",
-                },
+        {
+            "task": {"name": "masked-lm"},
+            "data": {"files": [str(corpus)], "validation": 0.05, "length": 64},
+            "tokenizer": {"kind": "wordpiece", "vocabulary": 4000},
+            "model": {
+                "family": "modernbert",
+                "size": "tiny",
             },
-            where="the demo's recipe",
-        ),
+            "train": {
+                "minutes": ENGLISH_MINUTES,
+                "batch": 64,
+                "learning_rate": 2e-3,
+                "warmup": 0.05,
+                "compile": "off",
+            },
+        },
         out=out,
         resume=True,
     )

@@ -1,4 +1,4 @@
-"""What was known before the model computed anything: ids, positions, padding, hidden words, walls.
+"""What was known before the model computed anything: ids, positions, padding, masked words, documents.
 
 B sentences · S pieces
 """
@@ -60,8 +60,8 @@ def count(inputs: Inputs) -> Tensor:
 
 
 def first_real(inputs: Inputs) -> Tensor:
-    """Which piece speaks for its sentence: the first that is no padding. [B, S] bool."""
+    """Which piece represents its sentence: the first that is no padding. [B, S] bool."""
     batch, pieces = inputs.shape
     rows = [[True] * pieces] * batch if inputs.real is None else inputs.real.tolist()
-    speaks = [row.index(True) if any(row) else 0 for row in rows]
-    return torch.tensor([[piece == one for piece in range(pieces)] for one in speaks], device=inputs.device)  # [B, S]
+    places = [row.index(True) if any(row) else 0 for row in rows]
+    return torch.tensor([[piece == one for piece in range(pieces)] for one in places], device=inputs.device)  # [B, S]

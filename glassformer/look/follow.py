@@ -1,15 +1,15 @@
-"""One number followed down to a word."""
+"""Follow one number back to the word it depends on most."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from glassformer.look.explain import Explanation, Reference
+from glassformer.look.explanation import Explanation, Reference
 from glassformer.look.trace import Trace
 
 
 def follow(trace: Trace, name: str, cell: str | Mapping[str, str | int] = "") -> Iterator[Explanation]:
-    """One number followed down to a word: each step explains the operand that counted most in the step before.
+    """Follow one number back to a word: each step explains the operand with the largest part in the step before.
 
     A term counts by its absolute value, and of its factors the one that the model computed is followed. A softmax
     is followed through its own score, and a sum of word and position through the word, unless that is hidden.
@@ -27,7 +27,7 @@ def follow(trace: Trace, name: str, cell: str | Mapping[str, str | int] = "") ->
 
 
 def heaviest(trace: Trace, explanation: Explanation) -> Reference | None:
-    """The computed operand of the term that leads on; None at the end of the way."""
+    """The computed operand to follow next; None where there is none."""
     if explanation.rule in ("softmax", "log_softmax"):
         return next((part for part in explanation.operands if part.cell == explanation.cell), None)
     words = [part for part in explanation.operands if str(part.name).endswith("embed.word") and part.value != 0]

@@ -1,7 +1,7 @@
-"""A second statement of the Transformer: what every tensor is made of, by which rule, over which axis.
+"""A second statement of the Transformer: what every tensor is computed from, by which rule, over which axis.
 
-Read from the config alone; nothing here knows how `parts/` computes. `verify` holds the two against each other.
-An operand's axes are read as told in `named.py`. Facts of the inputs are called `inputs.ids`, `target.real` …,
+Read from the config alone; nothing here knows how `parts/` computes. `verify` compares the two.
+An operand's axes are read as explained in `named.py`. Facts of the inputs are called `inputs.ids`, `target.real` …,
 weights `parameters.<path>`.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glassformer.config import (
     AttentionConfig,
@@ -17,16 +17,26 @@ from glassformer.config import (
     BlockConfig,
     EmbedConfig,
     FeedForwardConfig,
+    FeedForwardSublayerConfig,
     ModelConfig,
     NormConfig,
     SentenceHeadConfig,
     StackConfig,
-    SublayerConfig,
     VocabularyHeadConfig,
 )
-from glassformer.look.named import Formula, Operand, Setting
+from glassformer.look.named import Operand
+from glassformer.look.rules.across import CrossEntropy, LayerNorm, LogSoftmax, RMSNorm, Softmax
+from glassformer.look.rules.activations import Activation, Gate
+from glassformer.look.rules.evaluator import Formula, Rule
+from glassformer.look.rules.masks import FillAdd, FillSet, MayLook
+from glassformer.look.rules.positions import RelativeBias, Rotate, Sinusoid
+from glassformer.look.rules.sums import Add, Concatenate, DotProduct, Linear, LookUp, Scale, TanhLinear, WeightedSum
 
 STREAM = "sentence piece channel"
+SQUARE = "sentence head query key"
+MIXED = "sentence head query channel"
+
+Sublayer = AttentionSublayerConfig | FeedForwardSublayerConfig
 
 
 @dataclass(frozen=True)
@@ -49,9 +59,14 @@ def state(config: ModelConfig, given: Collection[str] = ("inputs.ids",), *, at_p
     """The formulas of a model.
 
     `given` names the facts that came with the inputs (`inputs.hidden`, `target.real` …): only what was given
-    can forbid or hide. `at_places` says that the vocabulary was scored at chosen places only.
+    can forbid or mask. `at_places` = the vocabulary was scored at chosen places only.
     """
     return _Writer(config, frozenset(given), at_places).write()
+
+
+def weight(path: str, axes: str) -> Operand:
+    """A parameter."""
+    return Operand(f"parameters.{path}", axes)
 
 
 @dataclass
@@ -84,19 +99,8 @@ class _Writer:
             self.sentence_head(config.sentence_head, last)
         return Statement(self.formulas, self.entering, self.memory)
 
-    def add(
-        self,
-        name: str,
-        axes: str,
-        rule: str,
-        of: Mapping[str, Operand | None],
-        *,
-        over: str | None = None,
-        keys: str | None = None,
-        **settings: Setting,
-    ) -> str:
-        present = {role: operand for role, operand in of.items() if operand is not None}
-        self.formulas[name] = Formula(name, axes, rule, present, over, settings, self.side, keys or self.side)
+    def add(self, name: str, axes: str, rule: Rule, *, keys: str | None = None) -> str:
+        self.formulas[name] = Formula(name, axes, rule, self.side, keys or self.side)
         return name
 
     def fact(self, name: str, axes: str, *, side: str | None = None) -> Operand | None:
@@ -108,16 +112,10 @@ class _Writer:
 
     def stack(self, path: str, config: StackConfig) -> str:
         x = self.embed(f"{path}.embed", config.embed, config.width)
-        if config.relative_bias is not None:
-            self.add(
-                f"{path}.relative_bias",
-                "sentence head query key",
-                "relative_bias",
-                {"table": Operand(f"parameters.{path}.relative_bias.weight", "bucket head")},
-                buckets=config.relative_bias.buckets,
-                max_distance=config.relative_bias.max_distance,
-                both_directions=not config.causal,
-            )
+        if (bias := config.relative_bias) is not None:
+            table = weight(f"{path}.relative_bias.weight", "bucket head")
+            rule = RelativeBias(table, bias.buckets, bias.max_distance, both_directions=not config.causal)
+            self.add(f"{path}.relative_bias", SQUARE, rule)
         for index, block in enumerate(config.blocks):
             self.entering[f"{path}.blocks.{index}"] = x
             x = self.block(path, f"{path}.blocks.{index}", block, config, x)
@@ -130,46 +128,39 @@ class _Writer:
         scale = math.sqrt(width) if config.scaled else 1.0
         hidden = self.fact("hidden", "sentence piece")
         word_hidden = hidden if config.hidden_words == "zero_word" else None
-        side = self.side
-        if f"{side}.vectors" in self.given:
-            given = {"x": Operand(f"{side}.vectors", STREAM), "hidden": word_hidden}
-            terms = [self.add(f"{path}.word", STREAM, "scale", given, by=scale)]
+        vectors = self.fact("vectors", STREAM)
+        rules: dict[str, Rule] = {}
+        if vectors is not None:
+            rules["word"] = Scale(vectors, scale, word_hidden)
         else:
             owner = "encoder.embed" if self.config.share_embeddings else path
-            table = Operand(f"parameters.{owner}.word.weight", "row channel")
-            ids = Operand(f"{side}.ids", "sentence piece")
-            looked_up: dict[str, Operand | None] = {"index": ids, "table": table, "hidden": word_hidden}
-            terms = [self.add(f"{path}.word", STREAM, "look_up", looked_up, scale=scale, offset=0)]
-        positions = Operand(f"{side}.positions", "sentence piece")
+            rules["word"] = self.look_up("ids", f"{owner}.word", hidden=word_hidden, scale=scale)
         if config.position.kind == "learned":
-            table = Operand(f"parameters.{path}.position.weight", "row channel")
-            looked_up = {"index": positions, "table": table}
-            offset = config.position.offset
-            terms.append(self.add(f"{path}.position", STREAM, "look_up", looked_up, scale=1.0, offset=offset))
+            rules["position"] = self.look_up("positions", f"{path}.position", offset=config.position.offset)
         elif config.position.kind == "sinusoidal":
-            layout = config.position.layout
-            terms.append(
-                self.add(f"{path}.position", STREAM, "sinusoid", {"position": positions}, layout=layout, width=width)
-            )
+            positions = Operand(f"{self.side}.positions", "sentence piece")
+            rules["position"] = Sinusoid(positions, config.position.layout, width)
         if config.segments:
-            table = Operand(f"parameters.{path}.segment.weight", "row channel")
-            looked_up = {"index": Operand(f"{side}.segments", "sentence piece"), "table": table}
-            terms.append(self.add(f"{path}.segment", STREAM, "look_up", looked_up, scale=1.0, offset=0))
-        summed: dict[str, Operand | None] = {name.rsplit(".", 1)[1]: Operand(name, STREAM) for name in terms}
-        summed["hidden"] = hidden if config.hidden_words == "zero_sum" else None
-        total = self.add(f"{path}.sum", STREAM, "add", summed)
+            rules["segment"] = self.look_up("segments", f"{path}.segment")
+        terms = {word: Operand(self.add(f"{path}.{word}", STREAM, rule), STREAM) for word, rule in rules.items()}
+        total = self.add(f"{path}.sum", STREAM, Add(terms, hidden if config.hidden_words == "zero_sum" else None))
         return total if config.norm is None else self.norm(f"{path}.norm", config.norm, total, STREAM)
 
+    def look_up(
+        self, fact: str, table: str, *, hidden: Operand | None = None, scale: float = 1.0, offset: int = 0
+    ) -> LookUp:
+        """Rows of a table by a fact of this side."""
+        index = Operand(f"{self.side}.{fact}", "sentence piece")
+        return LookUp(index, weight(f"{table}.weight", "row channel"), hidden, scale, offset)
+
     def block(self, stack: str, path: str, config: BlockConfig, whole: StackConfig, x: str) -> str:
-        x = self.sublayer(stack, f"{path}.self_attention", config.self_attention, whole, x)
-        if config.cross_attention is not None:
-            x = self.sublayer(stack, f"{path}.cross_attention", config.cross_attention, whole, x)
-        if config.feed_forward is not None:
-            x = self.sublayer(stack, f"{path}.feed_forward", config.feed_forward, whole, x)
+        for part in ("self_attention", "cross_attention", "feed_forward"):
+            if (sublayer := getattr(config, part)) is not None:
+                x = self.sublayer(stack, f"{path}.{part}", sublayer, whole, x)
         return x
 
-    def sublayer(self, stack: str, path: str, config: SublayerConfig, whole: StackConfig, x: str) -> str:
-        """Where the norm sits: on what enters (before), on what the body gives (branch), on the sum (after)."""
+    def sublayer(self, stack: str, path: str, config: Sublayer, whole: StackConfig, x: str) -> str:
+        """Where the norm is applied: to the input (before), to the body's output (branch), to the sum (after)."""
 
         def norm_at(place: str, name: str) -> str:
             if config.norm is None or config.norm_at != place:
@@ -180,13 +171,11 @@ class _Writer:
         if isinstance(config, AttentionSublayerConfig):
             update = self.attention(stack, path, config.body, whole, entering)
         else:
-            body = getattr(config, "body", None)
-            assert isinstance(body, FeedForwardConfig)
-            update = self.feed_forward(path, body, entering)
+            update = self.feed_forward(path, config.body, entering)
         update = norm_at("branch", update)
         if config.residual:
-            of = {"stream": Operand(x, STREAM), "update": Operand(update, STREAM)}
-            update = self.add(f"{path}.residual", STREAM, "add", of)
+            terms = {"stream": Operand(x, STREAM), "update": Operand(update, STREAM)}
+            update = self.add(f"{path}.residual", STREAM, Add(terms))
         return norm_at("after", update)
 
     # ----------------------------------------------------------------- attention
@@ -198,195 +187,144 @@ class _Writer:
         assert source is not None
         heads, groups = config.heads, config.key_value_heads
         group = "head" if groups == heads else "key_value_head"
-        self.project(path, "query", x, "sentence head query channel", "query", heads, config.bias)
-        self.project(path, "key", source, f"sentence {group} key channel", "key", groups, config.bias, keys=keys)
-        self.project(path, "value", source, f"sentence {group} key channel", "key", groups, config.bias, keys=keys)
+        grouped = f"sentence {group} key channel"
+        self.project(path, "query", x, MIXED, heads, config.bias)
+        self.project(path, "key", source, grouped, groups, config.bias, keys=keys)
+        self.project(path, "value", source, grouped, groups, config.bias, keys=keys)
         query, key = f"{path}.query", f"{path}.key"
         if config.rotary is not None:
-            query = self.rotated(query, "sentence head query channel", "query", config.rotary.base)
-            key = self.rotated(key, f"sentence {group} key channel", "key", config.rotary.base)
-        served = "head" if groups == heads else f"head/{heads // groups}"
-        square = "sentence head query key"
-        last = self.add(
-            f"{path}.scores",
-            square,
-            "dot_product",
-            {
-                "left": Operand(query, "sentence head query channel"),
-                "right": Operand(key, f"sentence {served} key channel"),
-            },
-            over="channel",
-            keys=keys,
-            scale=1.0,
-        )
+            query = self.rotated(query, MIXED, "query", config.rotary.base)
+            key = self.rotated(key, grouped, "key", config.rotary.base)
+        served = f"sentence {'head' if groups == heads else f'head/{heads // groups}'} key channel"
+        rule: Rule = DotProduct(Operand(query, MIXED), Operand(key, served))
+        last = self.add(f"{path}.scores", SQUARE, rule, keys=keys)
         if config.scaled:
-            of: dict[str, Operand | None] = {"x": Operand(last, square)}
-            last = self.add(f"{path}.scaled", square, "scale", of, keys=keys, by=1 / math.sqrt(config.query_size))
+            rule = Scale(Operand(last, SQUARE), 1 / math.sqrt(config.query_size))
+            last = self.add(f"{path}.scaled", SQUARE, rule, keys=keys)
         if config.relative_bias:
-            of = {"score": Operand(last, square), "bias": Operand(f"{stack}.relative_bias", square)}
-            last = self.add(f"{path}.biased", square, "add", of, keys=keys)
-        self.may_look(path, config, whole, crossing, keys)
-        masked = self.masked(path, config, whole, crossing, keys, last)
-        of = {"x": Operand(masked, square)}
-        weights = self.add(f"{path}.weights", square, "softmax", of, over="key", keys=keys)
-        mixed = self.add(
-            f"{path}.mixed",
-            "sentence head query channel",
-            "weighted_sum",
-            {"left": Operand(weights, square), "right": Operand(f"{path}.value", f"sentence {served} key channel")},
-            over="key",
-            keys=keys,
-            scale=1.0,
-        )
-        of = {"x": Operand(mixed, "sentence head piece channel")}
-        merged = self.add(f"{path}.merged", STREAM, "concatenate", of, over="head")
+            rule = Add({"score": Operand(last, SQUARE), "bias": Operand(f"{stack}.relative_bias", SQUARE)})
+            last = self.add(f"{path}.biased", SQUARE, rule, keys=keys)
+        self.add(f"{path}.may_look", SQUARE, self.may_look(config, whole, crossing, keys), keys=keys)
+        filled = self.filled(config, whole, crossing, Operand(last, SQUARE), Operand(f"{path}.may_look", SQUARE))
+        last = self.add(f"{path}.masked", SQUARE, filled, keys=keys)
+        weights = self.add(f"{path}.weights", SQUARE, Softmax(Operand(last, SQUARE), over="key"), keys=keys)
+        rule = WeightedSum(Operand(weights, SQUARE), Operand(f"{path}.value", served), over="key")
+        mixed = self.add(f"{path}.mixed", MIXED, rule, keys=keys)
+        heads_of_token = Operand(mixed, "sentence head piece channel")
+        merged = self.add(f"{path}.merged", STREAM, Concatenate(heads_of_token))
         return self.linear(f"{path}.output", merged, config.output_bias)
 
-    def may_look(self, path: str, config: AttentionConfig, whole: StackConfig, crossing: bool, keys: str) -> None:
-        """Who may look at whom: the memory's padding alone in cross-attention, else all that the stack asks."""
-        of: dict[str, Operand | None] = {"real": self.fact("real", "sentence key", side=keys)}
-        causal, reach = False, None
-        if not crossing:
-            causal, reach = whole.causal, config.window
-            of |= self.walls()
-            of["hidden"] = self.fact("hidden", "sentence key") if whole.hide_masked else None
-            of["custom"] = self.fact("may_look", "sentence query key")
-        self.add(f"{path}.may_look", "sentence head query key", "may_look", of, keys=keys, causal=causal, window=reach)
+    def may_look(self, config: AttentionConfig, whole: StackConfig, crossing: bool, keys: str) -> MayLook:
+        """Which query may look at which key: in cross-attention the memory's padding alone forbids."""
+        real = self.fact("real", "sentence key", side=keys)
+        if crossing:
+            return MayLook(real=real)
+        return MayLook(
+            real=real,
+            query_documents=self.fact("documents", "sentence query"),
+            key_documents=self.fact("documents", "sentence key"),
+            causal=whole.causal,
+            window=config.window,
+            hidden=self.fact("hidden", "sentence key") if whole.hide_masked else None,
+            custom=self.fact("may_look", "sentence query key"),
+        )
 
-    def walls(self) -> dict[str, Operand | None]:
-        """The documents of both sides."""
-        return {f"{axis}_wall": self.fact("documents", f"sentence {axis}") for axis in ("query", "key")}
-
-    def masked(
-        self, path: str, config: AttentionConfig, whole: StackConfig, crossing: bool, keys: str, scores: str
-    ) -> str:
-        """The fill where one may not look. A finite one is for what is hidden by choice; out of reach stands −∞."""
-        name, square, value = f"{path}.masked", "sentence head query key", config.fill.value
-        of: dict[str, Operand | None] = {"x": Operand(scores, square), "may_look": Operand(f"{path}.may_look", square)}
-        if value in ("-inf", -math.inf):
-            return self.add(name, square, "fill_set", of, keys=keys, value=value)
-        rule = f"fill_{config.fill.rule}"
-        beyond = {"real": self.fact("real", "sentence key"), **self.walls()}
-        limited = whole.causal or config.window is not None or any(beyond.values())
+    def filled(
+        self, config: AttentionConfig, whole: StackConfig, crossing: bool, x: Operand, may_look: Operand
+    ) -> FillSet:
+        """The fill where one may not look. A finite one is for what is masked by choice; out of reach it is −∞."""
+        fill = config.fill.value
+        endless = fill in ("-inf", -math.inf)
+        kind = FillAdd if config.fill.rule == "add" and not endless else FillSet
+        rule = kind(x=x, may_look=may_look, fill=fill)
+        full = replace(self.may_look(config, whole, crossing, self.side), hidden=None, custom=None)
+        limited = full.causal or full.window is not None or any(full.operands)
         chooses = whole.hide_masked or f"{self.side}.may_look" in self.given
-        if crossing or not limited or not chooses:
-            return self.add(name, square, rule, of, keys=keys, value=value)
-        causal, reach = whole.causal, config.window
-        return self.add(
-            name, square, rule, of | beyond, keys=keys, value=value, causal=causal, window=reach, out_of_reach="-inf"
+        if endless or crossing or not limited or not chooses:
+            return rule
+        return replace(
+            rule,
+            real=full.real,
+            query_documents=full.query_documents,
+            key_documents=full.key_documents,
+            causal=full.causal,
+            window=full.window,
+            out_of_reach="-inf",
         )
 
     def project(
-        self, path: str, word: str, x: str, axes: str, pieces: str, heads: int, bias: bool, *, keys: str | None = None
+        self, path: str, word: str, x: str, axes: str, heads: int, bias: bool, *, keys: str | None = None
     ) -> None:
-        """One projection for all heads, whose rows are then parted among them."""
-        head = axes.split()[1]
-        weight = f"parameters.{path}.{word}"
-        self.add(
-            f"{path}.{word}",
-            axes,
-            "linear",
-            {
-                "left": Operand(x, f"sentence {pieces} input"),
-                "right": Operand(f"{weight}.weight", f"({head}:{heads} channel) input"),
-                "bias": Operand(f"{weight}.bias", f"({head}:{heads} channel)") if bias else None,
-            },
-            over="input",
-            keys=keys,
-            scale=1.0,
-        )
+        """One projection for all heads, whose rows are then divided among them."""
+        _, head, tokens, _ = axes.split()
+        rows = f"({head}:{heads} channel)"
+        rule = self.weighted(Operand(x, f"sentence {tokens} input"), f"{path}.{word}", rows, bias)
+        self.add(f"{path}.{word}", axes, rule, keys=keys)
 
-    def rotated(self, name: str, axes: str, pieces: str, base: float) -> str:
-        of: dict[str, Operand | None] = {
-            "x": Operand(name, axes),
-            "position": Operand(f"{self.side}.positions", f"sentence {pieces}"),
-        }
-        return self.add(f"{name}_rotated", axes, "rotate", of, over="channel", base=base)
+    def rotated(self, name: str, axes: str, tokens: str, base: float) -> str:
+        position = Operand(f"{self.side}.positions", f"sentence {tokens}")
+        return self.add(f"{name}_rotated", axes, Rotate(Operand(name, axes), position, base))
 
     # ----------------------------------------------------------------- the rest
 
     def feed_forward(self, path: str, config: FeedForwardConfig, x: str) -> str:
         gate = self.linear(f"{path}.gate", x, config.bias) if config.gated else None
-        hidden = self.linear(f"{path}.hidden", x, config.bias)
-        if gate is not None:
-            of: dict[str, Operand | None] = {"gate": Operand(gate, STREAM), "x": Operand(hidden, STREAM)}
-            activated = self.add(f"{path}.activated", STREAM, "gate", of, kind=config.activation)
-        else:
-            of = {"x": Operand(hidden, STREAM)}
-            activated = self.add(f"{path}.activated", STREAM, "activation", of, kind=config.activation)
+        hidden = Operand(self.linear(f"{path}.hidden", x, config.bias), STREAM)
+        rule = Activation(hidden, config.activation)
+        gated = None if gate is None else Gate(Operand(gate, STREAM), hidden, config.activation)
+        activated = self.add(f"{path}.activated", STREAM, gated or rule)
         return self.linear(f"{path}.output", activated, config.bias)
 
     def linear(self, name: str, x: str, bias: bool) -> str:
-        of = {
-            "left": Operand(x, "sentence piece input"),
-            "right": Operand(f"parameters.{name}.weight", "channel input"),
-            "bias": Operand(f"parameters.{name}.bias", "channel") if bias else None,
-        }
-        return self.add(name, STREAM, "linear", of, over="input", scale=1.0)
+        """A linear layer of the stream."""
+        return self.add(name, STREAM, self.weighted(Operand(x, "sentence piece input"), name, "channel", bias))
+
+    def weighted(self, x: Operand, path: str, rows: str, bias: bool) -> Linear:
+        """x times the weight at a path, plus its bias; `rows` are the axes of the weight's rows."""
+        added = weight(f"{path}.bias", rows) if bias else None
+        return Linear(x, weight(f"{path}.weight", f"{rows} input"), added, over="input")
 
     def norm(self, name: str, config: NormConfig, x: str, axes: str) -> str:
-        of = {
-            "x": Operand(x, axes),
-            "weight": Operand(f"parameters.{name}.weight", "channel"),
-            "bias": Operand(f"parameters.{name}.bias", "channel") if config.kind == "layer" and config.bias else None,
-        }
-        return self.add(name, axes, f"{config.kind}_norm", of, over="channel", epsilon=config.epsilon)
+        bias = weight(f"{name}.bias", "channel") if config.kind == "layer" and config.bias else None
+        kind = LayerNorm if config.kind == "layer" else RMSNorm
+        rule = kind(Operand(x, axes), weight(f"{name}.weight", "channel"), bias, epsilon=config.epsilon)
+        return self.add(name, axes, rule)
 
     def vocabulary_head(self, config: VocabularyHeadConfig, states: str) -> None:
-        stack = self.config.output_stack
         rows = "place" if self.at_places else "sentence piece"
         x = Operand(states, "<place> input" if self.at_places else "sentence piece input")
         if config.transform:
-            of = {
-                "left": x,
-                "right": Operand("parameters.head.dense.weight", "channel input"),
-                "bias": Operand("parameters.head.dense.bias", "channel") if config.transform_bias else None,
-            }
-            name = self.add("head.hidden", f"{rows} channel", "linear", of, over="input", scale=1.0)
-            of = {"x": Operand(name, f"{rows} channel")}
-            name = self.add("head.activated", f"{rows} channel", "activation", of, kind=config.activation)
+            rule = self.weighted(x, "head.dense", "channel", config.transform_bias)
+            name = self.add("head.hidden", f"{rows} channel", rule)
+            activation = Activation(Operand(name, f"{rows} channel"), config.activation)
+            name = self.add("head.activated", f"{rows} channel", activation)
             if config.norm is not None:
                 name = self.norm("head.norm", config.norm, name, f"{rows} channel")
             x = Operand(name, f"{rows} input")
         side = "decoder" if self.config.decoder is not None and not self.config.share_embeddings else "encoder"
-        table = f"parameters.{side}.embed.word.weight" if config.tied else "parameters.head.weight"
-        of = {
-            "left": x,
-            "right": Operand(table, "vocabulary input"),
-            "bias": Operand("parameters.head.bias", "vocabulary") if config.bias else None,
-        }
-        scale = 1 / math.sqrt(stack.width) if config.scaled else 1.0
-        self.add("head.logits", f"{rows} vocabulary", "linear", of, over="input", scale=scale)
+        rule = self.weighted(x, "head", "vocabulary", config.bias)
+        if config.tied:
+            rule = replace(rule, right=weight(f"{side}.embed.word.weight", "vocabulary input"))
+        scale = 1 / math.sqrt(self.config.output_stack.width) if config.scaled else 1.0
+        self.add("head.logits", f"{rows} vocabulary", replace(rule, scale=scale))
         self.probabilities("head", f"{rows} vocabulary", "vocabulary")
 
     def sentence_head(self, config: SentenceHeadConfig, states: str) -> None:
-        of: dict[str, Operand | None] = {
-            "left": Operand(f"{self.side}.first", "sentence piece"),
-            "right": Operand(states, "sentence piece channel"),
-        }
-        name = self.add("sentence_head.first", "sentence channel", "dot_product", of, over="piece", scale=1.0)
-        x = Operand(name, "sentence input")
-        if config.pooler:
-            of = {
-                "left": x,
-                "right": Operand("parameters.sentence_head.pooler.weight", "channel input"),
-                "bias": Operand("parameters.sentence_head.pooler.bias", "channel"),
-            }
-            name = self.add("sentence_head.pooled", "sentence channel", "tanh_linear", of, over="input", scale=1.0)
-            x = Operand(name, "sentence input")
+        first = Operand(f"{self.side}.first", "sentence piece")
+        rule = DotProduct(first, Operand(states, STREAM), over="piece")
+        x = Operand(self.add("sentence_head.first", "sentence channel", rule), "sentence input")
+        if config.pooling == "pooler":
+            right = weight("sentence_head.pooler.weight", "channel input")
+            rule = TanhLinear(x, right, weight("sentence_head.pooler.bias", "channel"), over="input")
+            x = Operand(self.add("sentence_head.pooled", "sentence channel", rule), "sentence input")
         if config.labels:
-            of = {
-                "left": x,
-                "right": Operand("parameters.sentence_head.output.weight", "label input"),
-                "bias": Operand("parameters.sentence_head.output.bias", "label"),
-            }
-            self.add("sentence_head.logits", "sentence label", "linear", of, over="input", scale=1.0)
+            rule = self.weighted(x, "sentence_head.output", "label", bias=True)
+            self.add("sentence_head.logits", "sentence label", rule)
             self.probabilities("sentence_head", "sentence label", "label")
 
     def probabilities(self, path: str, axes: str, over: str) -> None:
-        of = {"x": Operand(f"{path}.logits", axes)}
-        self.add(f"{path}.log_probabilities", axes, "log_softmax", of, over=over)
-        self.add(f"{path}.probabilities", axes, "softmax", of, over=over)
+        logits = Operand(f"{path}.logits", axes)
+        self.add(f"{path}.log_probabilities", axes, LogSoftmax(logits, over))
+        self.add(f"{path}.probabilities", axes, Softmax(logits, over))
         if path == "head" and self.at_places and "labels" in self.given:
-            of = {"x": Operand("head.log_probabilities", axes), "labels": Operand("labels", "place")}
-            self.add("loss", "", "cross_entropy", of, over="place")
+            self.add("loss", "", CrossEntropy(Operand("head.log_probabilities", axes), Operand("labels", "place")))

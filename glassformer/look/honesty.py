@@ -1,4 +1,4 @@
-"""The honesty gate: what is shown against what the model answers when nobody looks."""
+"""The honesty gate: what is shown, compared with the model's answer when it is not watched."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ import torch
 from torch import Tensor
 
 from glassformer.look.replay import Replay, shadow
+from glassformer.look.verify import LIMITS
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer
-
-LIMITS = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
 @dataclass(frozen=True)
 class Honesty:
     """Largest differences of the answer, as shares of its largest number.
 
-    `watched`: the explicit path against the fast kernels nobody watches, in the trace's own precision, held to
+    `watched`: the explicit path against the unwatched fast kernels, in the trace's own precision, held to
     `limit`. `predicted`: against the precision the user predicts in; shown, for rounding is not a fault.
     """
 
@@ -35,9 +34,9 @@ class Honesty:
 
     def __str__(self) -> str:
         verdict = "Looking does not change the answer" if self.holds else "LOOKING CHANGED THE ANSWER"
-        told = f"{verdict}: {self.watched:.1e} of its largest number against the fast kernels in {self.traced_in}"
-        told += f" (limit {self.limit:.0e})"
-        return f"{told}; {self.predicted:.1e} against prediction in {self.predicted_in}."
+        text = f"{verdict}: {self.watched:.1e} of its largest number against the fast kernels in {self.traced_in}"
+        text += f" (limit {self.limit:.0e})"
+        return f"{text}; {self.predicted:.1e} against prediction in {self.predicted_in}."
 
 
 def measure(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> Honesty:
@@ -51,9 +50,9 @@ def measure(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
     return Honesty(
         watched=share(watched, unwatched),
         limit=LIMITS[dtype],
-        traced_in=said(dtype),
+        traced_in=str(dtype).removeprefix("torch."),
         predicted=share(watched, predicted),
-        predicted_in=said(predicts_in),
+        predicted_in=str(predicts_in).removeprefix("torch."),
     )
 
 
@@ -85,8 +84,3 @@ def share(one: Tensor, two: Tensor) -> float:
     """The largest difference as a share of the largest number."""
     largest = float(one.abs().max())
     return float((one - two).abs().max()) / largest if largest else float((two != 0).any())
-
-
-def said(dtype: torch.dtype) -> str:
-    """`float32`, not `torch.float32`."""
-    return str(dtype).removeprefix("torch.")

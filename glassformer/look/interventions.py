@@ -1,13 +1,16 @@
 """What if: changes made by hand to a run. A list of frozen values that can be undone and printed as Python.
 
-B sentences · S pieces · Q query pieces · K key pieces · H heads · E value size · W width · C either of these
+B sentences · S tokens · Q query tokens · K key tokens · H heads
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from fnmatch import fnmatchcase
+from itertools import zip_longest
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -17,144 +20,78 @@ from glassformer.errors import ConfigError, ShapeError, UnknownNameError, did_yo
 from glassformer.look.watch import Change
 from glassformer.models.inputs import Inputs
 
+Cell = tuple[int | None, ...]
+"""An index along each of the first axes; None = all of that axis."""
+
 
 @dataclass(frozen=True)
-class Around:
-    """What a change may ask about a tensor: its `shape` when nothing is shared, and which pieces are `real`.
+class TensorFacts:
+    """What a change may ask about a tensor: its axes, its `shape` when nothing is shared, and which tokens are real.
 
-    `real` [B, Q] are those of its own text, None when all are.
+    `real` [B, S] are those of the text that its axis query, piece or key counts, None when all are.
     """
 
+    axes: tuple[str, ...]
     shape: tuple[int, ...]
     real: Tensor | None = None
-
-
-class Intervention(Protocol):
-    """One change, to the inputs or to the tensors it touches."""
-
-    @property
-    def where(self) -> str:
-        """What is changed: a tensor's name, the path of a part, or a side of the inputs."""
-        ...
-
-    def touches(self, name: str) -> bool:
-        """Whether this tensor is set by hand."""
-        ...
-
-    def change(self, tensor: Tensor, around: Around) -> Tensor:
-        """The tensor that takes the place of one that is touched; raises ShapeError for a cell it has not."""
-        ...
-
-    def inputs(self, side: str, inputs: Inputs) -> Inputs:
-        """The inputs of a side (`inputs` or `target`), changed where this is asked."""
-        ...
-
-
-class OnInputs:
-    """Interventions that change words and touch no tensor."""
-
-    where: str
-
-    def touches(self, name: str) -> bool:
-        """None."""
-        return False
-
-    def change(self, tensor: Tensor, around: Around) -> Tensor:
-        """As it was."""
-        return tensor
-
-    def check(self, inputs: Inputs, stack: StackConfig) -> None:
-        """Refuse what cannot be done to this text, or would change nothing; raises ShapeError or ConfigError."""
-
-
-class Somewhere(Protocol):
-    """What names a tensor."""
-
-    @property
-    def where(self) -> str:
-        """The tensor's name."""
-        ...
-
-
-class OnTensors:
-    """Interventions that change tensors and leave the words alone."""
-
-    def inputs(self, side: str, inputs: Inputs) -> Inputs:
-        """As they were."""
-        return inputs
-
-    def touches(self: Somewhere, name: str) -> bool:
-        """The one tensor it names."""
-        return name == self.where
 
 
 # --------------------------------------------------------------------------- words
 
 
 @dataclass(frozen=True)
-class ChangeWord(OnInputs):
-    """Put the piece `id` at a place."""
+class ChangeWord:
+    """Put the token `id` at a place of the side `where`."""
 
     piece: int
     id: int
     sentence: int = 0
     where: str = "inputs"
 
-    def inputs(self, side: str, inputs: Inputs) -> Inputs:
-        """Other ids."""
-        if side != self.where or inputs.ids is None:
-            return inputs
-        check_cell(self, (self.sentence, self.piece), inputs.shape)
-        ids = inputs.ids.clone()
-        ids[self.sentence, self.piece] = self.id
-        return replace(inputs, ids=ids)
-
-    def check(self, inputs: Inputs, stack: StackConfig) -> None:
-        """Refuse a text of vectors: it has no ids."""
+    def changed(self, inputs: Inputs, stack: StackConfig) -> Inputs:
+        """Other ids; raises ConfigError for a text of vectors, ShapeError for a place outside the text."""
         if inputs.ids is None:
             raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
+        ids = inputs.ids.clone()
+        ids[part_of(self, (self.sentence, self.piece), inputs.shape)] = self.id
+        return replace(inputs, ids=ids)
 
 
 @dataclass(frozen=True)
-class HideWord(OnInputs):
-    """Hide the word at a place: mark it hidden and, where the model has such a piece, write `mask_id` over it."""
+class MaskWord:
+    """Mask the word at a place: mark it as masked and, where the model has a mask token, write `mask_id` over it."""
 
     piece: int
     mask_id: int | None = None
     sentence: int = 0
     where: str = "inputs"
 
-    def inputs(self, side: str, inputs: Inputs) -> Inputs:
-        """One more hidden word."""
-        if side != self.where:
-            return inputs
-        if self.mask_id is not None:
-            inputs = ChangeWord(self.piece, self.mask_id, self.sentence, self.where).inputs(side, inputs)
-        check_cell(self, (self.sentence, self.piece), inputs.shape)
-        hidden = inputs.hidden
-        marks = torch.zeros(inputs.shape, dtype=torch.bool, device=inputs.device) if hidden is None else hidden.clone()
-        marks[self.sentence, self.piece] = True
-        return replace(inputs, hidden=marks)
-
-    def check(self, inputs: Inputs, stack: StackConfig) -> None:
-        """Refuse a mark that this model does not read."""
-        marks_count = stack.hide_masked or stack.embed.hidden_words != "token"
-        if self.mask_id is None and not marks_count:
-            raise ConfigError(f"{self!r} changes nothing: this model hides a word by another piece", do="give mask_id")
+    def changed(self, inputs: Inputs, stack: StackConfig) -> Inputs:
+        """One more masked word; raises ConfigError for a mark that this model does not read, else as ChangeWord."""
+        if self.mask_id is None and not stack.hide_masked and stack.embed.hidden_words == "token":
+            raise ConfigError(f"{self!r} changes nothing: this model masks a word by another piece", do="give mask_id")
         if self.mask_id is not None and inputs.ids is None:
             raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
+        place = part_of(self, (self.sentence, self.piece), inputs.shape)
+        if self.mask_id is not None:
+            inputs = ChangeWord(self.piece, self.mask_id, self.sentence, self.where).changed(inputs, stack)
+        unmasked = torch.zeros(inputs.shape, dtype=torch.bool, device=inputs.device)
+        marks = unmasked if inputs.hidden is None else inputs.hidden.clone()
+        marks[place] = True
+        return replace(inputs, hidden=marks)
 
 
-# --------------------------------------------------------------------------- who may look at whom
+# --------------------------------------------------------------------------- tensors
 
 
 @dataclass(frozen=True)
-class Forbid(OnTensors):
-    """Forbid one query to look at one key in an attention, in one head or in all (`head=None`)."""
+class Visibility:
+    """Allow or forbid one query to look at one key in an attention, in one head or in all (`head=None`)."""
 
     attention: str
     query: int
     key: int
+    allowed: bool
     head: int | None = None
     sentence: int = 0
 
@@ -163,196 +100,172 @@ class Forbid(OnTensors):
         """The mask of that attention."""
         return f"{self.attention}.may_look"
 
-    @property
-    def allows(self) -> bool:
-        """What the cell becomes."""
-        return False
-
-    def change(self, tensor: Tensor, around: Around) -> Tensor:
-        """[B or 1, 1, Q or 1, K] to [B, H, Q, K]."""
-        check_cell(self, (self.sentence, self.head or 0, self.query, self.key), around.shape)
-        changed = tensor.expand(*around.shape).clone()  # [B, H, Q, K]
-        changed[self.sentence, slice(None) if self.head is None else self.head, self.query, self.key] = self.allows
-        return changed
-
-
-@dataclass(frozen=True)
-class Allow(Forbid):
-    """Allow one query to look at one key, whatever forbids it."""
-
-    @property
-    def allows(self) -> bool:
-        """What the cell becomes."""
-        return True
-
-
-# --------------------------------------------------------------------------- heads and layers
-
-
-@dataclass(frozen=True)
-class ZeroHead(OnTensors):
-    """Let a head give nothing: its mixed values are 0."""
-
-    attention: str
-    head: int
-
-    @property
-    def where(self) -> str:
-        """What the heads give, before they are merged."""
-        return f"{self.attention}.mixed"
-
-    def change(self, tensor: Tensor, around: Around) -> Tensor:
-        """[B, H, Q, E] to the same."""
-        check_cell(self, (0, self.head), tensor.shape)
-        changed = tensor.clone()
-        changed[:, self.head] = self.instead(tensor[:, self.head], around.real)
-        return changed
-
-    def instead(self, mixed: Tensor, real: Tensor | None) -> Tensor:
-        """What the head gives now, [B, Q, E] or what broadcasts to it."""
-        return torch.zeros_like(mixed)
-
-
-@dataclass(frozen=True)
-class AverageHead(ZeroHead):
-    """Let a head give every piece the same: the mean of what it gives over this run's pieces, padding left out."""
-
-    def instead(self, mixed: Tensor, real: Tensor | None) -> Tensor:
-        """[E]."""
-        return mean(mixed, real)
-
-
-@dataclass(frozen=True)
-class ZeroLayer(OnTensors):
-    """Let the sublayers of a block (or one sublayer) give nothing: only what runs past them is left."""
-
-    where: str
-
     def touches(self, name: str) -> bool:
-        """The outputs of its sublayers."""
-        within = name == f"{self.where}.output" or name.startswith(f"{self.where}.")
-        return within and name.endswith(("attention.output", "feed_forward.output"))
+        """Whether this tensor is set by hand."""
+        return name == self.where
 
-    def change(self, tensor: Tensor, around: Around) -> Tensor:
-        """[B, S, W] to the same."""
-        return torch.zeros_like(tensor)
-
-
-@dataclass(frozen=True)
-class AverageLayer(ZeroLayer):
-    """Let the sublayers of a block give every piece the same: their mean over this run's pieces, padding left out."""
-
-    def change(self, tensor: Tensor, around: Around) -> Tensor:
-        """[B, S, W] to the same."""
-        return mean(tensor, around.real).expand_as(tensor).clone()
-
-
-# --------------------------------------------------------------------------- numbers
-
-
-@dataclass(frozen=True)
-class SetNumber(OnTensors):
-    """Set one number of a tensor; `cell` is its index along each axis."""
-
-    where: str
-    cell: tuple[int, ...]
-    value: float
-
-    def change(self, tensor: Tensor, around: Around) -> Tensor:
-        """The same shape."""
-        check_cell(self, self.cell, tensor.shape)
-        changed = tensor.clone()
-        changed[self.cell] = self.value
+    def change(self, tensor: Tensor, facts: TensorFacts) -> Tensor:
+        """[B or 1, 1, Q or 1, K] to [B, H, Q, K]; raises ShapeError for a cell it has not."""
+        changed = tensor.expand(*facts.shape).clone()  # [B, H, Q, K]
+        changed[part_of(self, (self.sentence, self.head, self.query, self.key), facts.shape)] = self.allowed
         return changed
 
 
-@dataclass(frozen=True)
-class Patch(OnTensors):
-    """Put a tensor of another trace in this one's place, whole or at an index along its first axes.
+def allow(attention: str, query: int, key: int, head: int | None = None, sentence: int = 0) -> Visibility:
+    """Allow one query to look at one key, whatever forbids it."""
+    return Visibility(attention, query, key, True, head, sentence)
 
-    `source` names that trace where the list is printed as Python.
+
+def forbid(attention: str, query: int, key: int, head: int | None = None, sentence: int = 0) -> Visibility:
+    """Forbid one query to look at one key."""
+    return Visibility(attention, query, key, False, head, sentence)
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Put a number, a mean or another trace's numbers in the place of a tensor or of a part of it.
+
+    `where` is a tensor's name or a pattern of names, `cell` the part. `by` is a number, `"mean"` (over the sentences
+    and tokens of this run, padding left out), or `"other"`: `tensor`, from the trace that Python calls `source`.
     """
 
     where: str
-    tensor: Tensor = field(repr=False, compare=False)
-    cell: tuple[int, ...] = ()
+    by: float | Literal["mean", "other"]
+    cell: Cell = ()
+    tensor: Tensor | None = field(default=None, repr=False, compare=False)
     source: str = "other"
 
-    @staticmethod
-    def of(other: Mapping[str, Tensor], where: str, cell: tuple[int, ...] = (), *, source: str = "other") -> Patch:
-        """The patch that brings `where` from another trace."""
-        return Patch(where, other[where].detach().clone(), cell, source)
+    def touches(self, name: str) -> bool:
+        """Whether this tensor is set by hand."""
+        return fnmatchcase(name, self.where)
 
-    def change(self, tensor: Tensor, around: Around) -> Tensor:
-        """The same shape; raises ShapeError when the other tensor has another."""
-        if self.tensor.shape != tensor.shape:
+    def change(self, tensor: Tensor, facts: TensorFacts) -> Tensor:
+        """The same shape; raises ShapeError where the cell, the mean or the other tensor does not fit it."""
+        if self.tensor is not None and self.tensor.shape != tensor.shape:
             raise ShapeError(f"a patch of {self.where} must be {list(tensor.shape)}", got=str(list(self.tensor.shape)))
-        check_cell(self, self.cell, tensor.shape)
+        part = part_of(self, self.cell, tensor.shape)
         changed = tensor.clone()
-        changed[self.cell] = self.tensor.to(tensor)[self.cell]
+        if self.tensor is not None:
+            changed[part] = self.tensor.to(tensor)[part]
+        elif self.by == "mean":
+            changed[part] = self.mean(tensor[part], facts)
+        else:
+            changed[part] = float(self.by)
         return changed
 
+    def mean(self, part: Tensor, facts: TensorFacts) -> Tensor:
+        """The mean over sentences and their real tokens, [B, S, ...] to [...]."""
+        axes = [axis for axis, at in zip_longest(facts.axes, self.cell) if at is None]
+        if axes[:1] != ["sentence"] or axes[1:2] not in (["piece"], ["query"], ["key"]):
+            raise ShapeError(f"{self!r} is a mean over sentences and pieces", got=f"a part with the axes {axes}")
+        return (part.flatten(0, 1) if facts.real is None else part[facts.real]).mean(dim=0)
+
     def __repr__(self) -> str:
-        return f"Patch.of({self.source}, {self.where!r}, {self.cell!r}, source={self.source!r})"
+        if self.tensor is not None:
+            return f"patch({self.source}, {self.where!r}, {self.cell!r}, source={self.source!r})"
+        finite = isinstance(self.by, str) or math.isfinite(self.by)
+        by = repr(self.by) if finite else f"float({str(self.by)!r})"
+        return f"Replace({self.where!r}, {by}, {self.cell!r})"
+
+
+def zero_head(attention: str, head: int) -> Replace:
+    """Let a head give nothing: its mixed values are 0."""
+    return Replace(f"{attention}.mixed", 0.0, (None, head))
+
+
+def average_head(attention: str, head: int) -> Replace:
+    """Let a head give every token the same: the mean of what it gives."""
+    return Replace(f"{attention}.mixed", "mean", (None, head))
+
+
+def zero_layer(path: str) -> Replace:
+    """Let the sublayers of a block, or one sublayer, give nothing: only the residual stream is left."""
+    return Replace(outputs(path), 0.0)
+
+
+def average_layer(path: str) -> Replace:
+    """Let the sublayers of a block, or one sublayer, give every token the same: their mean."""
+    return Replace(outputs(path), "mean")
+
+
+def set_number(where: str, cell: tuple[int, ...], number: float) -> Replace:
+    """Set one number of a tensor; `cell` is its index along each axis."""
+    return Replace(where, number, cell)
+
+
+def patch(other: Mapping[str, Tensor], where: str, cell: Cell = (), *, source: str = "other") -> Replace:
+    """Put a tensor of another trace in this one's place, whole or in part; `source` is that trace's name in Python."""
+    return Replace(where, "other", cell, other[where].detach().clone(), source)
+
+
+Intervention = ChangeWord | MaskWord | Visibility | Replace
 
 
 # --------------------------------------------------------------------------- what they share
 
 
-def check_cell(step: object, cell: Sequence[int], shape: Sequence[int]) -> None:
-    """Refuse a cell, or a part of one, that lies outside; it may count from the end. Raises ShapeError."""
-    outside = len(cell) > len(shape) or any(not -size <= at < size for at, size in zip(cell, shape, strict=False))
-    if outside:
+def outputs(path: str) -> str:
+    """The output of a sublayer, or those of all sublayers of a block, as a pattern."""
+    return f"{path}.output" if path.endswith(("attention", "feed_forward")) else f"{path}.*.output"
+
+
+def part_of(step: Intervention, cell: Cell, shape: Sequence[int]) -> tuple[int | slice, ...]:
+    """A cell, or a part of a tensor, as torch indexes it; it may count from the end. Raises ShapeError outside."""
+    inside = all(at is None or -size <= at < size for at, size in zip(cell, shape, strict=False))
+    if len(cell) > len(shape) or not inside:
         raise ShapeError(f"{step!r} must stay inside {list(shape)}", got=str(list(cell)))
-
-
-def mean(x: Tensor, real: Tensor | None) -> Tensor:
-    """The mean over the sentences and their real pieces: [B, S, C] to [C]."""
-    return (x.flatten(0, 1) if real is None else x[real]).mean(dim=0)  # [C]
+    return tuple(slice(None) if at is None else at for at in cell)
 
 
 # --------------------------------------------------------------------------- the list
 
 
+def touched(steps: Sequence[Intervention], name: str) -> bool:
+    """Whether a tensor is set by hand."""
+    return any(step.touches(name) for step in steps if isinstance(step, Visibility | Replace))
+
+
 def as_change(
-    steps: Sequence[Intervention], known: Sequence[str], around: Callable[[str, Tensor], Around]
+    steps: Sequence[Intervention], known: Sequence[str], facts: Callable[[str, Tensor], TensorFacts]
 ) -> Change | None:
     """The interventions in their order as one change for a watcher; None when none touches a tensor.
 
     Raises UnknownNameError for one that would change nothing.
     """
-    for step in steps:
-        if not isinstance(step, OnInputs) and not any(step.touches(name) for name in known):
+    touching = [step for step in steps if isinstance(step, Visibility | Replace)]
+    for step in touching:
+        if not any(step.touches(name) for name in known):
             raise UnknownNameError(f"{step!r} touches no tensor of this model", do=did_you_mean(step.where, known))
-    touching = [step for step in steps if not isinstance(step, OnInputs)]
     if not touching:
         return None
 
     def change(name: str, tensor: Tensor) -> Tensor:
         for step in touching:
             if step.touches(name):
-                tensor = step.change(tensor, around(name, tensor))
+                tensor = step.change(tensor, facts(name, tensor))
         return tensor
 
     return change
 
 
-def changed_inputs(side: str, inputs: Inputs, steps: Sequence[Intervention], stack: StackConfig) -> Inputs:
-    """The inputs of a stack after all interventions on words.
+def changed_inputs(sides: Mapping[str, tuple[Inputs, StackConfig]], steps: Sequence[Intervention]) -> dict[str, Inputs]:
+    """The inputs of each side after all interventions on words.
 
-    Raises ConfigError for one that would change nothing, ShapeError for one outside the text or the vocabulary.
+    Raises UnknownNameError or ConfigError for one that would change nothing, ShapeError for one outside the text or
+    the vocabulary.
     """
+    changed = {side: inputs for side, (inputs, _) in sides.items()}
     for step in steps:
-        if isinstance(step, OnInputs) and step.where == side:
-            step.check(inputs, stack)
-        inputs = step.inputs(side, inputs)
-    inputs.check_numbers(vocabulary=stack.embed.vocabulary, segments=stack.embed.segments)
-    return inputs
+        if isinstance(step, ChangeWord | MaskWord):
+            if step.where not in sides:
+                raise UnknownNameError(f"{step!r} touches no text of this run", do=did_you_mean(step.where, sides))
+            changed[step.where] = step.changed(changed[step.where], sides[step.where][1])
+    for side, (_, stack) in sides.items():
+        changed[side].check_numbers(vocabulary=stack.embed.vocabulary, segments=stack.embed.segments)
+    return changed
 
 
 def as_python(steps: Sequence[Intervention]) -> str:
     """Python that makes the same run again from a trace named `trace`."""
-    if not steps:
-        return "trace"
     lines = "".join(f"    {step!r},\n" for step in steps)
-    return f"trace.intervene(\n{lines})"
+    return f"trace.intervene(\n{lines})" if steps else "trace"

@@ -7,26 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from glassformer.look.cell import word_at
+from glassformer.look.explanation import Limits
 from glassformer.look.named import Source
 from glassformer.look.trace import Trace
-
-
-@dataclass(frozen=True)
-class Thin:
-    """How much is written out: terms of a sum, cells of a row, heads, words, blocks of layers."""
-
-    terms: int = 16
-    cells: int = 16
-    heads: int = 4
-    words: int = 12
-    blocks: int = 1
-    answers: int = 5
-
-    @staticmethod
-    def fitting(trace: Trace) -> Thin:
-        """Everything of a model as small as the slides'; a few of each of a larger one."""
-        width = trace.config.output_stack.width
-        return Thin() if width <= 16 else Thin(terms=3, cells=4, heads=2)
 
 
 @dataclass(frozen=True)
@@ -50,7 +34,7 @@ class Mixing:
     more: str = ""
 
 
-def mixing(trace: Trace, attention: str, held: Source, sentence: int, query: int, head: int, thin: Thin) -> Mixing:
+def mixing(trace: Trace, attention: str, held: Source, sentence: int, query: int, head: int, limits: Limits) -> Mixing:
     """One head's mixing for one word: each weight times its value vector, and the sum so far."""
     weights = held.tensor(f"{attention}.weights")[sentence, head, query]  # [K]
     values = held.tensor(f"{attention}.value")  # [B, G, K, E]
@@ -63,7 +47,7 @@ def mixing(trace: Trace, attention: str, held: Source, sentence: int, query: int
     hidden = trace.facts.get(f"{formula.keys}.hidden")
     known = trace.words.sentence(formula.keys, sentence)
     added = weights[:, None] * values  # [K, E]
-    shown = sorted(weights.abs().topk(min(thin.words, len(weights))).indices.tolist())
+    shown = sorted(weights.abs().topk(min(limits.words, len(weights))).indices.tolist())
     running = added[:0].sum(0)
     moves = []
     for key in shown:
@@ -72,18 +56,18 @@ def mixing(trace: Trace, attention: str, held: Source, sentence: int, query: int
         reason = "" if row[key] else "absent: hidden" if is_hidden else "absent"
         moves.append(
             Move(
-                known[key] if key < len(known) else f"piece {key}",
+                word_at(known, key),
                 float(weights[key]),
-                tuple(values[key, : thin.cells].tolist()),
-                tuple(added[key, : thin.cells].tolist()),
-                tuple(running[: thin.cells].tolist()),
+                tuple(values[key, : limits.cells].tolist()),
+                tuple(added[key, : limits.cells].tolist()),
+                tuple(running[: limits.cells].tolist()),
                 reason,
             )
         )
     left = len(weights) - len(shown)
     rest = added.sum(0) - running
     more = f"{left} more words: weights sum to {float(weights.sum() - weights[shown].sum()):.4f}" if left else ""
-    more += f", vectors to [{' '.join(f'{number:+.4f}' for number in rest[: thin.cells].tolist())}]" if left else ""
+    more += f", vectors to [{' '.join(f'{number:+.4f}' for number in rest[: limits.cells].tolist())}]" if left else ""
     return Mixing(head, tuple(moves), more)
 
 
@@ -101,7 +85,7 @@ def shares(trace: Trace, attention: str, *, query: int, sentence: int = 0) -> tu
     """Each source word's share in the mixed vector of one word, over all heads; words not looked at are absent."""
     held = trace.hold([f"{attention}.{name}" for name in ("weights", "value", "may_look")])
     heads, keys = held.tensor(f"{attention}.weights").shape[1], held.tensor(f"{attention}.weights").shape[3]
-    everything = Thin(words=keys, cells=1 << 30)
+    everything = Limits(words=keys, cells=1 << 30)
     mixings = [mixing(trace, attention, held, sentence, query, head, everything) for head in range(heads)]
     found = []
     for moves in zip(*(each.moves for each in mixings), strict=True):

@@ -1,33 +1,30 @@
 """Tensors whose axes have names, and how a formula reads one tensor as another's operand.
 
-A formula says `scores[sentence head query key]` is the dot product of `query[sentence head query channel]`
+A formula states that `scores[sentence head query key]` is the dot product of `query[sentence head query channel]`
 and `key[sentence head key channel]` over `channel`. What an operand's axes mean is written in one line:
 
     channel          an axis of that name
     head/2           each step of this axis serves two heads (shared key-value heads)
     (head:2 channel) one axis that holds 2 heads of some channels each
-    0                only the first step
     <place>          two axes, sentence and piece, read at the chosen places
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 from torch import Tensor
 
 from glassformer.errors import GlassformerError
 
 Cell = Mapping[str, int]
-Setting = float | int | str | bool | None
 
 
 class FormulaError(GlassformerError):
-    """A formula does not fit the tensors it speaks of."""
+    """A formula does not fit the tensors it reads."""
 
 
 @dataclass(frozen=True)
@@ -37,35 +34,29 @@ class Operand:
     name: str
     axes: str
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its axes."""
+        return axis_names(self.axes)
+
 
 @dataclass(frozen=True)
-class Formula:
-    """How one tensor follows from others: by which rule, of what, over which axis, with which numbers.
+class Source:
+    """The values of named tensors: activations, `parameters.*`, and the facts of the inputs.
 
-    `pieces` and `keys` say whose words the axes query/piece and key count: `inputs` or `target`.
+    Some are `held`; any other is fetched once and then held. All on the CPU: formulas count in double precision, which
+    not every accelerator has. `places` are flat indices into sentence x piece where the vocabulary was scored, [N].
     """
 
-    name: str
-    axes: str
-    rule: str
-    of: Mapping[str, Operand]
-    over: str | None = None
-    settings: Mapping[str, Setting] = field(default_factory=dict)
-    pieces: str = "inputs"
-    keys: str = "inputs"
-
-
-class Source(Protocol):
-    """Where the values of named tensors come from: activations, `parameters.*`, and the facts of the inputs."""
-
-    @property
-    def places(self) -> Tensor | None:
-        """Flat indices into sentence x piece at which the vocabulary was scored, [N], or None."""
-        ...
+    places: Tensor | None
+    fetch: Callable[[str], Tensor]
+    held: dict[str, Tensor]
 
     def tensor(self, name: str) -> Tensor:
         """The tensor of that name; raises UnknownNameError."""
-        ...
+        if name not in self.held:
+            self.held[name] = self.fetch(name).detach()
+        return self.held[name].cpu()
 
 
 @dataclass(frozen=True)
@@ -81,7 +72,6 @@ STEP = re.compile(
     r"\((?P<outer>\w+):(?P<parts>\d+) (?P<inner>\w+)\)"
     r"|<(?P<place>\w+)>"
     r"|(?P<name>[a-z_]+)(/(?P<serves>\d+))?"
-    r"|(?P<first>0)"
 )
 
 
@@ -94,8 +84,6 @@ def read_axes(axes: str) -> tuple[Step, ...]:
             steps.append(Step("group", (found["outer"], found["inner"]), int(found["parts"])))
         elif found["place"]:
             steps.append(Step("place", (found["place"],)))
-        elif found["first"]:
-            steps.append(Step("first"))
         else:
             steps.append(Step("axis", (found["name"],), int(found["serves"] or 1)))
     return tuple(steps)
@@ -106,25 +94,12 @@ def axis_names(axes: str) -> tuple[str, ...]:
     return tuple(name for step in read_axes(axes) for name in step.names)
 
 
-def rank(axes: str) -> int:
-    """How many dimensions a tensor has that is read this way."""
-    return sum(2 if step.kind == "place" else 1 for step in read_axes(axes))
-
-
-def check_rank(operand: Operand, tensor: Tensor) -> None:
-    """Refuse a tensor with another number of axes than the formula gives it."""
-    if tensor.dim() != rank(operand.axes):
-        raise FormulaError(f"{operand.name} must have the axes {operand.axes}", got=f"shape {list(tensor.shape)}")
-
-
 def view(operand: Operand, tensor: Tensor, places: Tensor | None) -> Tensor:
     """The tensor with one dimension for each name in the operand's axes."""
-    check_rank(operand, tensor)
+    if tensor.dim() != sum(2 if step.kind == "place" else 1 for step in read_axes(operand.axes)):
+        raise FormulaError(f"{operand.name} must have the axes {operand.axes}", got=f"shape {list(tensor.shape)}")
     dim = 0
     for step in read_axes(operand.axes):
-        if step.kind == "first":
-            tensor = tensor.select(dim, 0)
-            continue
         if step.kind == "group":
             if tensor.shape[dim] % step.count:
                 raise FormulaError(
@@ -153,13 +128,11 @@ def align(tensor: Tensor, names: Sequence[str], wanted: Sequence[str], what: str
 
 
 def index_of(operand: Operand, shape: Sequence[int], cell: Cell, places: Tensor | None) -> tuple[int, ...]:
-    """Which element of the operand stands at this cell of the formula. A size of 1 is shared by all."""
+    """The index of the operand's element that this cell of the formula reads. A size of 1 is shared by all."""
     index: list[int] = []
     for step in read_axes(operand.axes):
         size = shape[len(index)]
-        if step.kind == "first":
-            index.append(0)
-        elif step.kind == "group":
+        if step.kind == "group":
             outer, inner = step.names
             index.append(cell[outer] * (size // step.count) + cell[inner])
         elif step.kind == "place":

@@ -16,7 +16,9 @@ from glassformer.errors import ConfigError, ShapeError, UnknownNameError, did_yo
 from glassformer.look.cell import Words, split_name
 from glassformer.look.facts import facts
 from glassformer.look.formulas import state
-from glassformer.look.interventions import Around, Intervention, OnInputs, as_change, changed_inputs
+from glassformer.look.honesty import Honesty, measure
+from glassformer.look.interventions import Intervention, TensorFacts, as_change, changed_inputs, touched
+from glassformer.look.named import axis_names
 from glassformer.look.replay import Replay, shadow
 from glassformer.look.trace import Trace, heads_of
 from glassformer.look.verify import LIMITS
@@ -43,7 +45,7 @@ def trace(
     interventions: Sequence[Intervention] = (),
     gradients: str | None = None,
 ) -> Trace:
-    """Run `model` on one batch in eval mode and put every tensor within reach.
+    """Run `model` on one batch in eval mode and make every tensor available.
 
     `places` [N] are flat indices into B·S at which the vocabulary is scored; without them: where there are labels,
     else the hidden pieces, else the last piece of a decoder, else everywhere. `labels` [N] or [B, S] (−100 = none)
@@ -54,9 +56,7 @@ def trace(
     vocabulary=7]`: then the gradients with respect to all that is stored are kept too.
     Raises UnknownNameError, ShapeError, ConfigError, and DeviceError for weights spread over processes.
     """
-    original = eager(model)
-    if not isinstance(original, Transformer):
-        raise ConfigError("a trace needs a glassformer Transformer", got=type(original).__name__)
+    original = transformer(model)
     refuse_sharded(original)
     own = next(original.parameters()).dtype
     dtype = dtype or (own if own in LIMITS else torch.float32)
@@ -78,6 +78,14 @@ def trace(
         predicts_in=predicts_in or own,
     )
     return run.trace(tuple(interventions))
+
+
+def transformer(model: nn.Module | HasModule) -> Transformer:
+    """The uncompiled model; raises ConfigError for what is none of ours."""
+    original = eager(model)
+    if not isinstance(original, Transformer):
+        raise ConfigError("a trace needs a glassformer Transformer", got=type(original).__name__)
+    return original
 
 
 def choose_places(
@@ -130,33 +138,29 @@ class Run:
     def replay(self, interventions: Sequence[Intervention]) -> tuple[Replay, dict[str, Tensor]]:
         """The run with these interventions, and the facts of its inputs."""
         config = self.model.config
-        stacks = {"inputs": config.encoder or config.output_stack}
+        sides = {"inputs": (self.inputs, config.encoder or config.output_stack)}
         if self.target is not None and config.encoder is not None and config.decoder is not None:
-            stacks["target"] = config.decoder
-        for step in interventions:
-            if isinstance(step, OnInputs) and step.where not in stacks:
-                raise UnknownNameError(f"{step!r} touches no text of this run", do=did_you_mean(step.where, stacks))
-        inputs = changed_inputs("inputs", self.inputs, interventions, stacks["inputs"])
-        target = self.target
-        if target is not None and "target" in stacks:
-            target = changed_inputs("target", target, interventions, stacks["target"])
-        known = facts(self.model.config, inputs, target)
+            sides["target"] = (self.target, config.decoder)
+        changed = changed_inputs(sides, interventions)
+        inputs, target = changed["inputs"], changed.get("target", self.target)
+        known = facts(config, inputs, target)
         if self.labels is not None:
             known["labels"] = self.labels
-        statement = state(self.model.config, known, at_places=self.places is not None)
-        room = {"inputs": inputs.shape, "target": inputs.shape if target is None else target.shape}
+        statement = state(config, known, at_places=self.places is not None)
+        shapes = {"inputs": inputs.shape, "target": inputs.shape if target is None else target.shape}
 
-        def around(name: str, tensor: Tensor) -> Around:
-            """A mask is shared by heads, and by sentences and queries that it does not tell apart."""
+        def facts_of(name: str, tensor: Tensor) -> TensorFacts:
+            """A mask is shared by heads, and by sentences and queries that have the same."""
             formula = statement.formulas[name]
-            real = known.get(f"{formula.pieces}.real")
-            if not name.endswith(".may_look"):
-                return Around(tuple(tensor.shape), real)
-            batch, queries = room[formula.pieces]
-            return Around((batch, heads_of(self.model.config, name), queries, room[formula.keys][1]), real)
+            axes, shape = axis_names(formula.axes), tuple(tensor.shape)
+            real = known.get(f"{formula.keys if 'query' not in axes and 'key' in axes else formula.pieces}.real")
+            if name.endswith(".may_look"):
+                batch, queries = shapes[formula.pieces]
+                shape = (batch, heads_of(config, name), queries, shapes[formula.keys][1])
+            return TensorFacts(axes, shape, real)
 
-        change = as_change(interventions, tuple(statement.formulas), around)
-        by_hand = tuple(name for name in statement.formulas if any(step.touches(name) for step in interventions))
+        change = as_change(interventions, tuple(statement.formulas), facts_of)
+        by_hand = tuple(name for name in statement.formulas if touched(interventions, name))
         return Replay(self.model, statement, inputs, target, self.places, change, by_hand), known
 
     def trace(self, interventions: tuple[Intervention, ...]) -> Trace:
@@ -183,12 +187,25 @@ class Run:
             places=self.places,
             words=self.words,
             config=self.model.config,
-            replay=replay,
-            run=self,
             interventions=interventions,
+        )
+        found = self.connected(found, replay)
+        return replace(found, gradients=self.differentiate(found, stored)) if self.gradients else found
+
+    def connected(self, found: Trace, replay: Replay) -> Trace:
+        """The trace with what computes its tensors again, makes this run again and measures its honesty."""
+        return replace(
+            found,
+            replay=replay,
+            original=self.original,
+            run_again=self.trace,
+            measure_honesty=self.honesty,
             versions=tuple(parameter._version for parameter in self.model.parameters()),
         )
-        return replace(found, gradients=self.differentiate(found, stored)) if self.gradients else found
+
+    def honesty(self) -> Honesty:
+        """The honesty gate of the run without interventions."""
+        return measure(self.replay(())[0], self.original, self.predicts_in)
 
     def forward(self, replay: Replay, names: Sequence[str]) -> Mapping[str, Tensor]:
         """One forward, with a graph only where gradients are asked for."""
@@ -207,10 +224,10 @@ class Run:
     def differentiate(self, found: Trace, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The gradient of the loss, or of one cell, with respect to each stored tensor."""
         assert self.gradients is not None
-        name, said = split_name(self.gradients)
+        name, cell = split_name(self.gradients)
         if name not in stored:
             raise UnknownNameError(f"gradients of {name} need it stored", do=did_you_mean(name, stored))
-        goal = stored[name][tuple(found.cell(name, said).values())]
+        goal = stored[name][tuple(found.cell(name, cell).values())]
         floats = {name: tensor for name, tensor in stored.items() if tensor.requires_grad}
         slopes = torch.autograd.grad(goal, list(floats.values()), allow_unused=True)
         return {
@@ -219,7 +236,7 @@ class Run:
         }
 
     def worth_keeping(self, replay: Replay) -> list[str]:
-        """Queries and keys, and the heads when they speak at few places."""
+        """Queries and keys, and the heads where they are small."""
         names = [name for name in replay.statement.formulas if name != "loss"]
         kept = chosen(KEPT, names)
         rows = replay.inputs.shape[0] * replay.inputs.shape[1] if self.places is None else len(self.places)

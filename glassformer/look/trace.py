@@ -1,44 +1,46 @@
-"""A run of a model with every tensor within reach: stored, or computed again when it is asked for.
+"""A run of a model with all its tensors: stored, or computed again when they are asked for.
 
 N places where the vocabulary is scored
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from glassformer.config import ModelConfig
 from glassformer.errors import ConfigError, UnknownNameError, did_you_mean
-from glassformer.look import honesty
+from glassformer.look import saved
 from glassformer.look.cell import Axes, Words, find_cell, read_cell, split_name
-from glassformer.look.explain import Explanation, explain
+from glassformer.look.explain import explain
+from glassformer.look.explanation import Explanation
 from glassformer.look.facts import FACT_AXES
 from glassformer.look.formulas import Statement
-from glassformer.look.interventions import Intervention, as_python
-from glassformer.look.named import axis_names
+from glassformer.look.honesty import Honesty
+from glassformer.look.interventions import Intervention, as_python, touched
+from glassformer.look.named import Source, axis_names
 from glassformer.look.replay import Replay
-from glassformer.look.verify import LIMITS, Check, Verification, check_all
+from glassformer.look.verify import LIMITS, Verification, check
 from glassformer.look.watch import chosen
-from glassformer.models.names import HasModule, parameter_names
-
-if TYPE_CHECKING:
-    from glassformer.look.run import Run
-
+from glassformer.models.names import parameter_names
+from glassformer.models.transformer import Transformer
 
 REPEATED = 12
-"""As many words of a text fit into a line that tells of it."""
+"""How many words of a text fit into the line that describes a trace."""
 
 
 @dataclass(frozen=True)
 class Trace(Mapping[str, Tensor]):
-    """Every tensor of one run by name. `kept(name)` tells whether it is stored or computed again when asked for."""
+    """Every tensor of one run by name. `kept(name)` is False for what is computed again when it is asked for.
+
+    `original` is the model as it was given, `run_again` makes the same run with other interventions, and
+    `measure_honesty` measures the honesty gate; a trace read from a file without its model has none of the three.
+    """
 
     statement: Statement
     stored: Mapping[str, Tensor]
@@ -47,15 +49,17 @@ class Trace(Mapping[str, Tensor]):
     words: Words
     config: ModelConfig
     replay: Replay | None = None
-    run: Run | None = None
+    original: Transformer | None = None
+    run_again: Callable[[tuple[Intervention, ...]], Trace] | None = None
+    measure_honesty: Callable[[], Honesty] | None = None
     interventions: tuple[Intervention, ...] = ()
     versions: tuple[int, ...] = ()
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
-    saved_honesty: honesty.Honesty | None = None
+    saved_honesty: Honesty | None = None
 
     def __repr__(self) -> str:
         sides = {"inputs": self.words.inputs, "target": self.words.target}
-        texts = [said_shortly(words) for words in sides.values() if words]
+        texts = [shortened(words) for words in sides.values() if words]
         if not texts:
             shapes = [self.facts[f"{side}.positions"].shape[1] for side in sides if f"{side}.positions" in self.facts]
             texts = [f"{pieces} pieces" for pieces in shapes]
@@ -104,10 +108,10 @@ class Trace(Mapping[str, Tensor]):
             else:
                 missing.setdefault(self.statement.unit(name), []).append(name)
         for unit, wanted in missing.items():
-            found |= self.again(unit, wanted)
+            found |= self.recompute(unit, wanted)
         return found
 
-    def again(self, unit: str, names: Sequence[str]) -> dict[str, Tensor]:
+    def recompute(self, unit: str, names: Sequence[str]) -> dict[str, Tensor]:
         """Run one unit from its stored input; raises ConfigError when the weights are gone or have changed."""
         if self.replay is None:
             raise ConfigError(
@@ -162,7 +166,7 @@ class Trace(Mapping[str, Tensor]):
         return Axes(name, axes, sizes, pieces, keys, self.chosen_pieces, shared)
 
     def shared(self, name: str, side: str, sizes: Mapping[str, int]) -> dict[str, int]:
-        """How far the axes of size 1 count along which one number stands for all."""
+        """The length of each axis that is stored with size 1, because one number is that of all."""
         if name in self.parameters:
             return {}
         known = next((self.facts[fact] for fact in (f"{side}.ids", f"{side}.vectors") if fact in self.facts), None)
@@ -179,46 +183,47 @@ class Trace(Mapping[str, Tensor]):
         pieces = self.facts[f"{self.statement.formulas['head.logits'].pieces}.positions"].shape[1]
         return tuple(divmod(place, pieces) for place in self.places.tolist())
 
-    def cell(self, name: str, said: str | Mapping[str, str | int]) -> dict[str, int]:
-        """A cell said in words, as the index along each axis; raises UnknownNameError."""
-        return find_cell(self.described(name), read_cell(said) if isinstance(said, str) else said, self.words)
+    def cell(self, name: str, asked: str | Mapping[str, str | int]) -> dict[str, int]:
+        """A cell given in words, as the index along each axis; raises UnknownNameError."""
+        return find_cell(self.described(name), read_cell(asked) if isinstance(asked, str) else asked, self.words)
 
     # ----------------------------------------------------------------- truth
 
     def explain(self, name: str, cell: str | Mapping[str, str | int] = "") -> Explanation:
         """One number: its formula in words and MathML, its operands and terms, and the number computed again.
 
-        The cell may stand in the name: `explain("head.logits[place=0,vocabulary=the]")`.
+        The cell may be part of the name: `explain("head.logits[place=0,vocabulary=the]")`.
         """
         if "[" in name:
             name, cell = split_name(name)
         formula = self.statement.formulas.get(name)
-        spoken = [name] if formula is None else [name, *(operand.name for operand in formula.of.values())]
-        held = self.hold(other for other in spoken if other in self.statement.formulas)
-        said = read_cell(cell) if isinstance(cell, str) else cell
-        return explain(self, name, find_cell(self.described(name, held.tensor(name)), said, self.words), held)
+        named = [name, *(operand.name for operand in formula.rule.operands.values())] if formula is not None else []
+        held = self.hold(other for other in named if other in self.statement.formulas)
+        asked = read_cell(cell) if isinstance(cell, str) else cell
+        return self.explain_cell(name, find_cell(self.described(name, held.tensor(name)), asked, self.words), held)
+
+    def explain_cell(self, name: str, cell: Mapping[str, int], held: Source) -> Explanation:
+        """As `explain`, for indices, with the tensors at hand."""
+        return explain(name, cell, self.statement.formulas.get(name), held, self.described, self.words)
 
     def verify(self, names: Iterable[str] | str | None = None) -> Verification:
         """Hold each tensor against its formula, unit by unit, so that little is in memory at once."""
         by_unit: dict[str, list[str]] = {}
         by_hand = []
         for name in chosen(names, self.statement.formulas):
-            if any(step.touches(name) for step in self.interventions):
+            if touched(self.interventions, name):
                 by_hand.append(name)
             else:
                 by_unit.setdefault(self.statement.unit(name), []).append(name)
-        checks: list[Check] = []
+        checks = []
         for unit, members in by_unit.items():
-            checks += check_all(self.statement.formulas, members, Held(self, self.unit(unit)))
+            held = self.hold(name for name in self.statement.formulas if self.statement.unit(name) == unit)
+            checks += [check(self.statement.formulas[name], held) for name in members]
         return Verification(tuple(checks), LIMITS[self.dtype], tuple(by_hand))
 
-    def unit(self, unit: str) -> dict[str, Tensor]:
-        """All tensors of a unit."""
-        return self.fetch(name for name in self.statement.formulas if self.statement.unit(name) == unit)
-
-    def hold(self, names: Iterable[str]) -> Held:
-        """Several tensors kept at hand while they are spoken about."""
-        return Held(self, self.fetch(names))
+    def hold(self, names: Iterable[str]) -> Source:
+        """Several tensors kept at hand, so that each is computed once."""
+        return Source(None if self.places is None else self.places.cpu(), self.tensor, self.fetch(names))
 
     @property
     def dtype(self) -> torch.dtype:
@@ -226,13 +231,13 @@ class Trace(Mapping[str, Tensor]):
         return next(iter(self.stored.values())).dtype
 
     @cached_property
-    def honesty(self) -> honesty.Honesty:
+    def honesty(self) -> Honesty:
         """The honesty gate, measured once, before interventions."""
         if self.saved_honesty is not None:
             return self.saved_honesty
-        if self.run is None:
+        if self.measure_honesty is None:
             raise ConfigError("the honesty gate was not measured before this trace was saved", do="trace again")
-        return honesty.measure(self.run.replay(())[0], self.run.original, self.run.predicts_in)
+        return self.measure_honesty()
 
     # ----------------------------------------------------------------- what if
 
@@ -246,10 +251,10 @@ class Trace(Mapping[str, Tensor]):
 
     def with_interventions(self, steps: tuple[Intervention, ...]) -> Trace:
         """The same run with exactly these interventions. The gate is measured first: they are no part of it."""
-        if self.run is None:
+        if self.run_again is None:
             raise ConfigError("interventions need the model", do="load the trace with its model")
         measured = self.honesty
-        return replace(self.run.trace(steps), saved_honesty=measured)
+        return replace(self.run_again(steps), saved_honesty=measured)
 
     @property
     def python(self) -> str:
@@ -260,19 +265,24 @@ class Trace(Mapping[str, Tensor]):
 
     def save(self, path: str | Path, *, weights: bool = False) -> None:
         """Write what is stored to a safetensors file, with the model's fingerprint; its weights only when asked."""
-        from glassformer.look.saved import save
+        groups = {"tensor": self.stored, "fact": self.facts, "gradient": self.gradients}
+        tensors = {f"{kind}.{name}": tensor for kind, group in groups.items() for name, tensor in group.items()}
+        if self.places is not None:
+            tensors["places"] = self.places
+        if weights and self.replay is not None:
+            # A head tied to the word table shares its storage: safetensors wants each tensor on its own.
+            tensors |= {f"weight.{name}": weight for name, weight in self.replay.model.state_dict().items()}
+        header = saved.Header(
+            config=self.config,
+            fingerprint=None if self.original is None else saved.fingerprint(self.original),
+            words=saved.WordsRecord.of(self.words),
+            honesty=self.honesty if self.measure_honesty or self.saved_honesty else None,
+            interventions=self.python if self.interventions else None,
+        )
+        saved.write(Path(path), tensors, header)
 
-        save(self, Path(path), weights=weights)
 
-    @staticmethod
-    def load(path: str | Path, model: nn.Module | HasModule | None = None) -> Trace:
-        """Read a saved trace; with the model, or saved weights, all tensors are within reach again."""
-        from glassformer.look.saved import load
-
-        return load(Path(path), model)
-
-
-def said_shortly(sentences: Sequence[Sequence[str]]) -> str:
+def shortened(sentences: Sequence[Sequence[str]]) -> str:
     """The first words of the first sentence, and how much there is beside them."""
     first = sentences[0]
     words = " ".join(first[:REPEATED]) + (f" … ({len(first)} words)" if len(first) > REPEATED else "")
@@ -283,25 +293,3 @@ def heads_of(config: ModelConfig, name: str) -> int:
     """The heads of the attention that a tensor belongs to."""
     side, _, index, attention, _ = name.split(".")
     return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)
-
-
-@dataclass(frozen=True)
-class Held:
-    """A source of tensors with some of them at hand; the rest comes from the trace and then stays.
-
-    All on the CPU: formulas count in double precision, which not every accelerator has.
-    """
-
-    trace: Trace
-    held: dict[str, Tensor]
-
-    @property
-    def places(self) -> Tensor | None:
-        """Where the vocabulary was scored, [N]."""
-        return None if self.trace.places is None else self.trace.places.cpu()
-
-    def tensor(self, name: str) -> Tensor:
-        """A tensor, a weight or a fact."""
-        if name not in self.held:
-            self.held[name] = self.trace.tensor(name).detach()
-        return self.held[name].cpu()

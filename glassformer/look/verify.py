@@ -1,4 +1,4 @@
-"""Hold the model's numbers against the formulas: the largest error of every tensor.
+"""Compare the model's numbers with the formulas: the largest error of every tensor.
 
 error = |difference| / (1 + sum of the absolute terms of the formula). A sum of large terms that nearly cancel
 may round by as much as its terms do, so they are the measure. Equal infinities agree.
@@ -6,16 +6,14 @@ may round by as much as its terms do, so they are the measure. Equal infinities 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from glassformer.errors import UnknownNameError
-from glassformer.look.named import Formula, FormulaError, Source, axis_names
-from glassformer.look.rules import RULES
-from glassformer.look.rules.desk import Desk
+from glassformer.look.named import FormulaError, Source, axis_names
+from glassformer.look.rules.evaluator import Evaluator, Formula
 
 LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5}
 
@@ -50,9 +48,9 @@ class Verification:
 
     def __str__(self) -> str:
         verdict = "agree with their formulas" if self.holds else "DO NOT all agree with their formulas"
-        told = f"{len(self.checks)} tensors {verdict}: largest error {self.worst.error:.1e} in {self.worst.name}"
-        told += f" (limit {self.limit:.0e})"
-        return told + (f"; set by hand and not judged: {', '.join(self.by_hand)}" if self.by_hand else "")
+        text = f"{len(self.checks)} tensors {verdict}: largest error {self.worst.error:.1e} in {self.worst.name}"
+        text += f" (limit {self.limit:.0e})"
+        return text + (f"; set by hand and not judged: {', '.join(self.by_hand)}" if self.by_hand else "")
 
 
 def check(formula: Formula, source: Source) -> Check:
@@ -60,14 +58,12 @@ def check(formula: Formula, source: Source) -> Check:
     try:
         stored = source.tensor(formula.name)
         check_sizes(formula, stored, source)
-        if formula.rule not in RULES:
-            raise FormulaError(f"there is no rule {formula.rule!r}")
-        value, size = RULES[formula.rule].whole(Desk(formula, source))
+        value, size = formula.rule.whole(Evaluator(formula, source))
         return compare(formula.name, stored.double(), value, size)
     except (FormulaError, UnknownNameError) as error:
         return Check(formula.name, float("inf"), (), str(error))
     except (RuntimeError, IndexError) as error:
-        # torch's own words for operands whose sizes do not go together.
+        # torch's own message for operands whose sizes do not go together.
         return Check(formula.name, float("inf"), (), f"the operands of {formula.name} do not fit: {error}")
 
 
@@ -103,8 +99,3 @@ def fits(stored: Tensor, value: Tensor) -> bool:
     if stored.dim() != value.dim():
         return False
     return all(one == two or 1 in (one, two) for one, two in zip(stored.shape, value.shape, strict=True))
-
-
-def check_all(formulas: Mapping[str, Formula], names: Iterable[str], source: Source) -> list[Check]:
-    """The checks of several tensors."""
-    return [check(formulas[name], source) for name in names]

@@ -42,7 +42,7 @@ class Seen(Mapping[str, Tensor]):
 
 
 class _Watcher:
-    """Sees the taps of one model's modules and passes everything on to whoever watched before."""
+    """Sees the taps of one model's modules and passes everything on to the watcher that was set before."""
 
     def __init__(
         self, paths: Mapping[nn.Module, str], wanted: frozenset[str], seen: Seen, change: Change | None
@@ -112,7 +112,7 @@ def chosen(names: Iterable[str] | str | None, known: Iterable[str]) -> list[str]
 
 
 def refuse_sharded(model: nn.Module) -> None:
-    """A piece of a matrix has no formula: weights spread over processes are not looked at."""
+    """Part of a matrix has no formula: a model whose weights are spread over processes cannot be watched."""
     for name, parameter in model.named_parameters():
         if hasattr(parameter, "full_tensor"):
             raise DeviceError(

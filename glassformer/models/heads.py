@@ -52,12 +52,12 @@ class SentenceHead(nn.Module):
 
     def __init__(self, config: SentenceHeadConfig, width: int) -> None:
         super().__init__()
-        self.pooler = nn.Linear(width, width) if config.pooler else None
+        self.pooler = nn.Linear(width, width) if config.pooling == "pooler" else None
         self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, config.labels) if config.labels else None
         self.taps = (
             "first",
-            *(("pooled",) if config.pooler else ()),
+            *(("pooled",) if config.pooling == "pooler" else ()),
             *(("logits", "log_probabilities", "probabilities") if config.labels else ()),
         )
 

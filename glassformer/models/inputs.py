@@ -1,10 +1,11 @@
-"""What goes into a model, and what comes out.
+"""What goes into a model, and what comes out; and a batch of rows with what is to be learned from them.
 
 B sentences · S pieces · Q query pieces · K key or memory pieces · W width · V vocabulary · L labels · N chosen places
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -95,10 +96,61 @@ class Inputs:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Rows that go through the model together, and the labels of each loss by its name.
+
+    `labels`: class indices or numbers at the tokens `scored_at` [N] (flat indices into B·S), one for each row [B], or
+    one for each token [B, S]; -100 where nothing is asked. `counts`: by loss, the sum of the weights of its labels,
+    known before the forward pass. `row_ids` [B] int32 number the rows within their step, so that dropout treats each row
+    as its own however the step is cut into parts. `weights` [B] float32; a row of weight 0 only fills the shape.
+    `tokens` counts what is no padding. `decoder_inputs` feed the decoder of an encoder–decoder.
+    """
+
+    inputs: Inputs
+    labels: Mapping[str, Tensor]
+    counts: Mapping[str, float]
+    row_ids: Tensor
+    weights: Tensor
+    tokens: int
+    scored_at: Tensor | None = None
+    decoder_inputs: Inputs | None = None
+
+    def to(self, device: torch.device) -> Batch:
+        """The same on another device."""
+        return replace(
+            self,
+            inputs=self.inputs.to(device),
+            labels={name: labels.to(device) for name, labels in self.labels.items()},
+            row_ids=self.row_ids.to(device),
+            weights=self.weights.to(device),
+            scored_at=None if self.scored_at is None else self.scored_at.to(device),
+            decoder_inputs=None if self.decoder_inputs is None else self.decoder_inputs.to(device),
+        )
+
+    def with_noise(self, seed: Tensor) -> Batch:
+        """The same with the source of its dropout: `seed` is an int32 scalar that belongs to the step."""
+        return replace(self, inputs=replace(self.inputs, noise=Noise(seed, self.row_ids)))
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """All tensors with a name each, to be written to a file."""
+        for side, inputs in (("inputs", self.inputs), ("decoder_inputs", self.decoder_inputs)):
+            for name, value in vars(inputs).items() if inputs is not None else ():
+                if isinstance(value, Tensor):
+                    yield f"{side}.{name}", value
+        for name, labels in self.labels.items():
+            yield f"labels.{name}", labels
+        for name in ("row_ids", "weights", "scored_at"):
+            value = getattr(self, name)
+            if value is not None:
+                yield name, value
+
+
+@dataclass(frozen=True, kw_only=True)
 class Output:
     """states [B, S, W] · logits [B, S, V], or [N, V] at chosen places · memory [B, K, W] · `cache` as it was handed in.
 
-    sentence_logits [B, L]; of a sentence head without labels, what it has instead: the pooled vector [B, W].
+    sentence_logits [B, L]; of a sentence head without labels, what it has instead: the pooled vector [B, W]. Heads that
+    were not asked for leave None.
     """
 
     states: Tensor

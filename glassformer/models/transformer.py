@@ -5,6 +5,7 @@ B sentences · S pieces · K memory pieces · W width · V vocabulary · N chose
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import torch
@@ -45,12 +46,14 @@ class Transformer(nn.Module):
         memory: Tensor | None = None,
         places: Tensor | None = None,
         cache: Cache | None = None,
+        heads: Collection[str] | None = None,
     ) -> Output:
-        """States, and the heads' answers.
+        """States, and the answers of the heads that are asked for.
 
         `inputs` feeds the only stack, or the encoder when there are two; `target` then feeds the decoder.
         `memory` [B, K, W] replaces the encoder's run when it is already known. `places` [N] are flat
-        indices into B·S where vocabulary scores are wanted; None = everywhere.
+        indices into B·S where vocabulary scores are wanted; None = everywhere. `heads` names those to compute, of
+        `head` and `sentence_head`; None = all that the model has. One that is not asked for costs nothing.
         """
         if self.encoder is None or self.decoder is None:
             stack = self.decoder if self.encoder is None else self.encoder
@@ -66,10 +69,12 @@ class Transformer(nn.Module):
             answering = target = replace(target, noise=target.noise or noise)
             states = self.decoder(target, cache=cache, memory=memory, memory_real=inputs.real)  # [B, S, W]
         logits = None
-        if self.head is not None:
+        if self.head is not None and (heads is None or "head" in heads):
             chosen = states if places is None else states.flatten(0, 1).index_select(0, places)  # [B, S, W] or [N, W]
             logits = self.head(chosen, self.word_table)
-        answer = None if self.sentence_head is None else self.sentence_head(states, answering.real, noise)
+        answer = None
+        if self.sentence_head is not None and (heads is None or "sentence_head" in heads):
+            answer = self.sentence_head(states, answering.real, noise)  # [B, L]
         return Output(states=states, logits=logits, sentence_logits=answer, memory=memory, cache=cache)
 
     @property

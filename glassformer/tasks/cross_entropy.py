@@ -15,16 +15,22 @@ from glassformer.data.corrupt import IGNORED
 from glassformer.errors import ShapeError
 
 
-def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """The sum of −log softmax(logits)[label] over the places whose label is not IGNORED, a scalar of at least float32.
+def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+    """The sum of −log softmax(logits)[label] over the labels that are not IGNORED, a scalar of at least float32.
 
-    Logits [..., V] of any float type and labels [...]; raises ShapeError when they do not go together.
+    Logits [..., V] of any float type, labels [...], and by choice a weight for each label [...]. Raises ShapeError when
+    they do not go together, also where a model has no logits.
     """
+    if logits is None:
+        raise ShapeError("a loss needs logits", got="a model without the head that was asked for")
     if logits.shape[:-1] != labels.shape:
         raise ShapeError(
             "each row of logits needs one label", got=f"logits {list(logits.shape)} and labels {list(labels.shape)}"
         )
     logits, labels = widened(logits).flatten(0, -2), labels.flatten()  # [N, V], [N]
+    if weights is not None:
+        each = F.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="none")  # [N]
+        return (each * weights.flatten().to(each.dtype)).sum()
     if torch.compiler.is_compiling():
         total: Tensor = _Compiled.apply(logits, labels)  # type: ignore[no-untyped-call]
         return total

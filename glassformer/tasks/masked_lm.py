@@ -1,159 +1,164 @@
-"""Masked words: hide some, ask the model what stood there (Devlin et al. 2019, §3.1).
+"""Masked words: mask some, ask the model what stood there (Devlin et al. 2019, §3.1).
 
-B rows · N hidden places, filled up to the same number in each batch · V vocabulary
+B rows · S tokens of a row · N masked words, filled up to the same number in each batch · V vocabulary
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from glassformer.data.batch import Integers
-from glassformer.data.corrupt import IGNORED
+from glassformer.config import ModelConfig
+from glassformer.data.buckets import BucketedRows
+from glassformer.data.corrupt import MaskingSection
 from glassformer.data.order import Order
+from glassformer.data.pack import Frame, PackedRows
+from glassformer.data.settings import CorpusSection, DataSection
+from glassformer.data.split import Side
+from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
-from glassformer.models.inputs import Inputs
+from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.cross_entropy import cross_entropy, widened
-from glassformer.tasks.hidden import HiddenWords
-from glassformer.tasks.metrics import Baseline, Tally, Unigram
-from glassformer.tasks.task import Batch, evaluating
+from glassformer.tasks.corpus import HELD_OUT_EPOCH, CorpusTask, MaskedRows, check_some_can_be_masked
+from glassformer.tasks.cross_entropy import cross_entropy
+from glassformer.tasks.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, compared, guessed
+from glassformer.tasks.task import Preparation, Source, TaskSection, evaluating
+from glassformer.text.tokenizer import Tokenizer
 
-# Evaluation hides words as no epoch of training does.
-HELD_OUT_EPOCH = -1
-
-
-class RowOrder(Protocol):
-    """Which rows come in which step."""
-
-    def __len__(self) -> int: ...
-
-    def of_step(self, step: int) -> tuple[Integers, Integers]:
-        """The rows of a step and the epoch of each: [B], [B]."""
-        ...
+UNIT = "masked tokens"
+# Rows of one forward pass in evaluation.
+_ROWS = 32
 
 
-class MaskedLM:
-    """Finding hidden words. `batch` rows make a step; `order` replaces the usual one (rows in buckets bring their own).
+class MaskedLMSection(TaskSection, MaskingSection):
+    """Which words are masked, and how."""
 
-    `baselines` are measured beside the model when it is evaluated.
-    """
+    name: Literal["masked-lm"] = "masked-lm"
 
-    name = "masked-lm"
+
+class MaskedLM(CorpusTask):
+    """Finding masked words. `baselines` are measured beside the model when it is evaluated."""
+
+    Section = MaskedLMSection
+    weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
+    best = "-loss"
 
     def __init__(
-        self,
-        hidden: HiddenWords,
-        *,
-        batch: int = 32,
-        seed: int = 0,
-        order: RowOrder | None = None,
-        baselines: Sequence[Baseline] = (),
+        self, section: MaskedLMSection, unigram: Unigram, baselines: Sequence[Baseline] = (), text_fingerprint: str = ""
     ) -> None:
-        self._hidden, self._batch, self._baselines = hidden, batch, tuple(baselines)
-        self._order = order or Order(len(hidden), batch, hidden.fingerprint, seed)
-        self._held_out = Order(len(hidden), batch, hidden.fingerprint, seed)
+        self.section, self.unigram, self.baselines = section, unigram, tuple(baselines)
+        self.text_fingerprint = text_fingerprint
+
+    @classmethod
+    def check_body(cls, section: MaskedLMSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model is an encoder with a vocabulary head."""
+        check_encoder(body)
+
+    @classmethod
+    def check_data(cls, data: DataSection) -> None:
+        """Every setting can be followed."""
+
+    @classmethod
+    def prepared(cls, section: MaskedLMSection, preparation: Preparation) -> tuple[Self, dict[Side, Source]]:
+        """Rows with masked words, drawn by the run's seed in training and by the data's seed in evaluation."""
+        corpus, data = cls.stores(preparation), preparation.data
+        assert isinstance(data, CorpusSection)
+
+        def source(store: TokenStore, seed: int) -> MaskedRows:
+            return masked_rows(data, store, preparation.tokenizer, section, seed=seed)
+
+        # Which words are asked in evaluation depends on the data's seed alone, so that models of other training seeds,
+        # and the same model on another day, are asked the same.
+        sources: dict[Side, Source] = {
+            side: source(store, preparation.seed if side == "train" else data.seed)
+            for side, store in corpus.stores.items()
+            if store.documents
+        }
+        unigram = unigram_of(preparation, sources)
+        return cls(section, unigram, [unigram], corpus.stores["train"].fingerprint), sources
+
+    def model(self, body: ModelConfig) -> ModelConfig:
+        """The body as it is: its vocabulary head is what is trained."""
+        return body
 
     @property
-    def fingerprint(self) -> str:
-        """Names the data, how it is cut and how it is hidden."""
-        return self._hidden.fingerprint
-
-    @property
-    def steps_per_epoch(self) -> float:
-        """Steps until each row was seen once."""
-        return len(self._hidden) / self._batch if isinstance(self._order, Order) else float(len(self._order))
-
-    @cached_property
-    def unigram(self) -> Unigram:
-        """How frequent each piece of this text is that could be hidden."""
-        return self._hidden.unigram()
-
-    @property
-    def blind_loss(self) -> float:
-        """The entropy of the text's pieces: what is reached by knowing how frequent each of them is."""
+    def baseline_loss(self) -> float:
+        """The entropy of the text's tokens: what is reached by knowing how frequent each of them is."""
         return self.unigram.entropy
 
-    def rows(self, step: int) -> int:
-        """How many rows a step has: fewer in the last batch of a bucket."""
-        return len(self._order.of_step(step)[0])
+    def facts(self) -> dict[str, Any]:
+        """How frequent each token of the training text is, and the name of the text."""
+        return {"text_fingerprint": self.text_fingerprint, "unigram_counts": self.unigram.counts.tolist()}
 
-    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
-        """One of the `parts` of a step; raises ConfigError when there are fewer rows than parts."""
-        numbers, epochs = self._order.of_step(step)
-        if not 0 < parts <= len(numbers):
-            raise ConfigError("each part of a step needs a row", got=f"{len(numbers)} rows for {parts} parts")
-        mine = np.array_split(np.arange(len(numbers)), parts)[part]
-        return self._assemble(numbers[mine], epochs[mine], mine)
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies at the masked words."""
+        logits = model(batch.inputs, places=batch.scored_at, heads=("head",)).logits  # [N, V]
+        return {"masked_words": cross_entropy(logits, batch.labels["masked_words"])}
 
-    def loss(self, model: Transformer, batch: Batch) -> Tensor:
-        """The sum of the cross-entropies at the hidden places, a scalar of at least float32."""
-        logits = model(batch.inputs, places=batch.places).logits  # [N, V]
-        assert logits is not None
-        return cross_entropy(logits, batch.labels)
-
-    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
-        """`loss` per hidden word, `perplexity`, `accuracy`, the number of `targets`, and the same of each baseline."""
+    def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
+        """Loss, perplexity and accuracy at the masked words, beside the baselines'."""
         tally = Tally()
-        baselines = [(baseline, Tally()) for baseline in self._baselines]
-        device = next(model.parameters()).device
-        count = min(rows or len(self._hidden), len(self._hidden))
-        with evaluating(model):
-            for number in range(math.ceil(count / self._batch)):
-                numbers = self._held_out.of_epoch(HELD_OUT_EPOCH, number)[: count - number * self._batch]
-                batch = self._assemble(numbers, np.full_like(numbers, HELD_OUT_EPOCH), np.arange(len(numbers)))
-                moved = batch.to(device)
-                logits = model(moved.inputs, places=moved.places).logits  # [N, V]
-                asked = moved.labels != IGNORED
-                log_probabilities = widened(logits[asked]).log_softmax(dim=-1)
-                labels = moved.labels[asked]
-                tally.add(
-                    -log_probabilities.gather(1, labels[:, None])[:, 0],
-                    log_probabilities.argmax(dim=-1) == labels,
-                )
-                for baseline, its_tally in baselines:
-                    its_tally.add(*_guessed(baseline, batch))
-        scores = tally.scores()
-        for baseline, its_tally in baselines:
-            scores |= {
-                f"{baseline.name}_{name}": value for name, value in its_tally.scores().items() if name != "targets"
-            }
-        return scores
+        of_baselines = [(baseline, Tally()) for baseline in self.baselines]
+        for batch, output in answered(model, source, heads=("head",), limit=limit):
+            labels = batch.labels["masked_words"]
+            tally.add(*compared(output.logits, labels.to(output.states.device)))
+            for baseline, its in of_baselines:
+                its.add(*guessed(baseline, batch.inputs.ids, batch.scored_at, labels))
+        others = {baseline.name: its.scores() for baseline, its in of_baselines}
+        return Scores(tally.targets, UNIT, {THIS_MODEL: tally.scores(), **others})
 
-    def _assemble(self, numbers: Integers, epochs: Integers, order: Integers) -> Batch:
-        rows, corrupted = self._hidden.rows(numbers, epochs)
-        length = corrupted.ids.shape[1]
-        # The same number of places in each batch, so that a compiled step never meets another shape.
-        places = np.zeros(len(numbers) * self._hidden.most(length), np.int64)  # [N]
-        places[: len(corrupted.places)] = corrupted.places
-        labels = np.full_like(places, IGNORED)  # [N]
-        labels[: len(corrupted.places)] = corrupted.labels.ravel()[corrupted.places]
-        return Batch(
-            inputs=Inputs(
-                ids=torch.from_numpy(corrupted.ids),
-                real=torch.from_numpy(rows.real),
-                positions=torch.from_numpy(rows.positions),
-                documents=torch.from_numpy(rows.documents) if self._hidden.walls else None,
-                hidden=torch.from_numpy(corrupted.hidden),
-            ),
-            labels=torch.from_numpy(labels),
-            places=torch.from_numpy(places),
-            numbers=torch.from_numpy(order.astype(np.int32)),
-            targets=len(corrupted.places),
-            pieces=int(rows.real.sum()),
+
+def answered(
+    model: Transformer, source: MaskedRows, *, heads: Sequence[str], limit: int | None
+) -> Iterator[tuple[Batch, Output]]:
+    """All rows of a source, or `limit` of them chosen once and for all, masked as in no epoch, with the model's answers."""
+    device = next(model.parameters()).device
+    order = Order(len(source), _ROWS, source.fingerprint, 0)
+    count = min(limit or len(source), len(source))
+    lengths = source.lengths
+    with evaluating(model):
+        for number in range(math.ceil(count / _ROWS)):
+            numbers = order.of_epoch(HELD_OUT_EPOCH, number)[: count - number * _ROWS]
+            length = lengths if isinstance(lengths, int) else int(lengths[numbers].max())
+            batch = source.batch(numbers, np.full_like(numbers, HELD_OUT_EPOCH), shape=(len(numbers), length))
+            moved = batch.to(device)
+            yield batch, model(moved.inputs, places=moved.scored_at, heads=heads)
+
+
+def masked_rows(
+    data: CorpusSection, store: TokenStore, tokenizer: Tokenizer, masking: MaskingSection, *, seed: int
+) -> MaskedRows:
+    """The rows of a store as the `[data]` table cuts them, with masked words."""
+    frame, pad_id = Frame.encoder(tokenizer), tokenizer.pad_id or 0
+    if not data.pack:
+        return MaskedRows(BucketedRows(store, data.length, frame=frame, pad_id=pad_id), tokenizer, masking, seed=seed)
+    # An encoder looks both ways: without this mask it would answer from another document of the row.
+    walls = True if data.walls is None else data.walls
+    rows = PackedRows(store, data.length, frame=frame, walls=walls, pad_id=pad_id)
+    return MaskedRows(rows, tokenizer, masking, seed=seed, document_mask=walls)
+
+
+def unigram_of(preparation: Preparation, sources: Mapping[Side, Source]) -> Unigram:
+    """How frequent each token of the training text is: as it was saved, else counted. Raises DataError for none."""
+    counts = preparation.facts.get("unigram_counts")
+    if counts is not None:
+        return Unigram(np.array(counts, np.int64)).without(preparation.tokenizer.special_ids)
+    source = sources["train"]
+    assert isinstance(source, MaskedRows)
+    unigram = source.unigram()
+    check_some_can_be_masked(unigram)
+    return unigram
+
+
+def check_encoder(body: ModelConfig) -> None:
+    """Raise ConfigError unless the model is an encoder with a vocabulary head."""
+    if body.encoder is None or body.decoder is not None or body.head is None:
+        raise ConfigError(
+            "masked words are learned by an encoder with a vocabulary head",
+            got=f"the family {body.family}" if body.head is not None else f"a {body.family} model without it",
+            do="choose bert, distilbert, roberta, modernbert or slides",
         )
-
-
-def _guessed(baseline: Baseline, batch: Batch) -> tuple[Tensor, Tensor]:
-    assert batch.inputs.ids is not None
-    assert batch.places is not None
-    asked = batch.labels.numpy() != IGNORED
-    places, labels = batch.places.numpy()[asked], batch.labels.numpy()[asked]
-    losses, right = baseline.guess(batch.inputs.ids.numpy(), places, labels)
-    return torch.from_numpy(losses), torch.from_numpy(right)

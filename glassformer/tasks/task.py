@@ -1,103 +1,200 @@
-"""What a training loop needs to know of a task: its batches, its loss, its scores. Nothing else.
+"""What a task is: what its examples mean to a model, as losses in training and as predictions afterwards.
 
-B rows · S pieces · N chosen places
+B rows · S tokens of a row · N tokens whose vocabulary scores are asked for
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from glassformer.models.inputs import Inputs
+from glassformer.config import ModelConfig, Settings
+from glassformer.data.batch import Integers
+from glassformer.data.settings import DataSection
+from glassformer.data.split import Side
+from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.parts.dropout import Noise
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.score import Scores
+from glassformer.text.tokenizer import Tokenizer
+
+Example = TypeVar("Example")
+Prediction = TypeVar("Prediction")
+
+# Opens a stage that takes long, given its title and about how many characters it reads; inside, the function is told
+# how many were just done.
+Stage = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Batch:
-    """Rows that go through the model together.
-
-    `labels` holds what is to be found, -100 where nothing is asked: at the flat indices `places` [N] into B·S, or
-    everywhere [B, S]. `targets` counts the labels that are asked and `pieces` the real pieces, both known before the
-    forward pass. `numbers` [B] int32 name the rows within their step, so that chance treats each row as its own
-    however the step is cut into parts. `target` feeds the decoder of an encoder–decoder.
-    """
-
-    inputs: Inputs
-    labels: Tensor
-    numbers: Tensor
-    targets: int
-    pieces: int
-    places: Tensor | None = None
-    target: Inputs | None = None
-
-    def to(self, device: torch.device) -> Batch:
-        """The same on another device."""
-        return replace(
-            self,
-            inputs=self.inputs.to(device),
-            labels=self.labels.to(device),
-            numbers=self.numbers.to(device),
-            places=None if self.places is None else self.places.to(device),
-            target=None if self.target is None else self.target.to(device),
-        )
-
-    def with_noise(self, seed: Tensor) -> Batch:
-        """The same with the source of its dropout: `seed` is an int32 scalar that belongs to the step."""
-        return replace(self, inputs=replace(self.inputs, noise=Noise(seed, self.numbers)))
-
-    def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """All tensors with a name each, to be written down."""
-        for side, inputs in (("inputs", self.inputs), ("target", self.target)):
-            for name, value in vars(inputs).items() if inputs is not None else ():
-                if isinstance(value, Tensor):
-                    yield f"{side}.{name}", value
-        for name in ("labels", "numbers", "places"):
-            value = getattr(self, name)
-            if value is not None:
-                yield name, value
-
-
-class Task(Protocol):
-    """Text turned into something to learn. Random choices come from (seed, epoch, row), never from the batch."""
+class TaskSection(Settings):
+    """The `[task]` table of a recipe: `name` chooses the task, the rest are its own settings."""
 
     name: str
 
-    @property
-    def fingerprint(self) -> str:
-        """Names the data and how it is cut: two runs with the same one see the same examples."""
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What a predictor may know beside the model: the task it was trained on, the longest row it reads at once (tokens,
+    None for any), and the options of the verb by name.
+    """
+
+    section: TaskSection | None = None
+    length: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Predictor(ABC, Generic[Example, Prediction]):
+    """What a verb needs to know: how an example becomes rows, and what the model's answers to them mean."""
+
+    tokenizer: Tokenizer
+    # What the labels of its rows belong to, by the name of the loss.
+    axes: ClassVar[Mapping[str, Axis]] = MappingProxyType({})
+
+    @classmethod
+    @abstractmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a model that is there; raises ConfigError when it cannot answer."""
+
+    @abstractmethod
+    def example(self, values: Mapping[str, object], where: str) -> Example:
+        """An example from the values of a record, by their role; `where` is its file and line. Raises DataError."""
+
+    @abstractmethod
+    def rows(self, example: Example) -> Iterable[Row]:
+        """What the model is to read of an example; more than one row where it is longer than the model reads at once."""
+
+    @abstractmethod
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Any]]:
+        """For each row, by its number in `Batch.row_ids`, what was found; in any order."""
+
+    @abstractmethod
+    def merge(self, example: Example, found: Sequence[Any]) -> Prediction:
+        """The prediction for an example from what was found in its rows."""
+
+
+class Source(Protocol):
+    """Examples for training or evaluation, each one or several rows that stay together.
+
+    Everything about an example is a pure function of (source, its number, epoch).
+    """
+
+    fingerprint: str
+
+    def __len__(self) -> int:
+        """How many examples there are."""
         ...
 
     @property
-    def steps_per_epoch(self) -> float:
-        """Steps until each row was seen once."""
+    def lengths(self) -> Integers | int:
+        """The tokens of the longest row of each example [E], or one number where all rows have this length."""
         ...
 
     @property
-    def blind_loss(self) -> float | None:
-        """Loss per target of the best guess that looks at nothing (the unigram entropy), None where unknown."""
+    def rows_of_each(self) -> int:
+        """The rows that each example has: 1, or the number of its candidates."""
         ...
 
-    def rows(self, step: int) -> int:
-        """How many rows a step has, at least one."""
+    def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
+        """These examples in these epochs as a batch of a shape (rows, tokens), filled up with rows of weight 0."""
         ...
 
-    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
-        """One of the `parts` into which the rows of a step are cut: a pure function of data, seed and numbers."""
-        ...
 
-    def loss(self, model: Transformer, batch: Batch) -> Tensor:
-        """The sum of the losses of all targets, at least float32, so that whoever knows their number can divide."""
-        ...
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """What a task is prepared from. `body` is the model before it gets the task's head, `facts` are what the task has
+    saved with a model that is measured again, `cache` is a folder for what is worth keeping. `measuring`: nothing is to
+    be trained, and nobody needs to be told what there is to learn from.
+    """
 
-    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
-        """Scores on all rows, or on `rows` of them drawn once and for all. `loss` is among them: less is better."""
-        ...
+    data: DataSection
+    tokenizer: Tokenizer
+    body: ModelConfig
+    cache: Path
+    shares: Mapping[str, float]
+    seed: int = 0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    log: Callable[[str], None]
+    stage: Stage
+    measuring: bool = False
+
+
+class Task(ABC):
+    """What training needs to know: the data, the head of the model, the losses and the scores.
+
+    The loss of a step is Σ weights[name] · sum of the losses / sum of the weights of their labels, over all losses.
+    `best` names the score by which the best model is kept, with a minus where less is better. `frozen` are models that
+    only answer, such as a teacher: they are in eval mode and not saved.
+    """
+
+    Section: ClassVar[type[TaskSection]]
+    Data: ClassVar[type[DataSection]]
+    reads_tables: ClassVar[bool] = False  # only tables, no running text
+    weights: Mapping[str, float]
+    best: ClassVar[str]
+    frozen: Mapping[str, nn.Module] = MappingProxyType({})
+    section: TaskSection
+
+    # ------------------------------------------------------------------ before there is a model
+
+    @classmethod
+    @abstractmethod
+    def resolve_shares(cls, data: DataSection) -> dict[str, float]:
+        """The shares of the examples that are held out: those asked for, or larger ones where so few examples would
+        leave a split empty. Raises DataError when there are too few.
+        """
+
+    @classmethod
+    @abstractmethod
+    def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
+        """The texts of the training split, for a tokenizer to learn from."""
+
+    @classmethod
+    def check_data(cls, data: DataSection) -> None:
+        """Raise ConfigError for settings that this task cannot follow, before anything is read."""
+
+    @classmethod
+    @abstractmethod
+    def check_body(cls, section: Any, body: ModelConfig) -> None:
+        """Raise ConfigError for a model that cannot learn this task."""
+
+    @classmethod
+    @abstractmethod
+    def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Side, Source]]:
+        """The task with all settled that was left open, and a source for each split that is not empty.
+
+        Raises DataError for what cannot be read, and when nothing is left for training.
+        """
+
+    # ------------------------------------------------------------------ learning and measuring
+
+    @abstractmethod
+    def model(self, body: ModelConfig) -> ModelConfig:
+        """The body with the head that this task needs."""
+
+    @abstractmethod
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        """By name, the weighted sum of the losses of a batch, at least float32."""
+
+    @abstractmethod
+    def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
+        """Scores on all examples of a source, or on `limit` of them, always the same."""
+
+    @property
+    def baseline_loss(self) -> float | None:
+        """The loss that is reached without looking at the text, None where it is not known."""
+        return None
+
+    def facts(self) -> dict[str, Any]:
+        """What is to be saved with the model so that it can be measured again: plain numbers and words."""
+        return {}
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,15 +10,20 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from glassformer.errors import TokenizerError
+from glassformer.json_text import read_json
 from glassformer.text.frame import framed
-from glassformer.text.special import BERT, roles_by_name, roles_from_files
+from glassformer.text.special import BERT, NONE, roles_by_name, roles_from_files
 from glassformer.text.tokenizer import Tokenizer
 
 _ROLE_FILES = ("tokenizer_config.json", "special_tokens_map.json")
 
 
-def load_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer in a file or directory; `tokenizer.json` is preferred to `vocab.txt`."""
+def load_tokenizer(path: str | Path) -> Tokenizer:
+    """Read `tokenizer.json` or BERT's `vocab.txt`: a file, or the directory that holds one, `tokenizer.json` first.
+
+    Raises TokenizerError, with the file told, when there is none or it cannot be read.
+    """
+    path = Path(path)
     if path.is_dir():
         for name in ("tokenizer.json", "vocab.txt"):
             if (path / name).is_file():
@@ -33,14 +37,14 @@ def load_tokenizer(path: Path) -> Tokenizer:
 def _from_json(path: Path) -> Tokenizer:
     try:
         text = path.read_text(encoding="utf-8")
-        backend = tokenizers.Tokenizer.from_str(text)
-    except Exception as error:  # the library raises bare Exceptions
-        raise TokenizerError(
-            f"{path} must be a tokenizer.json of the tokenizers library", got=f"a file it cannot read ({error})"
-        ) from None
-    known = set(backend.get_vocab(with_added_tokens=True))
-    special = {token.content for token in backend.get_added_tokens_decoder().values() if token.special}
-    return Tokenizer(text, roles_from_files(_role_maps(path.parent), roles_by_name(special), known))
+        plain = Tokenizer(text, NONE)
+    except (OSError, UnicodeDecodeError) as error:
+        raise TokenizerError(f"{path} must be a readable UTF-8 file", got=str(error)) from None
+    except TokenizerError as error:
+        raise TokenizerError(f"{path}: {error.wanted}", got=error.got, do=error.do) from None
+    special = {plain.piece(id_) for id_ in plain.special_ids}
+    roles = roles_from_files(_role_maps(path.parent), roles_by_name(special), set(plain.vocabulary()) - {""})
+    return plain if roles == NONE else Tokenizer(text, roles)
 
 
 def _from_vocabulary(path: Path) -> Tokenizer:
@@ -49,6 +53,8 @@ def _from_vocabulary(path: Path) -> Tokenizer:
         pieces = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise TokenizerError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
+    except OSError as error:
+        raise TokenizerError(f"{path} must be a readable file", got=str(error)) from None
     vocabulary: dict[str, int] = {}
     for id_, piece in enumerate(pieces):
         if piece in vocabulary:
@@ -87,16 +93,23 @@ def as_vocabulary_file(tokenizer: Tokenizer) -> VocabularyFile | None:
 
 def _from_pieces(vocabulary: dict[str, int], settings: Mapping[str, Any]) -> Tokenizer:
     """BERT's tokenizer over these pieces."""
+    lowercase, strip_accents = _switch(settings, "do_lower_case", True), _switch(settings, "strip_accents", None)
+    chinese = _switch(settings, "tokenize_chinese_chars", True)
     backend = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=BERT.unknown, max_input_chars_per_word=100))
     backend.normalizer = normalizers.BertNormalizer(
-        lowercase=bool(settings.get("do_lower_case", True)),
-        strip_accents=settings.get("strip_accents"),
-        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
+        lowercase=bool(lowercase), strip_accents=strip_accents, handle_chinese_chars=bool(chinese)
     )
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix="##")
     backend.add_special_tokens(list(BERT))
     return Tokenizer(framed(backend, BERT, segments=True).to_str(), BERT)
+
+
+def _switch(settings: Mapping[str, Any], name: str, default: bool | None) -> bool | None:
+    value = settings.get(name, default)
+    if value is None or isinstance(value, bool):
+        return value
+    raise TokenizerError(f"{name} in tokenizer_config.json must be true, false or null", got=repr(value)[:80])
 
 
 def _role_maps(directory: Path) -> dict[str, Any]:
@@ -106,8 +119,10 @@ def _role_maps(directory: Path) -> dict[str, Any]:
         path = directory / name
         if path.is_file():
             try:
-                values = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:
+                values = read_json(path)
+            except (OSError, ValueError) as error:
                 raise TokenizerError(f"{path} must be JSON", got=str(error)) from None
-            found.update(values if isinstance(values, dict) else {})
+            if not isinstance(values, dict):
+                raise TokenizerError(f"{path} must hold a JSON object", got=type(values).__name__)
+            found.update(values)
     return found

@@ -81,9 +81,13 @@ def roles_from_files(maps: Mapping[str, object], special: SpecialTokens, known: 
             continue
         value = maps[foreign]
         piece = value.get("content") if isinstance(value, Mapping) else value
-        if piece is not None and piece not in known:
-            raise TokenizerError(
-                f"{foreign} must name a piece of the tokenizer", got=repr(piece), do=did_you_mean(str(piece), known)
-            )
-        roles[role] = None if piece is None else str(piece)
+        if piece is None:
+            roles[role] = None
+            continue
+        if not isinstance(piece, str):
+            raise TokenizerError(f"{foreign} must name a piece of the tokenizer", got=repr(piece)[:80])
+        if piece not in known:
+            hint = did_you_mean(piece, known) if len(piece) < 80 else ""
+            raise TokenizerError(f"{foreign} must name a piece of the tokenizer", got=repr(piece)[:80], do=hint)
+        roles[role] = piece
     return SpecialTokens(**roles)

@@ -14,6 +14,9 @@ import tokenizers
 from tokenizers import AddedToken, models
 
 from glassformer.errors import TokenizerError
+from glassformer.json_text import parse_json
+from glassformer.text.library import refusing
+from glassformer.text.limits import check_settings, vocabulary_by_id
 from glassformer.text.special import SpecialTokens
 from glassformer.whole import drafted
 
@@ -54,32 +57,26 @@ class Tokenizer:
     """
 
     def __init__(self, text: str, special: SpecialTokens) -> None:
-        """From the text of a `tokenizer.json`. Raises TokenizerError when a role's piece is not in it."""
+        """From the text of a `tokenizer.json`.
+
+        Raises TokenizerError when it cannot be read or run, and when a role's piece is not in it.
+        """
         # The text is kept, not written anew: the library does not read back to the bit the numbers it writes.
-        settings = json.loads(text) | {"truncation": None, "padding": None}
-        self._json = json.dumps(settings, ensure_ascii=False)
-        self._backend = tokenizers.Tokenizer.from_str(self._json)
+        with refusing(_unreadable):
+            settings = check_settings(parse_json(text)) | {"truncation": None, "padding": None}
+            self._json = json.dumps(settings, ensure_ascii=False)
+            self._backend = tokenizers.Tokenizer.from_str(self._json)
+            self._vocabulary = vocabulary_by_id(self._backend, settings)
         self.special = special
-        by_id = {id_: piece for piece, id_ in self._backend.get_vocab(with_added_tokens=True).items()}
-        self._vocabulary = tuple(by_id.get(id_, "") for id_ in range(max(by_id, default=-1) + 1))
         for role, id_ in self._role_ids.items():
             if id_ is None and getattr(special, role) is not None:
                 raise TokenizerError(
                     f"the {role} piece must be one of the vocabulary", got=repr(getattr(special, role))
                 )
-        self._alias = self._make_alias()
+        with refusing(_unreadable):
+            self._alias = self._make_alias()
 
     # ------------------------------------------------------------------ in and out
-
-    @classmethod
-    def load(cls, path: str | Path) -> Tokenizer:
-        """Read `tokenizer.json` or BERT's `vocab.txt`, a file or the directory that holds one.
-
-        Raises TokenizerError when there is none or it cannot be read.
-        """
-        from glassformer.text.load import load_tokenizer
-
-        return load_tokenizer(Path(path))
 
     def save(self, directory: str | Path) -> Path:
         """Write `tokenizer.json` into the directory, whole or not at all; gives back its path."""
@@ -111,10 +108,8 @@ class Tokenizer:
 
         Raises TokenizerError for a word outside a vocabulary that has no piece for unknown words.
         """
-        try:
+        with refusing(lambda message: self._refusal(message, [text] if pair is None else [text, pair])):
             return self._encoding(self._backend.encode(text, pair, add_special_tokens=special))
-        except Exception as error:
-            raise self._refusal(error, text if pair is None else f"{text} {pair}") from None
 
     def encode_batch(self, texts: Sequence[str], *, special: bool = True) -> list[Encoding]:
         """`encode` for many texts at once, on all cores."""
@@ -122,10 +117,8 @@ class Tokenizer:
 
     def raw_batch(self, texts: Sequence[str], *, special: bool = False) -> list[tokenizers.Encoding]:
         """The library's own encodings, for millions of texts; hand their ids to `settle`."""
-        try:
+        with refusing(lambda message: self._refusal(message, texts)):
             return list(self._backend.encode_batch(texts, add_special_tokens=special))
-        except Exception as error:
-            raise self._refusal(error, *texts) from None
 
     def settle(self, ids: list[int]) -> list[int]:
         """Ids as the model knows them: the stand-in for a [MASK] in the text becomes the mask's own id, or 0."""
@@ -135,8 +128,9 @@ class Tokenizer:
         return [stands_for if id_ == self._alias else id_ for id_ in ids]
 
     def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
-        """Text from ids."""
-        return str(self._backend.decode(list(ids), skip_special_tokens=skip_special))
+        """Text from ids; raises TokenizerError where the decoder cannot write them."""
+        with refusing(lambda message: TokenizerError("the ids must be ones that the decoder can write", got=message)):
+            return str(self._backend.decode(list(ids), skip_special_tokens=skip_special))
 
     def _encoding(self, raw: tokenizers.Encoding) -> Encoding:
         hides = {id_ for id_ in (self._alias, self.mask_id) if id_ is not None}
@@ -157,8 +151,13 @@ class Tokenizer:
             hidden=[id_ in hides for id_ in raw.ids],
         )
 
-    def _refusal(self, error: Exception, *texts: str) -> TokenizerError:
-        """What the user can do about a text that the library refuses."""
+    def _refusal(self, message: str, texts: Sequence[str]) -> TokenizerError:
+        """What the user can do about a text that the library refuses, with its `message`."""
+        refusal = TokenizerError("the text must be one that the tokenizer can cut", got=message)
+        with refusing(lambda _: refusal):
+            return self._unknown_word(texts) or refusal
+
+    def _unknown_word(self, texts: Sequence[str]) -> TokenizerError | None:
         if self.special.unknown is None and isinstance(self._backend.model, models.WordLevel):
             for text in texts:
                 for word in self._words_of(text):
@@ -168,7 +167,7 @@ class Tokenizer:
                             got=repr(word),
                             do=f"use words such as {', '.join(self.vocabulary()[:5])}, or train with special pieces",
                         )
-        return TokenizerError("the text must be one that the tokenizer can cut", got=str(error))
+        return None
 
     def _words_of(self, text: str) -> list[str]:
         normalizer, cut = self._backend.normalizer, self._backend.pre_tokenizer
@@ -252,11 +251,26 @@ class Tokenizer:
     def frame_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Ids that are added before and after a single text."""
         text = next((piece for id_, piece in enumerate(self.vocabulary()) if id_ not in self.special_ids), "")
-        raw = self._backend.encode(text)
+        with refusing(_unreadable):
+            raw = self._backend.encode(text)
         added = [bool(flag) for flag in raw.special_tokens_mask]
         before = added.index(False) if False in added else len(added)
         after = added[::-1].index(False) if False in added else 0
         return tuple(raw.ids[:before]), tuple(raw.ids[len(raw.ids) - after :])
+
+    @cached_property
+    def pair_frame_ids(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Ids that are added before, between and after the two texts of a pair."""
+        text = next((piece for id_, piece in enumerate(self.vocabulary()) if id_ not in self.special_ids), "")
+        raw = self._backend.encode(text, text)
+        parts: tuple[list[int], list[int], list[int]] = ([], [], [])
+        part = 0
+        for id_, sequence in zip(raw.ids, raw.sequence_ids, strict=True):
+            if sequence is None:
+                parts[part].append(id_)
+            else:
+                part = sequence + 1
+        return tuple(parts[0]), tuple(parts[1]), tuple(parts[2])
 
     @property
     def frame(self) -> tuple[int, int]:
@@ -277,3 +291,7 @@ class Tokenizer:
         lstrip, rstrip = (own.lstrip, own.rstrip) if own is not None else (False, False)
         self._backend.add_special_tokens([AddedToken(MASK, lstrip=lstrip, rstrip=rstrip, normalized=False)])
         return self._backend.token_to_id(MASK)
+
+
+def _unreadable(message: str) -> TokenizerError:
+    return TokenizerError("a tokenizer.json that the tokenizers library can run is needed", got=message)

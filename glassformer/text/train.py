@@ -9,9 +9,11 @@ from typing import Literal
 import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
-from glassformer.errors import DataError, GlassformerError, TokenizerError, did_you_mean
+from glassformer.errors import DataError, TokenizerError, did_you_mean
 from glassformer.text.alphabet import LIMIT, inner_letters, read_twice
 from glassformer.text.frame import framed, special_tokens
+from glassformer.text.library import refusing
+from glassformer.text.long_words import LONGEST_WORD, LongWords, cut
 from glassformer.text.special import BERT, ROBERTA, SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 
@@ -28,6 +30,7 @@ def train_tokenizer(
     lowercase: bool = True,
     special: SpecialTokens | None = None,
     progress: Callable[[int], None] | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Tokenizer:
     """A tokenizer of at most `vocabulary` pieces, the special ones included, learned from texts.
 
@@ -37,6 +40,8 @@ def train_tokenizer(
     table, so that they differ a little from run to run, and of pieces that are about as useful another may be kept.
     `special` defaults to the kind's usual pieces ([CLS] … for wordpiece and words, <s> … for bpe and unigram);
     `SpecialTokens()` asks for none. `progress` is told the characters of each text as it is read.
+    WordPiece leaves out words of more than 100 characters, which it could not cut either: `note` is told how many. BPE
+    and unigram learn from a stretch of more than 1000 characters without a blank in parts of 1000.
     Raises DataError when there is no text, TokenizerError when the vocabulary is too small.
     """
     if kind not in USUAL_SPECIAL:
@@ -48,38 +53,54 @@ def train_tokenizer(
     if kind in ("wordpiece", "unigram") and special.unknown is None:
         raise TokenizerError(f"a {kind} tokenizer needs a piece for unknown words", got="none")
     reading = _Reading(texts, progress)
+
+    def refusal(message: str) -> TokenizerError:
+        return TokenizerError(f"a {kind} tokenizer of {vocabulary} pieces", got=message)
+
     try:
-        backend = _TRAINERS[kind](reading, vocabulary, lowercase, special)
-    except GlassformerError:  # a file that could not be read
-        raise
-    except Exception as error:  # the library raises bare Exceptions
+        with refusing(refusal):
+            backend = _TRAINERS[kind](reading, vocabulary, lowercase, special)
+    except TokenizerError:
         if reading.has_words:
-            raise TokenizerError(f"a {kind} tokenizer of {vocabulary} pieces", got=str(error)) from None
+            raise
     if not reading.has_words:
         raise DataError("a tokenizer needs text to learn from", got="no words", do="check the files of the recipe")
+    if reading.left_out and note is not None:
+        note(
+            f"{reading.left_out:,} words of more than {LONGEST_WORD} characters were left out of learning the "
+            "vocabulary: the tokenizer writes each of them as one unknown token"
+        )
     return Tokenizer(backend.to_str(), special)
 
 
 class _Reading:
-    """The texts as they are read, with progress, and whether there were words among them."""
+    """The texts as they are read, with progress, and whether there were words among them.
+
+    `parts` makes of a text what is learned from; `left_out` counts words that it took away.
+    """
 
     def __init__(self, texts: Iterable[str], progress: Callable[[int], None] | None) -> None:
-        self.texts, self.progress, self.has_words = texts, progress, False
+        self.texts, self.progress, self.has_words, self.left_out = texts, progress, False, 0
+        self.parts: Callable[[str], list[str]] = cut
 
     def __iter__(self) -> Iterator[str]:
         for text in self.texts:
-            self.has_words = self.has_words or (bool(text) and not text.isspace())
-            yield text
+            for part in self.parts(text):
+                self.has_words = self.has_words or (bool(part) and not part.isspace())
+                yield part
             if self.progress is not None:
                 self.progress(len(text))
 
 
 def _wordpiece(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
-    backend = tokenizers.Tokenizer(models.WordPiece(unk_token=special.unknown, max_input_chars_per_word=100))
+    backend = tokenizers.Tokenizer(models.WordPiece(unk_token=special.unknown, max_input_chars_per_word=LONGEST_WORD))
     backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix="##")
+    long_words = LongWords(backend)
+    texts.parts = long_words.parts
     with read_twice(texts) as (letters, again):
+        texts.left_out = long_words.left_out
         inner = [f"##{letter}" for letter in inner_letters(letters, backend)]
         trainer = trainers.WordPieceTrainer(
             vocab_size=vocabulary,
@@ -132,6 +153,7 @@ def _unigram(texts: _Reading, vocabulary: int, lowercase: bool, special: Special
 
 
 def _words(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
+    texts.parts = lambda text: [text]  # words are only counted, however long they are
     backend = tokenizers.Tokenizer(models.WordLevel(unk_token=special.unknown or ""))
     backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=False)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

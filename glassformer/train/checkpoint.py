@@ -1,15 +1,14 @@
 """All that a run is, written whole or not at all.
 
-A checkpoint is a folder of safetensors and one JSON file. It is written under another name, flushed to the disk, and
-renamed: whoever finds its name finds all of it.
+A checkpoint is a folder of safetensors and one JSON file, `state.json`. It names the step, holds the checksum of each
+of the other files, header and all, and carries one of its own: a flipped bit, or a file of another step, is refused.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from glassformer.checksum import file_checksum, read_sealed_json, sealed_json
 from glassformer.errors import CheckpointError
 from glassformer.pickles import refuse_pickles
-from glassformer.whole import flush_one
+from glassformer.train.record import refuse_removed_folder
+from glassformer.whole import clear_drafts, drafted, flush, remove
 
-FORMAT = 1
+# 2 has checksums. A checkpoint without them is refused: nobody could tell whether it is whole.
+FORMAT = 2
 _FACTS = "state.json"
 _NAME = re.compile(r"(step|best)-(\d{8,})")
 
@@ -41,18 +43,19 @@ class Checkpoint:
     def tensors(self, group: str) -> dict[str, Tensor]:
         """One group of tensors (`model`, `optimizer`, `average`, `random`), {} when it has none; on the CPU.
 
-        Raises CheckpointError when its file is gone, cut short, or a pickle.
+        Raises CheckpointError when its file is gone, a pickle, or not the one that was written with this checkpoint.
         """
-        path = self.folder / f"{group}.safetensors"
-        if not path.exists():
-            if group in self.facts["groups"]:
-                raise damaged(self.folder, f"no {path.name}")
+        checksum = self.facts["groups"].get(group)
+        if checksum is None:
             return {}
-        refuse_pickles(path)
+        path = self.folder / f"{group}.safetensors"
         try:
+            refuse_pickles(path)
+            if file_checksum(path) != checksum:
+                raise damaged(self.folder, f"{path.name}, damaged or of another step")
             return load_file(path)
         except (OSError, SafetensorError) as error:
-            raise damaged(self.folder, f"{path.name}, cut short or damaged ({error})") from None
+            raise damaged(self.folder, f"no readable {path.name} ({getattr(error, 'strerror', error)})") from None
 
 
 class Shelf:
@@ -74,31 +77,37 @@ class Shelf:
         Raises CheckpointError when it cannot be written; what was there before is then untouched.
         """
         target = self.folder / f"{kind}-{step:08d}"
-        draft = self.folder / f".{target.name}.draft"
         try:
-            self._clear_drafts()
-            draft.mkdir(parents=True)
-            groups = [group for group, named in tensors.items() if named]
-            for group in groups:
-                _write_tensors(draft / f"{group}.safetensors", tensors[group])
-            _write_facts(draft / _FACTS, {"format": FORMAT, "step": step, "groups": groups, **facts})
-            flush_one(draft)
-            if target.exists():  # only when a run was resumed from before a damaged checkpoint
-                shutil.rmtree(target)
-            draft.rename(target)
-            flush_one(self.folder)
+            self.folder.mkdir(exist_ok=True)
+            clear_drafts(self.folder)
+            with drafted(target) as draft:
+                draft.mkdir()
+                groups = {
+                    group: _write_tensors(draft / f"{group}.safetensors", named)
+                    for group, named in tensors.items()
+                    if named
+                }
+                known = {"format": FORMAT, "step": step, "groups": groups, **facts}
+                (draft / _FACTS).write_text(sealed_json(known), encoding="utf-8")
+                if target.exists():  # only when a run was resumed from before a damaged checkpoint
+                    flush(draft)
+                    remove(target)
         except (OSError, SafetensorError) as error:
-            shutil.rmtree(draft, ignore_errors=True)
+            refuse_removed_folder(self.folder.parent, step, error)
             raise CheckpointError(
                 f"the checkpoint of step {step} could not be written to {self.folder}",
                 got=getattr(error, "strerror", None) or str(error),
                 do=self._what_is_left(),
             ) from None
         if kind == "step":
-            there = self._named("step")
-            regular = [path for path in there if _step_of(path) % self.every == 0]
-            self._keep_only("step", {target, *regular[-self.keep :]})
+            self.tidy()
         return target
+
+    def tidy(self) -> None:
+        """Remove the checkpoints that are no longer kept: a killed run may have left one more."""
+        there = self._named("step")
+        regular = [path for path in there if _step_of(path) % self.every == 0]
+        self._keep_only("step", {*there[-1:], *regular[-self.keep :]})
 
     def keep_best(self, *steps: int) -> None:
         """Clear away the best models of other steps: those that a better one followed, or that a run which was thrown
@@ -121,24 +130,24 @@ class Shelf:
         return [read_checkpoint(folder) for folder in self._named("step")]
 
     def _named(self, kind: str) -> list[Path]:
-        if not self.folder.is_dir():
-            return []
-        found = [path for path in self.folder.iterdir() if (match := _NAME.fullmatch(path.name)) and match[1] == kind]
-        return sorted(found, key=_step_of)
+        return _named(self.folder, kind)
 
     def _keep_only(self, kind: str, kept: set[Path]) -> None:
         for path in self._named(kind):
             if path not in kept:
-                shutil.rmtree(path, ignore_errors=True)
-
-    def _clear_drafts(self) -> None:
-        for draft in self.folder.glob(".*.draft"):
-            shutil.rmtree(draft)
+                with suppress(OSError):  # what cannot be removed harms nobody
+                    remove(path)
 
     def _what_is_left(self) -> str:
         named = self._named("step")
-        way = "make room and go on with --resume"
-        return f"{way}: {named[-1].name} is whole" if named else "make room and start again"
+        left = f"{named[-1].name} is whole" if named else "it begins again, as no checkpoint was written yet"
+        return f"make room and go on with --resume: {left}"
+
+
+def _named(folder: Path, kind: str) -> list[Path]:
+    inside = folder.iterdir() if folder.is_dir() else ()
+    found = [path for path in inside if (match := _NAME.fullmatch(path.name)) and match[1] == kind]
+    return sorted(found, key=_step_of)
 
 
 def _step_of(folder: Path) -> int:
@@ -146,27 +155,30 @@ def _step_of(folder: Path) -> int:
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
-    """The checkpoint in a folder; raises CheckpointError when it is damaged or of another version."""
+    """The checkpoint in a folder; raises CheckpointError when it is damaged, of another step or of another version."""
     try:
-        facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
-        step = int(facts["step"])
-        facts["groups"] = list(map(str, facts.get("groups", ["model"])))
-    except (OSError, ValueError, KeyError, TypeError, OverflowError):
-        raise damaged(folder, f"no readable {_FACTS}") from None
+        facts = read_sealed_json(folder / _FACTS)
+    except (OSError, ValueError) as error:
+        raise damaged(folder, f"no readable {_FACTS} ({getattr(error, 'strerror', None) or error})") from None
     if facts.get("format") != FORMAT:
-        raise CheckpointError(f"{folder} must be a checkpoint of format {FORMAT}", got=str(facts.get("format")))
-    return Checkpoint(folder, step, facts)
+        raise CheckpointError(
+            f"{folder} must be a checkpoint of format {FORMAT}",
+            got=f"format {facts.get('format')!r}",
+            do="go on with the glassformer that wrote it, or begin again in another folder",
+        )
+    if facts["step"] != _step_of(folder):
+        raise damaged(folder, f"the checkpoint of step {facts['step']}")
+    return Checkpoint(folder, facts["step"], facts)
 
 
 def damaged(folder: Path, got: str) -> CheckpointError:
     """What is told of a checkpoint that cannot be read, with the way out."""
+    older = [path for path in _named(folder.parent, "step") if _step_of(path) < _step_of(folder)]
     if folder.name.startswith("best"):
-        way = "delete it to end with the newest weights instead"
-    elif any(path.name < folder.name for path in folder.parent.glob("step-*")):
-        way = "delete it to use an older one"
+        way = "end with the newest weights instead"
     else:
-        way = "delete it to begin again"
-    return CheckpointError(f"{folder} must be a whole checkpoint", got=got, do=way)
+        way = f"go on from {older[-1].name}" if older else "begin again"
+    return CheckpointError(f"{folder} must be a whole checkpoint", got=got, do=f"delete the folder {folder} to {way}")
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
@@ -195,11 +207,7 @@ def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: st
             tensor.copy_(saved[name])
 
 
-def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
+    """Write them; the checksum of the file."""
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
-    flush_one(path)
-
-
-def _write_facts(path: Path, facts: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(facts, indent=1), encoding="utf-8")
-    flush_one(path)
+    return file_checksum(path)

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from glassformer.config import TrainSection
 from glassformer.errors import ConfigError
+from glassformer.train.settings import TrainSection
+
+
+@dataclass
+class Window:
+    """Sums over the steps since the last line of `metrics.jsonl`: of their losses, tokens and seconds."""
+
+    steps: int = 0
+    loss: float = 0.0
+    tokens: float = 0.0
+    seconds: float = 0.0
 
 
 @dataclass
@@ -16,7 +26,7 @@ class Progress:
     `step` counts finished steps and is the position in the data too. `seconds` were spent on them, evaluation and
     saving among them, and `setup` on compiling. `best` is the lowest held-out loss, found at `best_step`; `misses`
     counts the evaluations since then. `smoothed` is the running mean of the loss, `above` how many steps it has stood
-    at the blind loss, `noticed` whether that was said.
+    at the blind loss, `noticed` whether that was said. `window`: what the next line of `metrics.jsonl` is the mean of.
     """
 
     step: int = 0
@@ -28,6 +38,7 @@ class Progress:
     smoothed: float | None = None
     above: int = 0
     noticed: bool = False
+    window: Window = field(default_factory=Window)
 
 
 @dataclass(frozen=True)

@@ -13,28 +13,29 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from glassformer.config import TrainSection
 from glassformer.data.chance import draw
 from glassformer.errors import CheckpointError, NotFiniteError
+from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.task import Batch, Task
-from glassformer.train.machine import Say, repeatable
-from glassformer.train.memory import keep_freed_memory, recomputing
+from glassformer.runtime.device import Say, repeatable
+from glassformer.runtime.memory import keep_freed_memory, recomputing
+from glassformer.tasks.feed import Feed
 from glassformer.train.notices import plateau
-from glassformer.train.optimize import trained
 from glassformer.train.record import Record, Step
 from glassformer.train.run import Run, to_standard_error
+from glassformer.train.settings import TrainSection
 from glassformer.train.stopping import Interrupted, stop_signals
+from glassformer.train.tune import trained
 from glassformer.whole import drafted
 
 
 def fit(
     model: Transformer,
-    task: Task,
+    feed: Feed,
     settings: TrainSection,
     *,
     out: str | Path,
-    held_out: Task | None = None,
+    held_out: Feed | None = None,
     resume: bool = False,
     say: Say = to_standard_error,
 ) -> Iterator[Step]:
@@ -50,7 +51,7 @@ def fit(
     is saved.
     """
     out = Path(out)
-    run = Run.begin(model, task, settings, out=out, held_out=held_out, resume=resume, say=say)
+    run = Run.begin(model, feed, settings, out=out, held_out=held_out, resume=resume, say=say)
     with closing(_steps(run, out)) as steps:
         while True:
             # Not while the caller has a step: what he computes then, this model or another run, is his own.
@@ -62,11 +63,11 @@ def fit(
 
 
 def _steps(run: Run, out: Path) -> Generator[Step]:
-    task, settings, say = run.task, run.settings, run.say
+    feed, settings, say = run.feed, run.settings, run.say
     state, progress, device = run.state, run.progress, run.machine.device
     parameters = list(trained(state.model).values())
     with (
-        closing(Record(out, step=progress.step, tensorboard=settings.tensorboard)) as record,
+        closing(Record(out, progress, tensorboard=settings.tensorboard)) as record,
         stop_signals() as wish,
     ):
         _compile(run)
@@ -74,21 +75,25 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
         began = time.monotonic() - progress.seconds
         while not run.over:
             started = time.monotonic()
-            parts = parts_of(task, progress.step, settings.accumulate)
-            # Counted before the first backward pass: each target weighs the same, however the step is cut.
-            targets = max(1, sum(part.targets for part in parts))
+            parts = parts_of(feed, progress.step, settings.accumulate)
+            # Counted before the first backward pass: each label weighs the same, however the step is cut.
+            counts = counts_of(parts)
             seed = step_seed(settings.seed, progress.step).to(device)
-            losses = [run.loss_and_gradient(part.to(device).with_noise(seed), targets) for part in parts]
+            of_parts = [run.loss_and_gradient(part.to(device).with_noise(seed), counts) for part in parts]
+            losses = {name: sum(part[name] for part in of_parts) for name in of_parts[0]}
+            loss = sum(feed.weights[name] * value for name, value in losses.items())
             norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
-            if not math.isfinite(sum(losses) + norm):
-                raise _not_finite(run, out, parts, losses)
+            if not math.isfinite(loss + norm):
+                raise _not_finite(run, out, parts, of_parts)
 
             rate = settings.learning_rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group["scale"]
             state.optimizer.step()
             state.optimizer.zero_grad(set_to_none=True)
             progress.step += 1
+            progress.setup += run.loss_and_gradient.setup
+            run.loss_and_gradient.setup = 0.0
             if state.average is not None:
                 state.average.update(state.model, progress.step)
 
@@ -99,17 +104,18 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
                 step=progress.step,
                 steps=run.ending.steps,
                 fraction=run.ending.fraction(progress),
-                epoch=progress.step / task.steps_per_epoch,
-                loss=sum(losses),
+                epoch=progress.step / feed.steps_per_epoch,
+                loss=loss,
+                losses=losses,
                 learning_rate=rate,
                 norm=norm,
-                targets=sum(part.targets for part in parts),
-                pieces=sum(part.pieces for part in parts),
+                counts=counts,
+                pieces=sum(part.tokens for part in parts),
                 seconds=now - started,
                 elapsed=progress.seconds,
                 scores=scores,
             )
-            if notice := plateau(progress, report.loss, report.fraction, task.blind_loss, settings):
+            if notice := plateau(progress, report.loss, report.fraction, feed.baseline_loss, settings):
                 say(notice)
             record.see(report)
             if run.saving_due or run.over or wish.signal_number is not None:
@@ -131,10 +137,15 @@ def step_seed(seed: int, step: int) -> Tensor:
     return torch.tensor(draw(seed, step).astype("int64").item() & 0x7FFFFFFF, dtype=torch.int32)
 
 
-def parts_of(task: Task, step: int, accumulate: int) -> list[Batch]:
-    """The rows of a step in `accumulate` parts, or in as many as there are rows."""
-    parts = min(accumulate, task.rows(step))
-    return [task.batch(step, part, parts) for part in range(parts)]
+def parts_of(feed: Feed, step: int, accumulate: int) -> list[Batch]:
+    """The rows of a step in `accumulate` parts, or in as many as it can be cut into."""
+    parts = min(accumulate, feed.rows(step))
+    return [feed.batch(step, part, parts) for part in range(parts)]
+
+
+def counts_of(parts: Sequence[Batch]) -> dict[str, float]:
+    """By loss, the sum of the weights of the labels in all parts of a step."""
+    return {name: sum(part.counts[name] for part in parts) for name in parts[0].counts}
 
 
 def _compile(run: Run) -> None:
@@ -142,18 +153,21 @@ def _compile(run: Run) -> None:
     if not run.loss_and_gradient.compiled or run.over:
         return
     started = time.monotonic()
-    batch = parts_of(run.task, run.progress.step, run.settings.accumulate)[0].to(run.machine.device)
-    run.loss_and_gradient(batch.with_noise(step_seed(run.settings.seed, run.progress.step).to(run.machine.device)))
+    batch = parts_of(run.feed, run.progress.step, run.settings.accumulate)[0].to(run.machine.device)
+    seed = step_seed(run.settings.seed, run.progress.step).to(run.machine.device)
+    run.loss_and_gradient(batch.with_noise(seed), batch.counts)
     run.state.optimizer.zero_grad(set_to_none=True)
     run.progress.setup += time.monotonic() - started
+    run.loss_and_gradient.setup = 0.0
 
 
-def _not_finite(run: Run, out: Path, parts: Sequence[Batch], losses: Sequence[float]) -> NotFiniteError:
+def _not_finite(run: Run, out: Path, parts: Sequence[Batch], losses: Sequence[Mapping[str, float]]) -> NotFiniteError:
     """Save the run as it stands before the step, and the batch that caused it, and say so."""
     step = run.progress.step
-    what = "loss" if not math.isfinite(sum(losses)) else "gradient"
+    sums = [sum(part.values()) for part in losses]
+    what = "loss" if not math.isfinite(sum(sums)) else "gradient"
     path = out / f"not-finite-step-{step + 1}.safetensors"
-    guilty = [index for index, loss in enumerate(losses) if not math.isfinite(loss)] or range(len(parts))
+    guilty = [index for index, loss in enumerate(sums) if not math.isfinite(loss)] or range(len(parts))
     try:
         # The optimizer has not moved: a run that is resumed from here meets the same batch again.
         if step and run.state.finite:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from glassformer.config import TrainSection
 from glassformer.train.ending import Progress
+from glassformer.train.settings import TrainSection
 
 # The loss counts as stuck until it is clearly below what is reached by knowing only how frequent each piece is.
 _CLEARLY_BELOW = 0.95

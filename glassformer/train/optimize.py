@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from glassformer.config import TrainSection
+from glassformer.train.settings import TrainSection
+from glassformer.train.tune import parameter_groups, trained
 
 # Adam divides by 1 - beta^step. From this step on both divisors are 1 in any precision: float32 counts no further.
 END_OF_TIME = 2.0**24
@@ -22,7 +22,7 @@ def build_optimizer(model: nn.Module, settings: TrainSection) -> torch.optim.Ada
     the end of time.
     """
     optimizer = torch.optim.AdamW(
-        decay_groups(model, settings.decay),
+        parameter_groups(model, settings),
         lr=settings.learning_rate,
         betas=(settings.beta1, settings.beta2),
         eps=settings.epsilon,
@@ -36,20 +36,6 @@ def build_optimizer(model: nn.Module, settings: TrainSection) -> torch.optim.Ada
             "exp_avg_sq": torch.zeros_like(parameter, memory_format=torch.preserve_format),
         }
     return optimizer
-
-
-def decay_groups(model: nn.Module, decay: float) -> list[dict[str, Any]]:
-    """Matrices and tables decay; biases and norms, which are vectors, do not."""
-    parameters = list(trained(model).values())
-    return [
-        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": decay},
-        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
-    ]
-
-
-def trained(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that are to be trained, each once."""
-    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

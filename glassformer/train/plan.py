@@ -10,16 +10,17 @@ from typing import Any
 
 import torch
 
-from glassformer.config import TrainSection
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.task import Task
+from glassformer.runtime.device import Say, choose_machine, repeatable
+from glassformer.runtime.memory import keep_freed_memory, recomputing
+from glassformer.tasks.feed import Feed
 from glassformer.train.compiled import LossAndGradient, worth_compiling
 from glassformer.train.ending import Ending
-from glassformer.train.loop import parts_of, step_seed
-from glassformer.train.machine import Say, repeatable, settle
-from glassformer.train.memory import keep_freed_memory, recomputing
-from glassformer.train.optimize import build_optimizer, trained
-from glassformer.train.run import mean_pieces, to_standard_error
+from glassformer.train.loop import counts_of, parts_of, step_seed
+from glassformer.train.optimize import build_optimizer
+from glassformer.train.run import mean_tokens, to_standard_error
+from glassformer.train.settings import TrainSection
+from glassformer.train.tune import trained
 
 
 @dataclass(frozen=True)
@@ -56,29 +57,30 @@ class Plan:
 
 
 def plan(
-    model: Transformer, task: Task, settings: TrainSection, *, steps: int = 3, say: Say = to_standard_error
+    model: Transformer, feed: Feed, settings: TrainSection, *, steps: int = 3, say: Say = to_standard_error
 ) -> Plan:
     """Do a few steps as a run would, with a learning rate of zero, and tell what the whole run will take.
 
     Each of them is done twice: the first time sets up what its shape needs, the second is measured.
     The weights stay as they are. Raises DeviceError and ConfigError as a run would.
     """
-    machine = settle(settings)
+    machine = choose_machine(settings.device, settings.precision, settings.threads)
     model.to(machine.device, machine.weights).train()
-    ending = Ending.of(settings, task.steps_per_epoch)
-    pieces = mean_pieces(task)
-    compiled, reason = worth_compiling(settings, ending, model, pieces, machine)
+    ending = Ending.of(settings, feed.steps_per_epoch)
+    pieces = mean_tokens(feed)
+    compiled, reason = worth_compiling(settings, ending, model, feed, pieces, machine)
     if compiled:
         say("compiling for the probe, up to a minute")
-    loss_and_gradient = LossAndGradient(task, model, machine, compiled=compiled, say=say)
+    loss_and_gradient = LossAndGradient(feed, model, machine, compiled=compiled, say=say)
     optimizer = build_optimizer(model, settings.model_copy(update={"learning_rate": 0.0, "decay": 0.0}))
     keep_freed_memory()
 
     def seconds_of(step: int) -> float:
         started = time.monotonic()
-        for part in parts_of(task, step, settings.accumulate):
+        parts = parts_of(feed, step, settings.accumulate)
+        for part in parts:
             seed = step_seed(settings.seed, step).to(machine.device)
-            loss_and_gradient(part.to(machine.device).with_noise(seed))
+            loss_and_gradient(part.to(machine.device).with_noise(seed), counts_of(parts))
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         if machine.device.type == "cuda":
@@ -88,7 +90,7 @@ def plan(
     with repeatable(machine), recomputing(model, settings.activation_checkpointing):
         times = [(seconds_of(step), seconds_of(step)) for step in range(steps)]
     setup = sum(max(0.0, first - second) for first, second in times)
-    per_step = pieces * statistics.median(second / task.batch(step).pieces for step, (_, second) in enumerate(times))
+    per_step = pieces * statistics.median(second / feed.batch(step).tokens for step, (_, second) in enumerate(times))
     by_clock = None if ending.seconds is None else max(1, int((ending.seconds - setup) / per_step))
     total = min(limit for limit in (ending.steps, by_clock) if limit is not None)
     parameters = list(model.parameters())
@@ -108,7 +110,7 @@ def plan(
         rows_per_step=settings.batch,
         pieces_per_step=round(pieces),
         steps=total,
-        epochs=total / task.steps_per_epoch,
+        epochs=total / feed.steps_per_epoch,
         setup_seconds=setup,
         seconds_per_step=per_step,
         pieces_per_second=pieces / per_step,

@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from glassformer.checksum import refuse_what_is_no_file
 from glassformer.errors import MissingExtraError, TrainingError
+from glassformer.json_text import parse_json
+from glassformer.train.ending import Progress, Window
+from glassformer.whole import drafted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +23,7 @@ class Step:
     """One finished step. `pieces` and `seconds` are of this step alone, `elapsed` is the time of the run so far,
     evaluation and saving among it, `fraction` is how much of the run is done.
 
-    `loss` is per target, `norm` the length of the gradient before clipping, `scores` the evaluation after this step.
+    `loss` is the weighted sum of `losses`, each per label, of which there were `counts`. `norm` the length of the gradient before clipping, `scores` the evaluation after this step.
     """
 
     step: int
@@ -28,9 +31,10 @@ class Step:
     fraction: float
     epoch: float
     loss: float
+    losses: Mapping[str, float]
     learning_rate: float
     norm: float
-    targets: int
+    counts: Mapping[str, float]
     pieces: int
     seconds: float
     elapsed: float
@@ -43,37 +47,41 @@ class Step:
 
 
 class Record:
-    """Lines of `metrics.jsonl`: the mean of every ten steps, and each evaluation. A resumed run writes on."""
+    """Lines of `metrics.jsonl`: the mean of every ten steps, and each evaluation.
+
+    A resumed run writes on, the same lines as if it had never stopped: what the next one is the mean of stands in
+    `progress`, and so in each checkpoint.
+    """
 
     every = 10
 
-    def __init__(self, folder: Path, *, step: int, tensorboard: bool) -> None:
-        self._path = folder / "metrics.jsonl"
+    def __init__(self, folder: Path, progress: Progress, *, tensorboard: bool) -> None:
+        self._path, self._progress = folder / "metrics.jsonl", progress
         with self._writing():
             folder.mkdir(parents=True, exist_ok=True)
-            self._forget_after(step)
-        self._losses: list[float] = []
-        self._pieces = self._seconds = 0.0
-        self._board: Any = _board(folder, step) if tensorboard else None
+            self._forget_after(progress.step)
+        self._board: Any = _board(folder, progress.step) if tensorboard else None
 
     def see(self, step: Step) -> None:
         """Take in a step and write a line when one is due."""
-        self._losses.append(step.loss)
-        self._pieces += step.pieces
-        self._seconds += step.seconds
+        window = self._progress.window
+        window.steps += 1
+        window.loss += step.loss
+        window.tokens += step.pieces
+        window.seconds += step.seconds
         if step.step % self.every and step.scores is None and step.fraction < 1:
             return
         line: dict[str, Any] = {
             "step": step.step,
             "epoch": round(step.epoch, 4),
             "seconds": round(step.elapsed, 3),
-            "loss": sum(self._losses) / len(self._losses),
+            "loss": window.loss / window.steps,
             "learning_rate": step.learning_rate,
             "norm": step.norm,
-            "pieces_per_second": round(self._pieces / max(self._seconds, 1e-9), 1),
+            "pieces_per_second": round(window.tokens / max(window.seconds, 1e-9), 1),
         }
         line |= {f"held_out_{name}": value for name, value in (step.scores or {}).items()}
-        self._losses, self._pieces, self._seconds = [], 0.0, 0.0
+        self._progress.window = Window()
         with self._writing(), self._path.open("a", encoding="utf-8") as file:
             known = {name: value if math.isfinite(value) else None for name, value in line.items()}  # JSON has no NaN
             file.write(json.dumps(known, allow_nan=False) + "\n")
@@ -91,6 +99,7 @@ class Record:
         try:
             yield
         except OSError as error:
+            refuse_removed_folder(self._path.parent, self._progress.step, error)
             raise TrainingError(
                 f"the record of the run could not be written to {self._path}",
                 got=error.strerror or str(error),
@@ -99,17 +108,28 @@ class Record:
 
     def _forget_after(self, step: int) -> None:
         """Drop the lines of steps that will be done again, and one that was cut short."""
+        refuse_what_is_no_file(self._path)
         if not self._path.exists():
             return
-        kept = [line for line in self._path.read_text(encoding="utf-8").splitlines() if _step_of(line) <= step]
-        draft = self._path.with_suffix(".draft")
-        draft.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-        os.replace(draft, self._path)
+        text = self._path.read_text(encoding="utf-8", errors="replace")
+        kept = [line for line in text.splitlines() if _step_of(line) <= step]
+        with drafted(self._path) as draft:
+            draft.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+
+
+def refuse_removed_folder(folder: Path, step: int, error: Exception) -> None:
+    """Raise TrainingError when the error is that the folder of a run is gone after so many steps."""
+    if step and isinstance(error, FileNotFoundError) and not folder.exists():
+        raise TrainingError(
+            "a run needs its folder to the end",
+            got=f"no {folder}: it was removed while the run went on, and with it what was learned in {step:,} steps",
+            do="begin again without --resume: nothing is left to go on from",
+        )
 
 
 def _step_of(line: str) -> float:
     try:
-        return float(json.loads(line)["step"])
+        return float(parse_json(line)["step"])
     except (ValueError, KeyError, TypeError):
         return float("inf")
 

@@ -5,24 +5,25 @@ from __future__ import annotations
 import math
 import statistics
 import sys
-import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from glassformer.config import TrainSection
 from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.task import Task
+from glassformer.runtime.device import Machine, Say, choose_machine
+from glassformer.tasks.feed import Feed
+from glassformer.train.cadence import Cadence
 from glassformer.train.checkpoint import Checkpoint, Shelf, restore, weights
 from glassformer.train.compiled import LossAndGradient, worth_compiling
 from glassformer.train.ending import Ending, Progress
-from glassformer.train.machine import Machine, Say, settle
 from glassformer.train.schedule import Schedule
+from glassformer.train.settings import TrainSection
 from glassformer.train.state import State, circumstances, differences
+from glassformer.train.tune import freeze
 
 # Rows that an evaluation during training looks at, always the same: enough to choose the best model by.
 _EVALUATION_ROWS = 512
@@ -43,8 +44,8 @@ class Run:
     step of the newest checkpoint, and `saved_best` that of the best model which it knows.
     """
 
-    task: Task
-    held_out: Task | None
+    feed: Feed
+    held_out: Feed | None
     settings: TrainSection
     machine: Machine
     ending: Ending
@@ -56,32 +57,37 @@ class Run:
     say: Say
     saved_step: int | None
     saved_best: int
-    saved_at: float = field(default_factory=time.monotonic)
+    cadence: Cadence
     evaluated: float = 0.0
 
     @classmethod
     def begin(
         cls,
         model: Transformer,
-        task: Task,
+        feed: Feed,
         settings: TrainSection,
         *,
         out: Path,
-        held_out: Task | None,
+        held_out: Feed | None,
         resume: bool,
         say: Say,
     ) -> Run:
         """Set the machine up, and go back to the newest checkpoint where a run is resumed."""
         check(settings, held_out=held_out is not None)
-        machine = settle(settings)
+        machine = choose_machine(settings.device, settings.precision, settings.threads)
         torch.manual_seed(settings.seed)
         model.to(machine.device, machine.weights).train()
-        ending = Ending.of(settings, task.steps_per_epoch)
+        for other in feed.frozen.values():
+            other.to(machine.device).eval().requires_grad_(False)
+        if settings.freeze:
+            say(f"{freeze(model, settings.freeze):,} parameters stay as they are (train.freeze)")
+        ending = Ending.of(settings, feed.steps_per_epoch)
         state = State.fresh(model, settings)
-        compiled, reason = worth_compiling(settings, ending, model, mean_pieces(task), machine)
-        facts = circumstances(settings, machine, task=task.name, data=task.fingerprint, compiled=compiled)
-        keep, every = max(settings.keep, settings.average or 0), settings.checkpoint_every or 1
-        shelf = Shelf(out / "checkpoints", keep=keep, every=every)
+        compiled, reason = worth_compiling(settings, ending, model, feed, mean_tokens(feed), machine)
+        facts = circumstances(settings, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
+        # Only a mean of checkpoints at chosen steps loses by one that is written at another: see `_regular`.
+        every = settings.checkpoint_every or 1 if settings.average else 1
+        shelf = Shelf(out / "checkpoints", keep=max(settings.keep, settings.average or 0), every=every)
         found = _newest(shelf, resume=resume)
         if found is not None:
             state.restore(found)
@@ -91,11 +97,12 @@ class Run:
                 reason = f"{'compiled' if facts['compiled'] else 'not compiled'}, as the run began"
             for difference in differences(found.facts, facts):
                 say(f"the end may differ from an unbroken run's: {difference}")
-        shelf.keep_best(state.progress.best_step)
+        shelf.tidy()
         say(f"{machine}; {reason}")
-        say(f"{task.name}: {'going on after' if found else 'beginning at'} step {state.progress.step:,}")
-        return cls(
-            task=task,
+        nothing = "no checkpoint to go on from, " if resume and found is None else ""
+        say(f"{feed.name}: {nothing}{'going on after' if found else 'beginning at'} step {state.progress.step:,}")
+        run = cls(
+            feed=feed,
             held_out=held_out,
             settings=settings,
             machine=machine,
@@ -103,13 +110,16 @@ class Run:
             schedule=Schedule.of(settings, ending),
             state=state,
             shelf=shelf,
-            loss_and_gradient=LossAndGradient(task, model, machine, compiled=facts["compiled"], say=say),
+            loss_and_gradient=LossAndGradient(feed, model, machine, compiled=facts["compiled"], say=say),
             facts=facts,
             say=say,
             saved_step=state.progress.step if found else None,
             saved_best=state.progress.best_step,
+            cadence=Cadence(60 * settings.checkpoint_minutes),
             evaluated=ending.fraction(state.progress),
         )
+        run.keep_best(state.progress.best_step)
+        return run
 
     @property
     def progress(self) -> Progress:
@@ -136,20 +146,21 @@ class Run:
             return None
         with self.state.to_be_judged() as model:
             with self.machine.context():
-                scores = self.held_out.evaluate(model, rows=_EVALUATION_ROWS)
-            finite = math.isfinite(scores["loss"])
-            if finite and (self.progress.best is None or scores["loss"] < self.progress.best):
-                self.progress.best, self.progress.best_step = scores["loss"], self.progress.step
+                scores = self.held_out.evaluate(model, limit=_EVALUATION_ROWS)
+            found = better_if_higher(self.held_out.best, scores)
+            finite = math.isfinite(found)
+            if finite and (self.progress.best is None or found > self.progress.best):
+                self.progress.best, self.progress.best_step = found, self.progress.step
                 self.progress.misses = 0
                 self.shelf.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
                 # Thrown back to the newest checkpoint, the run would look for the best model that it knew there.
-                self.shelf.keep_best(self.progress.step, self.saved_best)
+                self.keep_best(self.progress.step, self.saved_best)
             else:
                 self.progress.misses += 1
         if self.over and not finite:  # no step comes after it that would notice
             raise NotFiniteError(
-                f"a model to keep needs finite numbers: the held-out loss after step {self.progress.step:,} is not",
-                got=str(scores["loss"]),
+                f"a model to keep needs finite numbers: its score after step {self.progress.step:,} is not",
+                got=f"{self.held_out.best.removeprefix('-')} {found}",
                 do="resume with a lower learning rate, a longer warm-up or precision float32",
             )
         return scores
@@ -158,18 +169,34 @@ class Run:
     def saving_due(self) -> bool:
         """Whether it is time for a checkpoint, by steps or by the clock."""
         every = self.settings.checkpoint_every
-        by_steps = every is not None and self.progress.step % every == 0
-        return by_steps or time.monotonic() - self.saved_at >= 60 * self.settings.checkpoint_minutes
+        return self.cadence.due or (every is not None and self.progress.step % every == 0)
 
     def save(self) -> None:
-        """Write a checkpoint, unless this step has one."""
-        if self.saved_step != self.progress.step:
-            self.facts["compiled"] = self.loss_and_gradient.compiled
-            facts: Mapping[str, Any] = {**self.facts, "progress": asdict(self.progress)}
+        """Write a checkpoint, unless this step has one; after the first, say what it cost."""
+        if self.saved_step == self.progress.step:
+            return
+        tell = self.saving_due and self.cadence.cost is None and not self.over
+        self.facts["compiled"] = self.loss_and_gradient.compiled
+        facts: Mapping[str, Any] = {**self.facts, "progress": asdict(self.progress)}
+        with self.cadence.saving():
             self.shelf.save(self.progress.step, self.state.tensors(), facts)
-            self.saved_best = self.progress.best_step
-            self.shelf.keep_best(self.saved_best)
-        self.saved_step, self.saved_at = self.progress.step, time.monotonic()
+        self.saved_step, self.saved_best = self.progress.step, self.progress.best_step
+        self.keep_best(self.saved_best)
+        if tell:
+            every = self.settings.checkpoint_every
+            self.say(
+                f"a checkpoint takes {self.cadence.cost:.2f} s: one is written every {self.cadence.interval / 60:.3g} "
+                "minutes" + ("" if every is None else f" and every {every:,} steps")
+            )
+
+    def keep_best(self, *steps: int) -> None:
+        """Remove the best models of all other steps, once this run has judged one.
+
+        Until then the one that is there stays: it is of a run that was killed before it had a checkpoint to go on from,
+        and all that is left of it. The first model that is judged now, under the settings of now, takes its place.
+        """
+        if self.progress.best is not None:
+            self.shelf.keep_best(*steps)
 
     def finish(self) -> None:
         """Give the model the weights to keep: see `fit`."""
@@ -181,12 +208,19 @@ class Run:
                 self.state.average.copy_to(model)
             _take_mean(model, kept)
             self.say(f"kept: the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}")
-        elif best := self.shelf.best() if self.held_out is not None else None:
+        elif best := None if self.held_out is None or self.progress.best is None else self.shelf.best():
             restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
-            self.say(f"kept: the best model, of step {best.step:,} with a held-out loss of {self.progress.best:.4f}")
+            assert self.held_out is not None
+            assert self.progress.best is not None
+            name = self.held_out.best.removeprefix("-")
+            self.say(
+                f"kept: the best model, of step {best.step:,} with a held-out {name} of {abs(self.progress.best):.4f}"
+            )
         elif self.state.average is not None:
             self.state.average.copy_to(model)
             self.say("kept: the moving average of the weights")
+        elif self.progress.best is not None:  # damaged, and deleted as the advice was
+            self.say(f"kept: the last weights, as the best model, of step {self.progress.best_step:,}, is gone")
 
     def _regular(self) -> list[Checkpoint]:
         """Checkpoints at the chosen steps and at the end: not those of the clock or of Ctrl-C, which are by chance."""
@@ -194,11 +228,17 @@ class Run:
         return [each for each in self.shelf.all() if each.step % every == 0 or each.step == self.progress.step]
 
 
-def mean_pieces(task: Task) -> float:
-    """The pieces of a step, from a sample spread over the first epoch: the same whenever a run is resumed."""
-    epoch = max(1, math.ceil(task.steps_per_epoch))
+def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
+    """The score by which the best model is kept, its sign turned where less is better (`-loss`)."""
+    value = scores[best.removeprefix("-")]
+    return -value if best.startswith("-") else value
+
+
+def mean_tokens(feed: Feed) -> float:
+    """The tokens of a step, from a sample spread over the first epoch: the same whenever a run is resumed."""
+    epoch = max(1, math.ceil(feed.steps_per_epoch))
     steps = range(0, epoch, math.ceil(epoch / _SAMPLED_STEPS))
-    return statistics.mean(task.batch(step).pieces for step in steps)
+    return statistics.mean(feed.batch(step).tokens for step in steps)
 
 
 def _newest(shelf: Shelf, *, resume: bool) -> Checkpoint | None:
@@ -230,7 +270,7 @@ def check(settings: TrainSection, *, held_out: bool) -> None:
 
 
 def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:
-    group = "average" if (checkpoints[0].folder / "average.safetensors").exists() else "model"
+    group = "average" if "average" in checkpoints[0].facts["groups"] else "model"
     total: dict[str, torch.Tensor] = {}
     for checkpoint in checkpoints:
         for name, tensor in checkpoint.tensors(group).items():

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from glassformer.config import TrainSection
 from glassformer.errors import ConfigError
 from glassformer.train.ending import Ending, Progress
+from glassformer.train.settings import TrainSection
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
-from glassformer.config import TrainSection
 from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import Machine
 from glassformer.train.checkpoint import Checkpoint, damaged, restore, weights
 from glassformer.train.ending import Progress
-from glassformer.train.machine import Machine
 from glassformer.train.optimize import MovingAverage, build_optimizer, optimizer_tensors
+from glassformer.train.settings import TrainSection
 
 # Settings that change what is kept, not what is learned.
 _HARMLESS = {"checkpoint_minutes", "checkpoint_every", "keep", "tensorboard"}

@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.artefact.prepare import model_config
 from glassformer.artefact.resolve import parse_changes, ready_recipes, resolve
-from glassformer.config import FillConfig, Recipe, read_settings, read_toml, write_toml
+from glassformer.config import FillConfig, Recipe, read_settings, read_toml, toml_of
 from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 
@@ -57,7 +57,7 @@ def test_paths_in_a_recipe_file_are_meant_from_its_folder(tmp_path: Path, monkey
     assert changed.data.files == (str(tmp_path / "c.txt"),)
     assert changed.train.steps == 3
     # What a run writes down can be read from anywhere.
-    write_toml(recipe, tmp_path / "elsewhere.toml")
+    (tmp_path / "elsewhere.toml").write_text(toml_of(recipe), encoding="utf-8")
     assert resolve(tmp_path / "elsewhere.toml") == recipe
 
 

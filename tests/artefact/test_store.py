@@ -13,14 +13,17 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from glassformer.artefact import store
-from glassformer.artefact.model import Model, load
-from glassformer.artefact.weights import read_weights
-from glassformer.errors import CheckpointError, TokenizerError
+from glassformer.artefact.model import Model
+from glassformer.artefact.open import load
+from glassformer.config import Recipe
+from glassformer.convert.files import read_safetensors
+from glassformer.errors import CheckpointError, ConfigError, GlassformerError, TokenizerError
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
 from glassformer.text.special import BERT, SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
+from tests.damage import flipped_bits
 
 
 def same_weights(one: Model, two: Model) -> bool:
@@ -45,8 +48,6 @@ def test_all_of_a_model_comes_back(model: Model, tmp_path: Path) -> None:
 
 
 def test_the_files_are_those_of_the_design(model: Model, tmp_path: Path) -> None:
-    from glassformer.config import Recipe
-
     model.recipe = Recipe()
     model.save(tmp_path / "saved")
     names = {path.name for path in (tmp_path / "saved").iterdir()}
@@ -213,6 +214,167 @@ def test_a_missing_file(saved: Path, name: str) -> None:
     assert "no such file" in refused(saved)
 
 
+# --------------------------------------------------------------------------- damage
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_flipped_bit_is_noticed(saved: Path, name: str) -> None:
+    for place in flipped_bits(saved / name):
+        with pytest.raises(GlassformerError) as caught:
+            load(saved)
+        assert "\n" not in str(caught.value), place
+    load(saved)
+
+
+def test_a_flipped_bit_of_the_settings_is_noticed_or_changes_nothing(saved: Path) -> None:
+    known, noticed = load(saved), 0
+    for place in flipped_bits(saved / "glassformer.json"):
+        try:
+            again = load(saved)
+        except CheckpointError as error:
+            noticed += "\n" not in str(error)
+        else:
+            assert same_weights(again, known), place
+            assert (again.info(), again.config) == (known.info(), known.config), place
+    assert noticed > 190
+
+
+def test_a_flipped_bit_of_the_recipe_is_noticed_or_changes_nothing(model: Model, tmp_path: Path) -> None:
+    model.recipe = Recipe()
+    saved, noticed = model.save(tmp_path / "saved"), 0
+    for place in flipped_bits(saved / "recipe.toml"):
+        try:
+            assert store.read_recipe(saved) == model.recipe, place
+        except ConfigError as error:
+            noticed += "\n" not in str(error) and str(saved) in error.wanted
+    assert noticed > 150  # the others are in the line of the checksum itself
+    assert load(saved).recipe == model.recipe
+
+
+def test_metrics_that_are_damaged_keep_no_good_model_from_being_opened(model: Model, tmp_path: Path) -> None:
+    model.metrics = {"scores": {"loss": 1.5}}
+    saved = model.save(tmp_path / "saved")
+    for place in flipped_bits(saved / "metrics.json", count=20):
+        again = load(saved)
+        assert same_weights(model, again), place
+        assert again.metrics == {}
+        (told,) = again.info()["notes"]
+        assert "metrics.json" in told
+    assert load(saved).metrics == model.metrics
+    assert load(saved).info()["notes"] == []
+    (saved / "metrics.json").write_text("[" * 100_000)
+    assert load(saved).metrics == {}
+
+
+def test_weights_of_another_model_of_the_same_sizes_are_noticed(model: Model, saved: Path, tmp_path: Path) -> None:
+    with torch.no_grad():
+        model.module.word_table.add_(1)
+    other = model.save(tmp_path / "other")
+    (saved / "model.safetensors").write_bytes((other / "model.safetensors").read_bytes())
+    assert str(saved / "model.safetensors") in refused(saved)
+
+
+def test_a_model_that_was_saved_without_checksums_is_opened(model: Model, saved: Path) -> None:
+    path = saved / "glassformer.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    del values["checksum"], values["checksums"]
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert same_weights(load(saved), model)
+
+
+def test_who_changes_a_model_by_hand_deletes_the_line_of_the_checksum(saved: Path) -> None:
+    path = saved / "glassformer.json"
+    changed = path.read_text(encoding="utf-8").replace('"labels": []', '"labels": ["no", "yes"]')
+    path.write_text(changed, encoding="utf-8")
+    assert 'delete its line "checksum"' in refused(saved)
+    lines = [line for line in changed.splitlines() if not line.startswith('  "checksum":')]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert load(saved).labels == ("no", "yes")
+
+
+# --------------------------------------------------------------------------- settings that lie
+
+# Opens a model in a process that may have 1 GB beyond what it has at the start.
+_OPENED_IN_LITTLE_MEMORY = """
+import resource, sys
+from glassformer.artefact.open import load
+from glassformer.errors import CheckpointError
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), used + (1 << 30)))
+try:
+    load(sys.argv[1])
+except CheckpointError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_hundred_thousand_blocks_are_refused_before_one_is_built(saved: Path, whole: bool) -> None:
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("this system does not tell a process how much memory it has")
+    path = saved / "glassformer.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    stack = values["model"]["encoder"]
+    block = json.dumps(stack["blocks"][0], indent=2) if whole else "{}"
+    stack["blocks"] = ["these"]
+    path.write_text(json.dumps(values).replace('"these"', ",".join([block] * 100_000)), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", _OPENED_IN_LITTLE_MEMORY, str(saved)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert str(path) in done.stdout
+    assert done.stdout.strip().endswith(f"{path.stat().st_size:,} bytes" if whole else "got 100000")
+
+
+@pytest.mark.parametrize("size", [1 << 40, 1 << 63, 1 << 70])
+@pytest.mark.parametrize(
+    "name", ["width", "vocabulary", "heads", "query_size", "max_length", "segments", "feed_forward"]
+)
+def test_sizes_that_the_weights_have_not_are_refused(saved: Path, name: str, size: int) -> None:
+    path = saved / "glassformer.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    stack = values["model"]["encoder"]
+    attention = stack["blocks"][0]["self_attention"]["body"]
+    if name == "width":
+        stack["width"] = size
+    elif name in ("vocabulary", "segments"):
+        stack["embed"][name] = size
+    elif name == "max_length":
+        stack["embed"]["position"][name] = size
+    elif name == "feed_forward":
+        stack["blocks"][0]["feed_forward"]["body"]["width"] = size
+    elif name == "heads":
+        attention["heads"] = attention["key_value_heads"] = size
+    else:
+        attention[name] = size
+    del values["checksum"]
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert str(saved) in refused(saved)
+
+
+@pytest.mark.parametrize("length", [1 << 40, 1 << 60, (1 << 64) - 1])
+def test_a_header_that_lies_about_its_length_is_refused(saved: Path, length: int) -> None:
+    path = saved / "model.safetensors"
+    path.write_bytes(length.to_bytes(8, "little") + path.read_bytes()[8:])
+    assert str(path) in refused(saved)
+
+
+@pytest.mark.parametrize("shape", [[1 << 62], [1 << 63], [1 << 70], [0, 1 << 62], [-1], ["1"], 1])
+def test_a_header_that_lies_about_its_shapes_is_refused(saved: Path, shape: object) -> None:
+    path = saved / "model.safetensors"
+    whole = path.read_bytes()
+    length = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8 : 8 + length])
+    header["encoder.embed.word.weight"]["shape"] = shape
+    lying = json.dumps(header).encode()
+    path.write_bytes(len(lying).to_bytes(8, "little") + lying + whole[8 + length :])
+    assert str(path) in refused(saved)
+
+
 def test_nothing_there(tmp_path: Path) -> None:
     assert "no such folder" in refused(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
@@ -255,7 +417,7 @@ def test_weights_of_another_model(saved: Path) -> None:
     save_file({**state, name: state[name][:-1].clone()}, path)
     assert f"{name} must be" in refused(saved)
     save_file({**state, name: state[name].to(torch.int8)}, path)
-    assert f"{name} must be of floating-point numbers; got int8" in refused(saved)
+    assert f"{name} must be of floating-point numbers; got I8" in refused(saved)
 
 
 def test_a_tokenizer_that_does_not_fit(saved: Path) -> None:
@@ -308,7 +470,7 @@ def test_safetensors_that_begin_like_a_pickle_are_none(tmp_path: Path, length: i
     room = length - int.from_bytes(path.read_bytes()[:8], "little")
     save_file(tensors, path, metadata={"filled": "x" * room})
     assert path.read_bytes().startswith(length.to_bytes(2, "little"))
-    assert read_weights(path)["a"].tolist() == [0, 1, 2]
+    assert read_safetensors(path)["a"].tolist() == [0, 1, 2]
 
 
 def test_a_place_that_cannot_be_written_to(model: Model, tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,12 +16,16 @@ import pytest
 import torch
 
 import glassformer
+from glassformer.artefact import store
 from glassformer.artefact.evaluate import evaluate
-from glassformer.artefact.model import Model, load
+from glassformer.artefact.model import Model
+from glassformer.artefact.open import load
 from glassformer.artefact.recipe import train
 from glassformer.artefact.witness import Screen, Silent
 from glassformer.data.split import place_of, text_hash
 from glassformer.errors import CheckpointError, ConfigError, DataError, DeviceError, TrainingError
+from glassformer.models.families import bert
+from glassformer.models.transformer import build
 from glassformer.train.alone import alone
 from glassformer.train.record import Step
 from glassformer.train.stopping import Interrupted
@@ -150,6 +157,104 @@ def test_stopped_and_resumed_is_the_run_that_was_not(text_file: Path, tmp_path: 
     assert all(torch.equal(tensor, weights(rest)[name]) for name, tensor in weights(whole).items())
     # And the recipe that the run wrote down is enough to go on with.
     assert train(tmp_path / "parts" / "recipe.toml", out=tmp_path / "parts", resume=True, witness=Silent())
+
+
+def test_a_run_is_resumed_without_its_recipe(text_file: Path, tmp_path: Path) -> None:
+    whole = train(recipe(text_file, steps=8), out=tmp_path / "whole", witness=Silent())
+    with pytest.raises(Interrupted):
+        train(recipe(text_file), out=tmp_path / "run", witness=Listener(stop_after=2))
+    with pytest.raises(Interrupted):
+        train(out=tmp_path / "run", resume=True, set={"train.steps": 8}, witness=Listener(stop_after=4))
+    rest = train(out=tmp_path / "run", resume=True, witness=Silent())  # also what was changed on the way
+    assert rest.metrics["steps"] == 8
+    assert rest.recipe == whole.recipe
+    assert weights(rest).keys() == weights(whole).keys()
+
+
+def test_where_there_is_nothing_to_resume_it_is_said(text_file: Path, tmp_path: Path) -> None:
+    for resume in (True, False):
+        with pytest.raises(ConfigError) as caught:
+            train(out=tmp_path / "new", resume=resume, witness=Silent())
+        assert (str(tmp_path / "new") in caught.value.got) == resume
+        assert not (tmp_path / "new").exists()
+    listener = Listener()
+    train(recipe(text_file), out=tmp_path / "new", resume=True, witness=listener)
+    assert any(f"no run in {tmp_path / 'new'}" in note for note in listener.notes)
+
+
+def test_a_run_killed_before_its_first_checkpoint_says_that_it_begins_again(text_file: Path, tmp_path: Path) -> None:
+    folder, listener = tmp_path / "run", Listener()
+    train(recipe(text_file), out=folder, witness=Silent())
+    for path in (*store.FILES, "checkpoints"):  # as a kill would have left it
+        if path not in ("tokenizer.json", "recipe.toml"):
+            shutil.rmtree(folder / path) if (folder / path).is_dir() else (folder / path).unlink()
+    again = train(out=folder, resume=True, witness=listener)
+    assert listener.steps[0] == 1
+    assert any(str(folder) in note and "no checkpoint" in note for note in listener.notes)
+    assert again.metrics["steps"] == 6
+
+
+def test_a_damaged_record_of_the_run_is_told(run: Model, text_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run" / "recipe.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("steps = 6", "steps = 7"), encoding="utf-8")
+    for given in (None, recipe(text_file)):
+        with pytest.raises(ConfigError) as caught:
+            train(given, out=tmp_path / "run", resume=True, witness=Silent())
+        assert str(path) in caught.value.wanted
+        assert "last line" in caught.value.do
+
+
+def test_after_a_full_disk_at_the_first_checkpoint_the_advice_works(
+    text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    whole = train(recipe(text_file), out=tmp_path / "whole", witness=Silent())
+    for name in ("save_file", "drafted"):
+        out = tmp_path / name
+        with monkeypatch.context() as patched:
+            patched.setattr(sys.modules["glassformer.train.checkpoint"], name, full)
+            with pytest.raises(CheckpointError) as caught:
+                train(recipe(text_file, checkpoint_every=1), out=out, witness=Silent())
+        assert "No space left" in caught.value.got
+        assert "make room and go on with --resume" in caught.value.do
+        rest = train(recipe(text_file, checkpoint_every=1), out=out, resume=True, witness=Silent())
+        assert all(torch.equal(tensor, weights(rest)[name]) for name, tensor in weights(whole).items())
+
+
+def test_a_folder_removed_while_training_ends_it_with_a_sentence(text_file: Path, tmp_path: Path) -> None:
+    class Removing(Listener):
+        def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+            for step in super().training(steps):
+                if step.step == 3:
+                    shutil.rmtree(tmp_path / "run")
+                yield step
+
+    with pytest.raises(TrainingError) as caught:
+        train(recipe(text_file, checkpoint_every=2), out=tmp_path / "run", witness=Removing())
+    assert f"no {tmp_path / 'run'}" in caught.value.got
+    assert "4 steps" in caught.value.got
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["pipe", "x" * 5000], ids=["a pipe", "a long name"])
+def test_a_place_that_can_be_no_folder_is_refused(text_file: Path, tmp_path: Path, name: str) -> None:
+    if name == "pipe":
+        if not hasattr(os, "mkfifo"):
+            pytest.skip("this system has no pipes with names")
+        os.mkfifo(tmp_path / name)
+    out = tmp_path / name
+    for resume in (False, True):
+        with pytest.raises(TrainingError) as caught:
+            train(recipe(text_file), out=out, resume=resume, witness=Silent())
+        assert name in caught.value.got
+    with pytest.raises(CheckpointError):
+        load(out)
+    with pytest.raises(ConfigError):
+        train(out=out, resume=True, witness=Silent())
+    with pytest.raises(CheckpointError):
+        Model(build(bert(vocabulary=9, layers=1, width=8, heads=2, feed_forward=8))).save(out)
 
 
 @pytest.mark.parametrize("share", ["validation", "test"])

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from glassformer.artefact.words import MaskedWords
 from torch import Tensor
 
-from glassformer.artefact.model import Model, load
-from glassformer.artefact.words import MaskedWords
+from glassformer.artefact.model import Model
+from glassformer.artefact.open import load
 from glassformer.config import TaskSection
 from glassformer.errors import ConfigError, DataError, DeviceError, NotFiniteError, TokenizerError
 from glassformer.models.families import bert, gpt2, slides

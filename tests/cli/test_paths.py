@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import glassformer.whole
-from glassformer.artefact.model import load
+from glassformer.artefact.open import load
 from glassformer.artefact.recipe import train
 from glassformer.errors import ConfigError, DataError, GlassformerError
 from glassformer.paths import check_path, refuse_endless

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from glassformer.cli.screen import record
-from glassformer.look.chalk import number
+from glassformer.look.explanation import number
 from glassformer.look.run import trace
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import Row

@@ -12,8 +12,8 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.artefact.resolve import parse_changes, resolve
-from glassformer.config import Recipe, Settings, parse_toml, read_settings
+from glassformer.artefact.resolve import Recipe, parse_changes, recipe_class, resolve
+from glassformer.config import Settings, parse_toml
 from glassformer.errors import ConfigError, GlassformerError
 from glassformer.plain import DEEPEST, LARGEST
 from tests.cli.conftest import Run
@@ -51,7 +51,7 @@ TEXTS: dict[str, tuple[str, str]] = {
 def test_a_recipe_that_is_none(run: Run, tmp_path: Path, name: str) -> None:
     text, told = TEXTS[name]
     path = tmp_path / "recipe.toml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(f"{text}\n[task]\nname = 'masked-lm'\n", encoding="utf-8")
     for verb in ("train", "plan"):
         done = run(verb, path)
         assert (done.code, done.out) == (2, "")
@@ -84,14 +84,16 @@ def whole_numbers(group: type[Settings]) -> list[str]:
     return found
 
 
-NUMBERS = whole_numbers(Recipe)
+LEAST = {"task": {"name": "masked-lm"}}
+MASKED = recipe_class("masked-lm")
+NUMBERS = whole_numbers(MASKED)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30, 10**4000, True, 12.0, "12", [12], {"a": 12}])
 def test_what_is_no_whole_number(name: str, value: Any) -> None:
     with pytest.raises(ConfigError) as caught:
-        resolve({}, {name: value})
+        resolve(LEAST, {name: value})
     assert name in caught.value.wanted
     assert len(str(caught.value)) < SHORT
 
@@ -104,7 +106,7 @@ def test_all_whole_numbers_are_met() -> None:
 @pytest.mark.parametrize("value", [2**31, LARGEST])
 def test_sizes_beyond_any_training(name: str, value: int) -> None:
     with pytest.raises(ConfigError) as caught:
-        resolve({}, {name: value})
+        resolve(LEAST, {name: value})
     assert name in caught.value.wanted
     assert str(value) in caught.value.got
 
@@ -122,14 +124,14 @@ def test_words_with_dots_are_no_keys() -> None:
 WORDS = st.text(max_size=8) | st.sampled_from(["train", "steps", "data", "files", "masked-lm", "\ud800", "a\0b", "~/x"])
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.dates() | st.times()
 ANYTHING = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3))
-SETTINGS_OF = {name: sorted(field.annotation.model_fields) for name, field in Recipe.model_fields.items()}  # type: ignore[union-attr]
+SETTINGS_OF = {name: sorted(field.annotation.model_fields) for name, field in MASKED.model_fields.items()}  # type: ignore[union-attr]
 PLACES = st.sampled_from([(section, key) for section, keys in SETTINGS_OF.items() for key in keys])
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(PLACES, ANYTHING, max_size=4), st.dictionaries(WORDS, ANYTHING, max_size=1))
 def test_any_recipe_is_read_or_refused(values: dict[tuple[str, str], Any], more: dict[str, Any]) -> None:
-    recipe: dict[str, Any] = dict(more)
+    recipe: dict[str, Any] = {**LEAST, **more}
     for (section, key), value in values.items():
         table = recipe.get(section)
         recipe[section] = {**(table if isinstance(table, dict) else {}), key: value}
@@ -139,13 +141,13 @@ def test_any_recipe_is_read_or_refused(values: dict[tuple[str, str], Any], more:
 @settings(max_examples=150, deadline=None)
 @given(PLACES.map(".".join) | WORDS, WORDS | ANYTHING.map(lambda value: toml(value)))
 def test_any_change_is_read_or_refused(name: str, value: str) -> None:
-    told(lambda: resolve({}, parse_changes([f"{name}={value}"])))
+    told(lambda: resolve(LEAST, parse_changes([f"{name}={value}"])))
 
 
 @settings(max_examples=150, deadline=None)
 @given(ANYTHING)
 def test_any_value_is_settings_or_refused(value: Any) -> None:
-    told(lambda: read_settings(Recipe, {"model": {"settings": {"x": value}}}))
+    told(lambda: resolve({**LEAST, "model": {"settings": {"x": value}}}))
 
 
 def toml(value: Any) -> str:

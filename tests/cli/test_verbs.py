@@ -15,7 +15,7 @@ import pytest
 import torch
 import transformers
 
-from glassformer.artefact.model import load
+from glassformer.artefact.open import load
 from glassformer.cli.texts import answered, texts
 from glassformer.demo.notes import notes_about
 from glassformer.models.inputs import Inputs
@@ -77,6 +77,36 @@ def test_resuming_where_there_is_no_run_begins_one_and_says_so(run: Run, tmp_pat
     assert (first.code, second.code) == (0, 0)
     assert told in first.err
     assert told not in second.err
+
+
+def test_a_run_is_resumed_by_its_folder_alone(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert run("train", "slides", "--steps", "3", "--out", folder).code == 0
+    done = run("train", "--resume", "--out", folder, "--steps", "5")
+    assert (done.code, done.out.strip()) == (0, str(folder))
+    assert "going on after step 3" in done.err
+    done = run("train", "--resume", "--out", folder)
+    assert "going on after step 5" in done.err
+    other = run("train", "--resume", "--out", folder, "--set", "model.settings.dropout=0.5")
+    assert (other.code, "model.settings" in other.err) == (2, True)
+
+
+def test_resuming_without_a_recipe_where_there_is_no_run_is_refused(run: Run, tmp_path: Path) -> None:
+    for words in ([], ["--resume"], ["--out", tmp_path / "run"], ["--resume", "--out", tmp_path / "run"]):
+        done = run("train", *words)
+        assert done.code == 2
+        assert done.err.count("\n") == 1
+        assert "--resume" in done.err or str(tmp_path / "run") in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damaged_metrics_are_noted(run: Run, trained: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(trained, folder)
+    (folder / "metrics.json").write_text("{")
+    done = run("fill", folder, "She likes the [MASK].")
+    assert done.code == 0
+    assert str(folder / "metrics.json") in done.err
 
 
 def test_plan_tells_and_leaves_nothing(

@@ -10,8 +10,8 @@ import pytest
 import transformers
 
 from glassformer.convert import read_huggingface, write_huggingface
+from glassformer.text.load import load_tokenizer
 from glassformer.text.special import BERT
-from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import Row
 
@@ -45,7 +45,7 @@ def test_a_bert_tokenizer_goes_out_as_its_vocabulary_too(lowercase: bool, tmp_pa
     write_huggingface(tmp_path, model.config, model.state_dict(), tokenizer)
     assert (tmp_path / "vocab.txt").read_text(encoding="utf-8").splitlines() == list(tokenizer.vocabulary())
     (tmp_path / "tokenizer.json").unlink()
-    ours = Tokenizer.load(tmp_path)
+    ours = load_tokenizer(tmp_path)
     theirs = transformers.BertTokenizerFast.from_pretrained(tmp_path)
     for text in texts:
         assert ours.encode(text).ids == tokenizer.encode(text).ids

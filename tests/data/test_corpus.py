@@ -148,3 +148,15 @@ def test_kinds_of_files_give_equal_stores(texts: list[str], tokenizer: Tokenizer
     for name, store in plain.stores.items():
         assert np.array_equal(store.ids, table.stores[name].ids)
         assert np.array_equal(store.hashes, table.stores[name].hashes)
+
+
+def test_a_damaged_note_of_what_was_left_out_is_told(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    data = section(tmp_path / "notes.txt", texts)
+    prepare(data, tokenizer, tmp_path / "cache")
+    (path,) = (tmp_path / "cache").rglob("skipped.json")
+    whole = path.read_bytes()
+    for damaged in (b"", b"[" * 100_000, whole.replace(b'"count": 0', b'"count": 1')):
+        path.write_bytes(damaged)
+        with pytest.raises(DataError) as caught:
+            prepare(data, tokenizer, tmp_path / "cache")
+        assert str(path.parent) in caught.value.do

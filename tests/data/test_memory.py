@@ -20,10 +20,11 @@ from glassformer.data.corpus import prepare
 from glassformer.data.corrupt import mask_words
 from glassformer.data.order import Order
 from glassformer.data.pack import Frame, PackedRows
+from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 
 folder = Path(sys.argv[1])
-tokenizer = Tokenizer.load(folder)
+tokenizer = load_tokenizer(folder)
 corpus = prepare(DataSection(files=(str(folder / "text.txt"),)), tokenizer, folder / "cache")
 rows = PackedRows(corpus.stores["train"], 128, frame=Frame.encoder(tokenizer), walls=True)
 order = Order(len(rows), 32, "data", 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.artefact.model import load
+from glassformer.artefact.open import load
 from glassformer.cli.__main__ import VERBS, main
 from glassformer.demo import run as demo
 from glassformer.demo.texts import slides

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+import pytest
 import torch
 
 from glassformer.config import (
@@ -15,6 +17,7 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
+from glassformer.errors import GlassformerError
 from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
@@ -28,6 +31,16 @@ VOCABULARY = ("she", "likes", "the", "summer", "better", "he", "loves", "to", "c
 SENTENCE = ("She", "[MASK]", "[MASK]", "summer", "better")
 ANSWERS = {(0, 1): "likes", (0, 2): "the"}
 ATTENTION = "encoder.blocks.0.self_attention"
+
+
+@contextmanager
+def refused(kind: type[GlassformerError], *, wanted: str = "", got: str = "", do: str = "") -> Iterator[None]:
+    """The block ends with this error in one line, and its fields carry these values."""
+    with pytest.raises(kind) as caught:
+        yield
+    assert type(caught.value) is kind
+    assert "\n" not in str(caught.value)
+    assert (wanted in caught.value.wanted, got in caught.value.got, do in caught.value.do) == (True, True, True)
 
 
 def row_named(name: str) -> Row:
@@ -80,7 +93,7 @@ def with_window(reach: int) -> Callable[[ModelConfig], ModelConfig]:
 
 def with_straight_sentence_head(config: ModelConfig) -> ModelConfig:
     """Labels without a pooler."""
-    return config.model_copy(update={"sentence_head": SentenceHeadConfig(labels=3, pooler=False)})
+    return config.model_copy(update={"sentence_head": SentenceHeadConfig(labels=3, pooling="first")})
 
 
 def with_plain_head(config: ModelConfig) -> ModelConfig:

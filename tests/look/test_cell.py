@@ -6,7 +6,7 @@ import pytest
 
 from glassformer.errors import UnknownNameError
 from glassformer.look.cell import Axes, Words, find_cell, name_cell, read_cell, split_name
-from tests.look.rows import ANSWERS, ATTENTION, SENTENCE, VOCABULARY, slides_trace
+from tests.look.rows import ANSWERS, ATTENTION, SENTENCE, VOCABULARY, refused, slides_trace
 
 WORDS = Words(inputs=[SENTENCE], vocabulary=VOCABULARY, labels=("no", "yes"), answers=ANSWERS)
 WEIGHTS = Axes("weights", ("sentence", "head", "query", "key"), (1, 2, 5, 5))
@@ -29,19 +29,19 @@ def test_words_and_indices(said: str, cell: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "error"),
+    ("said", "wanted", "got", "do"),
     [
-        ("head=0,query=[MASK],key=0", r"which '\[MASK\]' is meant; .*query=\[MASK\]@1, query=\[MASK\]@2"),
-        ("head=0,query=her,key=0", "there is no query 'her' in weights; did you mean 'She'"),
-        ("head=0,query=She@3,key=0", r"'She' does not stand at query 3; it stands at \[0\]"),
-        ("head=0,query=0", r"needs its key \(0 to 4\)"),
-        ("head=2,query=0,key=0", "head of weights counts from 0 to 1; got 2"),
-        ("hed=1,query=0,key=0", "weights has no axis 'hed'; did you mean 'head'"),
-        ("head", "a cell is written axis=word"),
+        ("head=0,query=[MASK],key=0", "'[MASK]'", "[1, 2]", "query=[MASK]@1, query=[MASK]@2"),
+        ("head=0,query=her,key=0", "query 'her' in weights", "", "'She'"),
+        ("head=0,query=She@3,key=0", "'She'", "", "[0]"),
+        ("head=0,query=0", "key (0 to 4)", "", "sentence, head, query, key"),
+        ("head=2,query=0,key=0", "head of weights counts from 0 to 1", "2", ""),
+        ("hed=1,query=0,key=0", "'hed'", "", "'head'"),
+        ("head", "axis=word", "head", ""),
     ],
 )
-def test_what_cannot_be_found(said: str, error: str) -> None:
-    with pytest.raises(UnknownNameError, match=error):
+def test_what_cannot_be_found(said: str, wanted: str, got: str, do: str) -> None:
+    with refused(UnknownNameError, wanted=wanted, got=got, do=do):
         find_cell(WEIGHTS, read_cell(said), WORDS)
 
 
@@ -50,7 +50,7 @@ def test_vocabulary_labels_and_places() -> None:
     assert find_cell(axes, {"place": "the", "vocabulary": "cook"}, WORDS) == {"place": 1, "vocabulary": 8}
     labels = Axes("sentence_head.logits", ("sentence", "label"), (1, 2))
     assert find_cell(labels, {"label": "yes"}, WORDS) == {"sentence": 0, "label": 1}
-    with pytest.raises(UnknownNameError, match="known here: no, yes"):
+    with refused(UnknownNameError, do="no, yes"):
         find_cell(labels, {"label": "perhaps"}, WORDS)
 
 
@@ -72,7 +72,7 @@ def test_places_that_words_cannot_tell_apart_are_called_by_their_indices() -> No
     words = Words(inputs=[["a", "[MASK]"], ["a", "[MASK]"]])
     axes = Axes("head.hidden", ("place",), (2,), places=((0, 1), (1, 1)))
     assert [name_cell(axes, {"place": index}, words)["place"] for index in (0, 1)] == ["0", "1"]
-    with pytest.raises(UnknownNameError, match="one in several sentences; write one of place=0, place=1"):
+    with refused(UnknownNameError, wanted="'[MASK]'", do="place=0, place=1"):
         find_cell(axes, {"place": "[MASK]@1"}, words)
 
 
@@ -81,7 +81,7 @@ def test_the_mark_of_a_blank_need_not_be_said() -> None:
     axes = Axes("x", ("piece", "vocabulary"), (5, 3))
     assert find_cell(axes, {"piece": "sea", "vocabulary": "sea"}, words) == {"piece": 2, "vocabulary": 2}
     assert find_cell(axes, {"piece": "\u0120the", "vocabulary": "b"}, words) == {"piece": 1, "vocabulary": 0}
-    with pytest.raises(UnknownNameError, match=r"piece=the@1, piece=the@3"):
+    with refused(UnknownNameError, do="piece=the@1, piece=the@3"):
         find_cell(axes, {"piece": "the", "vocabulary": 0}, words)
     for piece in range(5):
         said = name_cell(axes, {"piece": piece, "vocabulary": 1}, words)
@@ -96,7 +96,7 @@ def test_a_number_that_heads_and_queries_share_is_found_by_any_of_them() -> None
         found.explain(f"{name}[head={head},query={query},key=[MASK]@1]") for head in (0, 1) for query in (0, "likes")
     ]
     assert {(each.where, each.value) for each in asked} == {("key=[MASK]@1", 0.0)}
-    with pytest.raises(UnknownNameError, match=r"head of .* counts from 0 to 1; got 2"):
+    with refused(UnknownNameError, wanted=f"{name} counts from 0 to 1", got="2"):
         found.explain(f"{name}[head=2,query=0,key=0]")
 
 
@@ -104,7 +104,7 @@ def test_the_words_of_each_side() -> None:
     words = Words(inputs=[["she", "reads"]], target=[["sie", "liest", "nie"]])
     crossing = Axes("weights", ("sentence", "head", "query", "key"), (1, 1, 3, 2), "target", "inputs")
     assert find_cell(crossing, {"query": "nie", "key": "reads"}, words)["query"] == 2
-    with pytest.raises(UnknownNameError, match="there is no key 'nie'"):
+    with refused(UnknownNameError, wanted="key 'nie'"):
         find_cell(crossing, {"query": "nie", "key": "nie"}, words)
 
 
@@ -121,7 +121,7 @@ def test_what_is_said_of_a_cell_finds_it_again() -> None:
 
 def test_names_with_brackets() -> None:
     assert split_name("a.b[head=1,query=[MASK]@2]") == ("a.b", "head=1,query=[MASK]@2")
-    with pytest.raises(UnknownNameError, match="stands in brackets"):
+    with refused(UnknownNameError, got="a.b[head=1"):
         split_name("a.b[head=1")
 
 
@@ -132,5 +132,5 @@ def test_a_trace_takes_cells_in_its_names() -> None:
     assert one == two
     assert one.where == "head=1,query=[MASK]@1,key=She"
     assert found.explain("head.logits[place=likes,vocabulary=cook]").cell == {"place": 0, "vocabulary": 8}
-    with pytest.raises(UnknownNameError, match="which"):
+    with refused(UnknownNameError, do="query=[MASK]@1, query=[MASK]@2"):
         found.explain(f"{ATTENTION}.weights[head=1,query=[MASK],key=She]")

@@ -13,9 +13,8 @@ import torch
 
 import glassformer
 from glassformer.config import PositionConfig
-from glassformer.look.rules import RULES
+from glassformer.look.rules.notation import short
 from glassformer.look.run import trace
-from glassformer.look.said import MATH, WORDS, in_mathml
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import tensor_names
@@ -136,7 +135,7 @@ def test_far_distances_stand_in_the_buckets_the_model_uses() -> None:
 
 
 def test_the_second_statement_imports_nothing_of_the_first() -> None:
-    files = [LOOK / name for name in ("formulas.py", "named.py", "verify.py", "said.py")]
+    files = [LOOK / name for name in ("formulas.py", "named.py", "verify.py", "explain.py", "explanation.py")]
     rules = sorted((LOOK / "rules").glob("*.py"))
     assert len(rules) > 1
     for file in files + rules:
@@ -151,12 +150,23 @@ def test_the_second_statement_imports_nothing_of_the_first() -> None:
 def test_every_formula_can_be_said_in_words_and_in_mathml(row: Row) -> None:
     inputs, target = row.batch()
     for name, formula in trace(row.model(), inputs, target).statement.formulas.items():
-        element = ElementTree.fromstring(in_mathml(formula))
+        element = ElementTree.fromstring(formula.in_mathml())
         assert element.tag == "math"
         text = "".join(element.itertext())
         assert name.rpartition(".")[2] in text
-        assert "?" not in text + WORDS[formula.rule](formula)
+        assert formula.in_words().startswith(f"{short(name)} = ")
+        for role, operand in formula.rule.operands.items():
+            if role not in WITHOUT_SYMBOL.get(formula.rule.name, ("hidden",)):
+                assert short(operand.name) in text
+            if role in ("x", "left", "right", "bias", "table", "gate"):
+                assert short(operand.name) in formula.in_words()
 
 
-def test_every_rule_is_said() -> None:
-    assert set(RULES) == set(WORDS) == set(MATH)
+WITHOUT_SYMBOL: dict[str, tuple[str, ...]] = {
+    "rotate": ("position",),
+    "cross_entropy": ("labels",),
+    "may_look": (),
+    "fill_set": ("real", "query_documents", "key_documents"),
+    "fill_add": ("real", "query_documents", "key_documents"),
+}
+"""Operands that the MathML of a rule leaves out; of any other rule, the masked words."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, Field, dataclass, fields, replace
+from itertools import cycle
+from typing import Any
 
 import pytest
 import torch
 
-from glassformer.look.named import Formula, Operand, Setting
+from glassformer.look.named import Operand
 from glassformer.look.rules import RULES
+from glassformer.look.rules.evaluator import Formula, Rule
+from glassformer.look.rules.masks import FillSet
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.look.verify import check
@@ -37,11 +41,14 @@ WRONG_RULE = {
     "sinusoid": "rotate",
     "rotate": "activation",
     "relative_bias": "look_up",
-    "may_look": "add",
+    "may_look": "scale",
     "fill_set": "fill_add",
     "fill_add": "fill_set",
 }
 """For each rule another that is not the same by another name (the three sums of products are one)."""
+
+SETTINGS: dict[str, Any] = {"over": "channel", "by": 1.5, "kind": "gelu", "base": 10000.0}
+"""What another rule is given where it needs more than the operands of the first."""
 
 OTHER_WORDS: dict[str, str] = {
     "relu": "gelu",
@@ -65,56 +72,87 @@ class Broken:
 
 
 def mutations(formula: Formula, names: Mapping[str, torch.Tensor]) -> Iterator[Broken]:
-    """Every field of the formula, broken in turn."""
-    yield Broken("rule", replace(formula, rule=WRONG_RULE[formula.rule]))
-    if formula.over is not None:
-        yield Broken("over: another axis", replace(formula, over=next(a for a in AXES if a != formula.over)))
-        yield Broken("over: none", replace(formula, over=None))
+    """Every field of the formula and of its rule, broken in turn. Operands that must be there cannot be left out."""
+    rule: Any = formula.rule
+    yield Broken("rule", replace(formula, rule=another_rule(formula)))
     axes = formula.axes.split()
     if len(axes) > 1:
         yield Broken("axes: swapped", replace(formula, axes=" ".join([*axes[:-2], axes[-1], axes[-2]])))
         yield Broken("axes: one too few", replace(formula, axes=" ".join(axes[1:])))
-    for role, operand in formula.of.items():
-        yield from broken_operand(formula, role, operand, names)
-    for setting, value in formula.settings.items():
-        yield Broken(f"setting {setting}", replace(formula, settings={**formula.settings, setting: other(value)}))
-        left = {name: kept for name, kept in formula.settings.items() if name != setting}
-        yield Broken(f"setting {setting} missing", replace(formula, settings=left))
+    for field in fields(rule):
+        for what, value in broken_field(formula, field, getattr(rule, field.name), names):
+            yield Broken(f"{field.name} {what}", replace(formula, rule=replace(rule, **{field.name: value})))
     if {"piece", "query"} & set(axes):
         yield Broken("pieces", replace(formula, pieces=OTHER_SIDE[formula.pieces]))
     if "key" in axes:
         yield Broken("keys", replace(formula, keys=OTHER_SIDE[formula.keys]))
 
 
+def another_rule(formula: Formula) -> Rule:
+    """Another rule for the same operands; one that has none gets the tensor itself."""
+    kind: Any = RULES[WRONG_RULE[formula.rule.name]]
+    operands = formula.rule.operands or {"x": Operand(formula.name, formula.axes)}
+    left = cycle(operands.values())
+    given: dict[str, Any] = {}
+    for field in fields(kind):
+        if field.name == "terms":
+            given["terms"] = operands
+        elif hasattr(formula.rule, field.name):
+            given[field.name] = getattr(formula.rule, field.name)
+        elif field.default is MISSING:
+            given[field.name] = next(left) if field.type == "Operand" else SETTINGS[field.name]
+    made: Rule = kind(**given)
+    return made
+
+
+def broken_field(
+    formula: Formula, field: Field[Any], value: Any, names: Mapping[str, torch.Tensor]
+) -> Iterator[tuple[str, Any]]:
+    """What is wrong, and the wrong value."""
+    if isinstance(value, Operand):
+        yield from broken_operand(formula, value, names)
+    elif isinstance(value, Mapping):
+        for role, operand in value.items():
+            left = {name: kept for name, kept in value.items() if name != role}
+            yield from ((f"{role} missing", left),) if left else ()
+            for what, broken in broken_operand(formula, operand, names):
+                yield f"{role} {what}", {**value, role: broken}
+    elif field.name == "over":
+        yield "another axis", next(axis for axis in AXES if axis != value)
+    elif field.name in UNUSED.get(formula.rule.name, ()) and getattr(formula.rule, "out_of_reach", None) is None:
+        return
+    elif value is not None or field.name == "window":
+        yield "changed", other(value)
+    if value is not None and field.default not in (MISSING, value) and field.name != "over":
+        yield "missing", field.default
+
+
+UNUSED = dict.fromkeys(("fill_set", "fill_add"), ("causal", "window", "out_of_reach"))
+"""What a fill does not read unless it tells apart what is out of reach."""
+
 AXES = ("channel", "piece")
 OTHER_SIDE = {"inputs": "target", "target": "inputs"}
 
 
 def broken_operand(
-    formula: Formula, role: str, operand: Operand, names: Mapping[str, torch.Tensor]
-) -> Iterator[Broken]:
-    def with_role(changed: Operand | None) -> Formula:
-        of = {name: kept for name, kept in formula.of.items() if name != role}
-        return replace(formula, of=of if changed is None else {**of, role: changed})
-
-    yield Broken(f"{role} missing", with_role(None))
+    formula: Formula, operand: Operand, names: Mapping[str, torch.Tensor]
+) -> Iterator[tuple[str, Operand]]:
+    """What is wrong with an operand, and the wrong one."""
     shape = names[operand.name].shape
     alike = [name for name, tensor in names.items() if tensor.shape == shape and name != operand.name]
     alike = [name for name in alike if not torch.equal(names[name], names[operand.name]) and name != formula.name]
     if alike:
-        yield Broken(f"{role} another tensor", with_role(replace(operand, name=alike[0])))
-    yield Broken(f"{role} unknown", with_role(replace(operand, name="encoder.nothing")))
+        yield "another tensor", replace(operand, name=alike[0])
+    yield "unknown", replace(operand, name="encoder.nothing")
     steps = operand.axes.replace("(", "").replace(")", "").split()
     if len(steps) > 1 and "(" not in operand.axes:
-        swapped = " ".join([*steps[:-2], steps[-1], steps[-2]])
-        yield Broken(f"{role} axes swapped", with_role(replace(operand, axes=swapped)))
+        yield "axes swapped", replace(operand, axes=" ".join([*steps[:-2], steps[-1], steps[-2]]))
     if "(" in operand.axes:
-        inner = operand.axes.replace("channel)", "other)")
-        yield Broken(f"{role} axes renamed", with_role(replace(operand, axes=inner)))
-    yield Broken(f"{role} axes one too many", with_role(replace(operand, axes=f"0 {operand.axes}")))
+        yield "axes renamed", replace(operand, axes=operand.axes.replace("channel)", "other)"))
+    yield "axes one too many", replace(operand, axes=f"bucket {operand.axes}")
 
 
-def other(value: Setting) -> Setting:
+def other(value: Any) -> Any:
     """A value that means something else."""
     if isinstance(value, bool):
         return not value
@@ -122,7 +160,7 @@ def other(value: Setting) -> Setting:
         return 1
     if isinstance(value, str):
         return OTHER_WORDS[value]
-    return value * 1.5 + 1 if value >= 0 else value * 1.5
+    return type(value)(value * 1.5 + 1 if value >= 0 else value * 1.5)
 
 
 MODELS = (
@@ -146,12 +184,12 @@ def traced(row: Row) -> Trace:
     """A run in which every fact that can forbid does forbid, and which has a loss."""
     inputs, target = row.batch(padding="right")
     assert inputs.ids is not None
-    walls = torch.zeros_like(inputs.ids)
-    walls[:, -2:] = 1
+    documents = torch.zeros_like(inputs.ids)
+    documents[:, -2:] = 1
     mask = torch.ones(1, *inputs.ids.shape[1:] * 2, dtype=torch.bool)
     mask[0, 3, :2] = False
     mask[0, 2, 3:5] = False
-    inputs = replace(inputs, documents=walls, may_look=mask)
+    inputs = replace(inputs, documents=documents, may_look=mask)
     answering = inputs if target is None else target
     assert answering.ids is not None
     labels = torch.full(answering.ids.shape, -100)
@@ -178,9 +216,9 @@ def test_every_broken_formula_is_noticed(row: Row) -> None:
 def harmless(found: Trace, formula: Formula) -> set[str]:
     """What is another formula for the same numbers, with its reason."""
     free = set()
-    if formula.rule == "fill_set" and formula.settings["value"] == "-inf":
+    if isinstance(formula.rule, FillSet) and formula.rule.fill == "-inf":
         free.add("rule")  # −∞ in a score's place and −∞ added to it are the same
-    if formula.rule == "softmax" and formula.name.endswith("probabilities"):
+    if formula.rule.name == "softmax" and formula.name.endswith("probabilities"):
         free.add("x another tensor")  # log-probabilities are the scores less one number, which a softmax ignores
     if found[formula.name].dim() == 4 and found[formula.name].shape[2] == 1:
         free.add("pieces")  # one row shared by all queries counts none of them
@@ -188,7 +226,7 @@ def harmless(found: Trace, formula: Formula) -> set[str]:
 
 
 def test_each_rule_is_broken_somewhere() -> None:
-    met = {formula.rule for row in MODELS for formula in traced(row).statement.formulas.values()}
+    met = {formula.rule.name for row in MODELS for formula in traced(row).statement.formulas.values()}
     assert met == set(RULES)
 
 
@@ -209,4 +247,4 @@ def test_a_wrong_number_in_the_model_is_noticed_where_it_is() -> None:
 
 def test_inputs_without_anything_to_forbid_have_formulas_without_it() -> None:
     found = trace(row_named("bert").model(), Inputs(ids=torch.tensor([[4, 5, 6]])))
-    assert found.statement.formulas["encoder.blocks.0.self_attention.may_look"].of == {}
+    assert found.statement.formulas["encoder.blocks.0.self_attention.may_look"].rule.operands == {}

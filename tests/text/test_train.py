@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from glassformer.errors import DataError, TokenizerError
+from glassformer.text.long_words import LONGEST_STRETCH, LONGEST_WORD, cut
 from glassformer.text.special import SpecialTokens
 from glassformer.text.train import Kind, train_tokenizer
 
@@ -70,3 +77,56 @@ def test_an_error_while_reading_stays_what_it_is() -> None:
 
     with pytest.raises(DataError, match=r"notes\.txt, line 2"):
         train_tokenizer("wordpiece", broken(), vocabulary=100)  # type: ignore[arg-type]
+
+
+def test_wordpiece_leaves_out_words_that_it_cannot_cut() -> None:
+    notes: list[str] = []
+    usual = train_tokenizer("wordpiece", TEXTS, vocabulary=300, note=notes.append)
+    assert notes == []
+    for long in ("red" * 34, "the-" + "x" * 500 + "-fox", "\x1d".join("x" * 101)):
+        text = " ".join(["The", long, "The", long])
+        kept = "The the - - fox The the - - fox" if "-" in long else "The The"
+        notes.clear()
+        learned = train_tokenizer("wordpiece", [*TEXTS, text], vocabulary=300, note=notes.append)
+        assert learned.fingerprint == train_tokenizer("wordpiece", [*TEXTS, kept], vocabulary=300).fingerprint
+        assert len(notes) == 1
+        assert notes[0].startswith("2 ")
+        assert str(LONGEST_WORD) in notes[0]
+        assert learned.encode("red" * 34, special=False).ids == [usual.unknown_id]
+    notes.clear()
+    train_tokenizer("wordpiece", [*TEXTS, "x" * LONGEST_WORD], vocabulary=300, note=notes.append)
+    assert notes == []
+
+
+def test_text_of_long_words_alone_has_nothing_to_learn_from() -> None:
+    with pytest.raises(DataError):
+        train_tokenizer("wordpiece", ["x" * 5000], vocabulary=300)
+    assert "x" * 5000 in train_tokenizer("words", ["x" * 5000], vocabulary=300).vocabulary()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3 * LONGEST_STRETCH), st.sampled_from([" ", "\n", "\t", "。", ""])), max_size=5)
+)
+def test_long_stretches_are_cut_and_nothing_is_lost(stretches: list[tuple[int, str]]) -> None:
+    text = "".join("x" * length + end for length, end in stretches)
+    parts = cut(text)
+    assert "".join(parts) == text
+    assert all(len(word) <= LONGEST_STRETCH for part in parts for word in part.split())
+    if all(len(word) <= LONGEST_STRETCH for word in text.split()):
+        assert parts == [text]
+
+
+PROGRAM = """
+import random
+from glassformer.text.train import train_tokenizer
+draw = random.Random(0)
+blob = "".join(draw.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(1_000_000))
+for kind in ("wordpiece", "bpe"):
+    train_tokenizer(kind, ["The fox sees the dog. " * 9, blob], vocabulary=300).encode(blob)
+"""
+
+
+def test_a_word_of_a_million_letters_takes_no_square_of_time() -> None:
+    """About 4 s; the square of a million letters took many minutes."""
+    path = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, env=path, timeout=120)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
+from glassformer.checksum import read_sealed_json, sealed_json
 from glassformer.config import TrainSection
-from glassformer.errors import CheckpointError
+from glassformer.errors import CheckpointError, TrainingError
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
-from glassformer.train.checkpoint import Shelf, read_checkpoint, restore, weights
+from glassformer.train.checkpoint import Shelf, damaged, read_checkpoint, restore, weights
 from glassformer.train.state import State
+from tests.damage import flipped_bits
 from tests.train.toy import toy_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -65,14 +70,24 @@ def test_one_written_by_chance_takes_no_others_place(tmp_path: Path) -> None:
 def test_drafts_are_never_read_and_are_cleared_away(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, keep=2)
     shelf.save(1, TENSORS, {})
-    draft = tmp_path / ".step-00000002.draft"
-    draft.mkdir()
-    (draft / "state.json").write_text("{")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    for kind in ("draft", "removed"):
+        left = tmp_path / f".step-00000009.{ended.pid}-1.{kind}"
+        left.mkdir()
+        (left / "state.json").write_text("{")
     newest = shelf.newest()
     assert newest is not None
     assert newest.step == 1
     shelf.save(2, TENSORS, {})
     assert names(tmp_path) == ["step-00000001", "step-00000002"]
+
+
+def refused(read: Callable[..., object], *arguments: object) -> CheckpointError:
+    with pytest.raises(CheckpointError) as caught:
+        read(*arguments)
+    assert "\n" not in str(caught.value)
+    return caught.value
 
 
 def test_a_checkpoint_cut_short_is_refused(tmp_path: Path) -> None:
@@ -82,38 +97,89 @@ def test_a_checkpoint_cut_short_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-2])
     newest = shelf.newest()
     assert newest is not None
-    told = r"step-00000001 must be a whole checkpoint; got "
-    with pytest.raises(
-        CheckpointError, match=told + r"model.safetensors, cut short or damaged \(.*; delete it to begin"
-    ):
-        newest.tensors("model")
+    assert "model.safetensors" in refused(newest.tensors, "model").got
     torch.save({}, path)
-    with pytest.raises(CheckpointError, match=r"model.safetensors, a pickle"):
-        newest.tensors("model")
+    assert "a pickle" in refused(newest.tensors, "model").got
     path.unlink()
-    with pytest.raises(CheckpointError, match=told + r"no model.safetensors; delete it to begin again"):
-        newest.tensors("model")
+    assert "model.safetensors" in refused(newest.tensors, "model").got
     (folder / "state.json").write_text('{"format": 1, "st')
-    with pytest.raises(CheckpointError, match=r"must be a whole checkpoint; got no readable state.json; delete it"):
-        shelf.newest()
+    assert "state.json" in refused(shelf.newest).got
+
+
+def test_a_flipped_bit_is_noticed_and_the_checkpoint_before_is_named(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, keep=2)
+    shelf.save(1, TENSORS, {})
+    folder = shelf.save(2, {**TENSORS, "optimizer": {"step": torch.arange(9.0)}}, {"progress": {"seconds": 1.25}})
+    found = read_checkpoint(folder)
+    for group in ("model", "optimizer"):
+        for place in flipped_bits(folder / f"{group}.safetensors"):
+            error = refused(found.tensors, group)
+            assert f"{group}.safetensors" in error.got, place
+            assert str(folder) in error.do
+            assert "step-00000001" in error.do
+    noticed = 0
+    for place in flipped_bits(folder / "state.json"):
+        try:
+            assert read_checkpoint(folder) == found, place
+        except CheckpointError:
+            noticed += 1
+    assert noticed > 190
+    assert "step-00000001" in damaged(folder, "").do
+
+
+def test_files_of_another_step_are_noticed(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, keep=3)
+    first, second = (
+        shelf.save(step, {group: {"a": torch.full((9,), float(step))} for group in ("model", "optimizer")}, {})
+        for step in (10, 20)
+    )
+    found = read_checkpoint(second)
+    shutil.copy(first / "optimizer.safetensors", second)
+    assert found.tensors("model")["a"][0] == 20
+    assert "optimizer.safetensors" in refused(found.tensors, "optimizer").got
+    shutil.copy(first / "state.json", second)
+    assert "step 10" in refused(shelf.newest).got
+    shutil.rmtree(second)
+    shutil.copytree(first, second)  # one whole checkpoint under the name of another
+    assert "step 10" in refused(shelf.newest).got
+
+
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no pipes with names")
+    folder = Shelf(tmp_path).save(1, TENSORS, {})
+    found = read_checkpoint(folder)
+    for name, read in (("model.safetensors", lambda: found.tensors("model")), ("state.json", Shelf(tmp_path).newest)):
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        assert name in refused(read).got
 
 
 def test_of_a_damaged_checkpoint_the_way_out_is_told(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, keep=2)
     for step, kind, way in (
         (1, "step", "begin again"),
-        (2, "step", "use an older one"),
-        (2, "best", "end with the newest"),
+        (2, "step", "go on from step-00000001"),
+        (2, "best", "end with the newest weights instead"),
     ):
         folder = shelf.save(step, {**TENSORS, "optimizer": TENSORS["model"]}, {}, kind=kind)
         found = read_checkpoint(folder)
         for group in ("model", "optimizer"):
             (folder / f"{group}.safetensors").unlink()
-            with pytest.raises(CheckpointError, match=f"got no {group}.safetensors; delete it to {way}"):
-                found.tensors(group)
+            error = refused(found.tensors, group)
+            assert f"{group}.safetensors" in error.got
+            assert error.do == f"delete the folder {folder} to {way}"
         (folder / "state.json").write_text("{")
-        with pytest.raises(CheckpointError, match=f"got no readable state.json; delete it to {way}"):
-            read_checkpoint(folder)
+        error = refused(read_checkpoint, folder)
+        assert "state.json" in error.got
+        assert error.do == f"delete the folder {folder} to {way}"
+
+
+def test_one_more_that_a_killed_run_has_left_is_tidied_away(tmp_path: Path) -> None:
+    for step in (1, 2, 3):
+        Shelf(tmp_path, keep=3).save(step, TENSORS, {})
+    Shelf(tmp_path, keep=2).tidy()
+    assert names(tmp_path) == ["step-00000002", "step-00000003"]
 
 
 @pytest.mark.parametrize("progress", [{"step": "three"}, {"step": 1.5}, {"best": "low"}, "three", None])
@@ -124,16 +190,18 @@ def test_progress_that_is_none_is_refused(tmp_path: Path, progress: object) -> N
     shelf.save(1, state.tensors(), {"progress": progress})
     newest = shelf.newest()
     assert newest is not None
-    with pytest.raises(CheckpointError, match="does not tell how far it had come; delete it to begin again"):
+    with pytest.raises(CheckpointError, match=r"state\.json that does not tell how far"):
         state.restore(newest)
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:
     folder = Shelf(tmp_path, keep=1).save(1, TENSORS, {})
-    facts = json.loads((folder / "state.json").read_text())
-    (folder / "state.json").write_text(json.dumps(facts | {"format": 99}))
-    with pytest.raises(CheckpointError, match="must be a checkpoint of format 1; got 99"):
-        read_checkpoint(folder)
+    path = folder / "state.json"
+    facts = read_sealed_json(path)
+    path.write_text(sealed_json({**facts, "format": 99}))
+    assert refused(read_checkpoint, folder).got == "format 99"
+    path.write_text(json.dumps({**facts, "format": 1}))  # as it was before there were checksums
+    assert "no checksum" in refused(read_checkpoint, folder).got
 
 
 def test_tensors_must_fit_before_one_is_touched() -> None:
@@ -194,5 +262,20 @@ except CheckpointError as error:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckpointError, match=r"could not be written to .*; make room and start again"):
-        Shelf(tmp_path / "file" / "inside", keep=1).save(1, TENSORS, {})
+    error = refused(lambda: Shelf(tmp_path / "file" / "inside", keep=1).save(1, TENSORS, {}))
+    assert str(tmp_path / "file" / "inside") in error.wanted
+    assert "--resume" in error.do
+
+
+def test_a_folder_removed_while_the_run_goes_on_is_told_with_what_was_lost(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path / "run" / "checkpoints")
+    (tmp_path / "run").mkdir()
+    shelf.save(10, TENSORS, {})
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    shelf.save(20, TENSORS, {})  # what was removed is older than what is saved
+    shutil.rmtree(tmp_path / "run")
+    with pytest.raises(TrainingError) as caught:
+        shelf.save(3000, TENSORS, {})
+    assert str(tmp_path / "run") in caught.value.got
+    assert "3,000 steps" in caught.value.got
+    assert not (tmp_path / "run").exists()

@@ -11,13 +11,13 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.compilers import nop
 
 from glassformer.models.transformer import Transformer
+from glassformer.runtime import compiler, run
+from glassformer.runtime.device import settle
 from glassformer.tasks.task import Batch
-from glassformer.train import compiler, run
 from glassformer.train.checkpoint import Shelf
 from glassformer.train.compiled import LossAndGradient, worth_compiling
 from glassformer.train.ending import Ending
 from glassformer.train.loop import fit, step_seed
-from glassformer.train.machine import settle
 from tests.train.toy import Toy, toy_model, toy_settings
 
 # float32, the logits' sum in another order.

@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from glassformer.errors import MissingExtraError, TrainingError
+from glassformer.train.ending import Progress
 from glassformer.train.record import Record, Step
 
 
@@ -28,7 +31,7 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_a_line_every_ten_steps_and_at_evaluations(tmp_path: Path) -> None:
-    record = Record(tmp_path, step=0, tensorboard=False)
+    record = Record(tmp_path, Progress(0), tensorboard=False)
     for number in range(1, 31):
         record.see(step(number, scores={"loss": 7.0} if number == 14 else None))
     seen = lines(tmp_path)
@@ -39,7 +42,7 @@ def test_a_line_every_ten_steps_and_at_evaluations(tmp_path: Path) -> None:
 
 
 def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
-    record = Record(tmp_path, step=0, tensorboard=False)
+    record = Record(tmp_path, Progress(0), tensorboard=False)
     record.see(step(10, scores={"loss": math.nan, "perplexity": math.inf, "accuracy": 0.0}))
     (line,) = (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     seen = json.loads(line, parse_constant=pytest.fail)
@@ -47,15 +50,32 @@ def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_writes_on_from_its_step(tmp_path: Path) -> None:
-    record = Record(tmp_path, step=0, tensorboard=False)
+    record = Record(tmp_path, Progress(0), tensorboard=False)
     for number in range(1, 31):
         record.see(step(number))
-    with (tmp_path / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 35, "lo')  # cut short by a kill
-    again = Record(tmp_path, step=12, tensorboard=False)
+    with (tmp_path / "metrics.jsonl").open("ab") as file:
+        file.write(b"[" * 100_000 + b'\n\xff\n{"step": 35, "lo')  # damaged, and cut short by a kill
+    again = Record(tmp_path, Progress(12), tensorboard=False)
     assert [line["step"] for line in lines(tmp_path)] == [10]
     again.see(step(20))
     assert [line["step"] for line in lines(tmp_path)] == [10, 20]
+
+
+@pytest.mark.parametrize("saved", [1, 7, 10, 13, 19])
+def test_the_lines_of_a_resumed_run_are_those_of_an_unbroken_one(tmp_path: Path, saved: int) -> None:
+    def run(folder: Path, progress: Progress, steps: range) -> Progress:
+        record = Record(folder, progress, tensorboard=False)
+        for number in steps:
+            progress.step = number
+            record.see(step(number, loss=1 / number, scores={"loss": 7.0} if number == 14 else None))
+        return progress
+
+    run(tmp_path / "whole", Progress(), range(1, 31))
+    checkpoint = asdict(run(tmp_path / "cut", Progress(), range(1, saved + 1)))
+    resumed = TypeAdapter(Progress).validate_python(json.loads(json.dumps(checkpoint)))
+    run(tmp_path / "cut", resumed, range(saved + 1, saved + 9))  # killed, and resumed once more
+    run(tmp_path / "cut", TypeAdapter(Progress).validate_python(checkpoint), range(saved + 1, 31))
+    assert lines(tmp_path / "cut") == lines(tmp_path / "whole")
 
 
 def test_time_left() -> None:
@@ -67,16 +87,20 @@ def test_time_left() -> None:
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TrainingError, match=r"could not be written to .*; got Not a directory; make room"):
-        Record(tmp_path / "file" / "run", step=0, tensorboard=False)
-    record = Record(tmp_path / "run", step=0, tensorboard=False)
+        Record(tmp_path / "file" / "run", Progress(0), tensorboard=False)
+    progress = Progress()
+    record = Record(tmp_path / "run", progress, tensorboard=False)
     (tmp_path / "run").rmdir()
-    with pytest.raises(TrainingError, match="got No such file or directory"):
+    progress.step = 10
+    with pytest.raises(TrainingError) as caught:
         record.see(step(10))
+    assert str(tmp_path / "run") in caught.value.got
+    assert "10 steps" in caught.value.got
 
 
 def test_tensorboard_by_choice(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="the package tensorboard is not installed")
-    record = Record(tmp_path, step=0, tensorboard=True)
+    record = Record(tmp_path, Progress(0), tensorboard=True)
     record.see(step(10, scores={"loss": 7.0}))
     record.close()
     events = importlib.import_module("tensorboard.backend.event_processing.event_accumulator")
@@ -92,4 +116,4 @@ def test_tensorboard_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(MissingExtraError, match=r"pip install 'glassformer\[tensorboard\]'"):
-        Record(tmp_path, step=0, tensorboard=True)
+        Record(tmp_path, Progress(0), tensorboard=True)

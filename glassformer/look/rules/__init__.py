@@ -6,31 +6,27 @@ Written out in elementary steps, in double precision, and sharing no code with `
 from __future__ import annotations
 
 from glassformer.look.rules.across import CrossEntropy, LayerNorm, LogSoftmax, RMSNorm, Softmax
-from glassformer.look.rules.curves import Activation, Gate
-from glassformer.look.rules.desk import Rule
-from glassformer.look.rules.order import Fill, MayLook, RelativeBias, Rotate, Sinusoid
-from glassformer.look.rules.sums import Add, Concatenate, Dot, LookUp, Scale, TanhDot
+from glassformer.look.rules.activations import Activation, Gate
+from glassformer.look.rules.evaluator import Rule
+from glassformer.look.rules.masks import FillAdd, FillSet, MayLook
+from glassformer.look.rules.positions import RelativeBias, Rotate, Sinusoid
+from glassformer.look.rules.sums import (
+    Add,
+    Concatenate,
+    DotProduct,
+    Linear,
+    LookUp,
+    Scale,
+    TanhLinear,
+    WeightedSum,
+)
 
-RULES: dict[str, Rule] = {
-    "look_up": LookUp(),
-    "add": Add(),
-    "scale": Scale(),
-    "linear": Dot(),
-    "dot_product": Dot(),
-    "weighted_sum": Dot(),
-    "tanh_linear": TanhDot(),
-    "concatenate": Concatenate(),
-    "activation": Activation(),
-    "gate": Gate(),
-    "softmax": Softmax(),
-    "log_softmax": LogSoftmax(),
-    "layer_norm": LayerNorm(),
-    "rms_norm": RMSNorm(),
-    "cross_entropy": CrossEntropy(),
-    "sinusoid": Sinusoid(),
-    "rotate": Rotate(),
-    "relative_bias": RelativeBias(),
-    "may_look": MayLook(),
-    "fill_set": Fill(added=False),
-    "fill_add": Fill(added=True),
-}
+_ALL: tuple[type[Rule], ...] = (
+    *(LookUp, Add, Scale, DotProduct, WeightedSum, Linear, TanhLinear, Concatenate),
+    *(Activation, Gate),
+    *(Softmax, LogSoftmax, LayerNorm, RMSNorm, CrossEntropy),
+    *(Sinusoid, Rotate, RelativeBias),
+    *(MayLook, FillSet, FillAdd),
+)
+
+RULES: dict[str, type[Rule]] = {rule.name: rule for rule in _ALL}

@@ -3,94 +3,149 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from glassformer.look.named import Cell, FormulaError
-from glassformer.look.rules.desk import Desk, Factor, Term, Working, constant, total
+from glassformer.look.explanation import Explanation, Limits, number
+from glassformer.look.named import Cell, FormulaError, Operand
+from glassformer.look.rules.evaluator import Evaluator, Factor, Rule, Term, Working, constant, total
+from glassformer.look.rules.notation import (
+    Expression,
+    Title,
+    fraction,
+    function,
+    read,
+    root,
+    row,
+    sign,
+    summed,
+    symbol,
+    value,
+)
 
 
-def dim_of(desk: Desk) -> int:
-    """Which dimension of the result the formula goes over."""
-    if desk.over not in desk.axes:
-        raise FormulaError(f"{desk.formula.name} goes over {desk.over}", got=" ".join(desk.axes))
-    return desk.axes.index(desk.over)
+def dim_of(tensors: Evaluator, over: str) -> int:
+    """Which dimension of the result an axis is."""
+    if over not in tensors.axes:
+        raise FormulaError(f"{tensors.formula.name} goes over {over}", got=" ".join(tensors.axes))
+    return tensors.axes.index(over)
 
 
-def line(desk: Desk, role: str, cell: Cell) -> list[Factor]:
-    """The operand's numbers along the formula's axis."""
-    return [desk.factor(role, here) for _, here in desk.steps(role, cell)]
-
-
-class Softmax:
+@dataclass(frozen=True)
+class Softmax(Rule):
     """exp(x) over the sum of exp(x) along an axis. Where there is nothing but −∞, all weights are 0."""
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
+    name: ClassVar[str] = "softmax"
+    x: Operand
+    over: str
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The shape of the operand."""
-        x, dim = desk.aligned("x"), dim_of(desk)
+        x, dim = tensors.aligned(self.x), dim_of(tensors, self.over)
         largest = x.amax(dim, keepdim=True)
         raised = torch.exp(x - largest.masked_fill(largest == -math.inf, 0.0))
-        value = raised / raised.sum(dim, keepdim=True).clamp(min=1e-300)
-        return value, value
+        found = raised / raised.sum(dim, keepdim=True).clamp(min=1e-300)
+        return found, found
 
-    def at(self, desk: Desk, cell: Cell) -> Working:
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """The terms are the exponentials whose sum divides this cell's own."""
-        entries = line(desk, "x", cell)
+        entries = [tensors.factor(self.x, here) for _, here in tensors.steps(self.x, self.over, cell)]
         largest = max(entry.value for entry in entries)
         if largest == -math.inf:
             return Working(tuple(Term("nothing", (entry,), 0.0) for entry in entries), 0.0)
         raised = [math.exp(entry.value - largest) for entry in entries]
         terms = (
-            Term(f"{desk.over} {step}", (entry,), value)
-            for step, (entry, value) in enumerate(zip(entries, raised, strict=True))
+            Term(f"{self.over} {step}", (entry,), exponential)
+            for step, (entry, exponential) in enumerate(zip(entries, raised, strict=True))
         )
-        sum_, own, score = math.fsum(raised), raised[cell[desk.over]], entries[cell[desk.over]].value
+        sum_, own, score = math.fsum(raised), raised[cell[self.over]], entries[cell[self.over]].value
         return Working(tuple(terms), own / sum_, {"score": score, "largest": largest, "own": own, "sum": sum_})
 
+    def expression(self) -> Expression:
+        """exp(x) / Σ exp(x)."""
+        return fraction(function("exp", read(self.x)), self.exponentials())
 
+    def exponentials(self) -> Expression:
+        """Σ exp(x)."""
+        return summed(self.over, function("exp", read(self.x)), "the sum of {body} along {over}")
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """exp(x − largest) / (sum of such)."""
+        found = explanation.quantities
+        if not found:
+            return "nothing to look at"
+        below = explanation.sum_of(lambda term: number(term.value), limits)
+        return f"exp({number(found['score'])} − {number(found['largest'])}) / ({below})"
+
+
+@dataclass(frozen=True)
 class LogSoftmax(Softmax):
     """The logarithm of the softmax: x less the logarithm of the sum of exponentials."""
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
+    name: ClassVar = "log_softmax"
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The shape of the operand."""
-        x, dim = desk.aligned("x"), dim_of(desk)
+        x, dim = tensors.aligned(self.x), dim_of(tensors, self.over)
         largest = x.amax(dim, keepdim=True)
         log_sum = largest + torch.exp(x - largest).sum(dim, keepdim=True).log()
         return x - log_sum, x.abs() + log_sum.abs()
 
-    def at(self, desk: Desk, cell: Cell) -> Working:
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """The terms are those of the softmax."""
-        inside = super().at(desk, cell)
-        own = desk.factor("x", cell).value
-        result = own - inside.quantities["largest"] - math.log(inside.quantities["sum"])
-        return Working(inside.terms, result, inside.quantities)
+        inside = super().at(tensors, cell)
+        found = inside.quantities
+        own = tensors.factor(self.x, cell).value
+        return Working(inside.terms, own - found["largest"] - math.log(found["sum"]), found)
+
+    def expression(self) -> Expression:
+        """x − log(Σ exp(x))."""
+        logarithm = function("log", self.exponentials(), "the logarithm of {1}")
+        return row(read(self.x), sign("−", " less "), logarithm)
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """log(own / sum)."""
+        found = explanation.quantities
+        return f"log({number(found['own'])} / {number(found['sum'])})"
 
 
-class LayerNorm:
+@dataclass(frozen=True)
+class LayerNorm(Rule):
     """(x − mean) / deviation, then a weight and a bias for each channel."""
 
-    centred = True
+    name: ClassVar[str] = "layer_norm"
+    title: ClassVar[Title | None] = Title("Mean 0, variance 1", extra=True)
+    centred: ClassVar[bool] = True
+    x: Operand
+    weight: Operand
+    bias: Operand | None = None
+    over: str = "channel"
+    epsilon: float = 1e-5
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The shape of the operand."""
-        x, dim = desk.aligned("x"), dim_of(desk)
+        x, dim = tensors.aligned(self.x), dim_of(tensors, self.over)
         mean = x.mean(dim, keepdim=True) if self.centred else torch.zeros_like(x.narrow(dim, 0, 1))
         spread = ((x - mean) ** 2).mean(dim, keepdim=True)
-        gain = desk.aligned("weight") / torch.sqrt(spread + desk.number("epsilon"))
-        value, size = (x - mean) * gain, (x.abs() + mean.abs()) * gain.abs()
-        if desk.has("bias"):
-            bias = desk.aligned("bias")
-            value, size = value + bias, size + bias.abs()
-        return value, size
+        gain = tensors.aligned(self.weight) / torch.sqrt(spread + self.epsilon)
+        found, size = (x - mean) * gain, (x.abs() + mean.abs()) * gain.abs()
+        if self.bias is not None:
+            bias = tensors.aligned(self.bias)
+            found, size = found + bias, size + bias.abs()
+        return found, size
 
-    def at(self, desk: Desk, cell: Cell) -> Working:
-        """Three terms: the number, the mean it is measured from, the bias."""
-        entries = [entry.value for entry in line(desk, "x", cell)]
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """Three terms: the number, the mean that is subtracted, the bias."""
+        entries = [tensors.factor(self.x, here).value for _, here in tensors.steps(self.x, self.over, cell)]
         mean = math.fsum(entries) / len(entries) if self.centred else 0.0
         spread = math.fsum((entry - mean) ** 2 for entry in entries) / len(entries)
-        deviation = math.sqrt(spread + desk.number("epsilon"))
-        own, weight = desk.factor("x", cell), desk.factor("weight", cell)
+        deviation = math.sqrt(spread + self.epsilon)
+        own, weight = tensors.factor(self.x, cell), tensors.factor(self.weight, cell)
         per = constant(1 / deviation)
         terms = [Term("x / deviation", (own, weight, *per), own.value * weight.value / deviation)]
         quantities = {"deviation": deviation}
@@ -98,37 +153,57 @@ class LayerNorm:
             less = -mean * weight.value / deviation
             terms.append(Term("− mean / deviation", (Factor(None, (), -mean), weight, *per), less))
             quantities["mean"] = mean
-        if desk.has("bias"):
-            bias = desk.factor("bias", cell)
+        if self.bias is not None:
+            bias = tensors.factor(self.bias, cell)
             terms.append(Term("bias", (bias,), bias.value))
         return Working(tuple(terms), math.fsum(term.value for term in terms), quantities)
 
+    def expression(self) -> Expression:
+        """(x − mean) / √(variance + ε) · weight + bias."""
+        x = read(self.x)
+        top = row(x, sign("−"), symbol("mean"), words=f"({x.words} − mean)") if self.centred else x
+        spread = symbol("variance" if self.centred else "mean square")
+        normalised = fraction(top, root(row(spread, sign("+"), value(self.epsilon))), " / ")
+        bias = () if self.bias is None else (sign("+", ", plus "), read(self.bias))
+        return row(normalised.remarked(f" over {self.over}"), sign("·", ", times "), read(self.weight), *bias)
 
+
+@dataclass(frozen=True)
 class RMSNorm(LayerNorm):
     """x over the root of its mean square, times a weight."""
 
-    centred = False
+    name: ClassVar = "rms_norm"
+    title: ClassVar = Title("Mean square 1", extra=True)
+    centred: ClassVar = False
 
 
-class CrossEntropy:
-    """The mean over the places of − log probability of the right piece."""
+@dataclass(frozen=True)
+class CrossEntropy(Rule):
+    """The mean over the places of − log probability of the right token."""
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
+    name: ClassVar = "cross_entropy"
+    x: Operand
+    labels: Operand
+    over: str = "place"
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """A scalar."""
-        right = self.right(desk)
+        table = tensors.aligned(self.x, (self.over, "vocabulary"))
+        right = -table.gather(1, tensors.raw(self.labels).long()[:, None])[:, 0]  # [N]
         return right.mean(), right.abs().mean()
 
-    def right(self, desk: Desk) -> Tensor:
-        """− log probability of the right piece at each place, [N]."""
-        table = desk.aligned("x", (desk.over, "vocabulary"))
-        return -table.gather(1, desk.raw("labels").long()[:, None])[:, 0]
-
-    def at(self, desk: Desk, cell: Cell) -> Working:
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """A term for each place."""
-        count = desk.size("labels", desk.over)
+        count = tensors.size(self.labels, self.over)
         terms = []
-        for step, here in desk.steps("labels", cell):
-            label = int(desk.factor("labels", here).value)
-            entry = desk.factor("x", {**here, "vocabulary": label})
-            terms.append(Term(f"{desk.over} {step}", (entry, Factor(None, (), -1 / count)), -entry.value / count))
+        for step, here in tensors.steps(self.labels, self.over, cell):
+            label = int(tensors.factor(self.labels, here).value)
+            entry = tensors.factor(self.x, {**here, "vocabulary": label})
+            terms.append(Term(f"{self.over} {step}", (entry, Factor(None, (), -1 / count)), -entry.value / count))
         return total(terms)
+
+    def expression(self) -> Expression:
+        """−1/N Σ x."""
+        x = read(self.x)
+        words = f"the mean over {self.over} of −{x.words} of the right piece"
+        return row(sign("−"), fraction(value("1"), symbol("N")), summed(self.over, x), words=words)

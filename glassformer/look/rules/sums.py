@@ -1,146 +1,254 @@
-"""Rules that pick, add and multiply."""
+"""Rules that select, add and multiply."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from glassformer.look.named import Cell, FormulaError, align
-from glassformer.look.rules.desk import Desk, Term, Working, constant, total
+from glassformer.look.explanation import Explanation, Limits
+from glassformer.look.named import Cell, FormulaError, Operand, align
+from glassformer.look.rules.evaluator import Evaluator, Rule, Term, Working, constant, total
+from glassformer.look.rules.notation import Expression, function, joined, read, row, short, sign, summed, symbol, value
+
+HIDDEN = "; 0 for a hidden word"
 
 
-class LookUp:
-    """Row `index + offset` of a table, times a scale; zero for a hidden word."""
+@dataclass(frozen=True)
+class LookUp(Rule):
+    """Row `index + offset` of a table, times a scale; zero for a masked word."""
 
-    def rows(self, desk: Desk) -> Tensor:
-        """Which rows, in the shape of the index."""
-        rows = desk.raw("index").long() + int(desk.number("offset"))
-        if int(rows.max()) >= desk.size("table", "row") or int(rows.min()) < 0:
-            raise FormulaError(f"{desk.formula.name} looks up a row that {desk.operand('table').name} has not")
-        return rows
+    name: ClassVar = "look_up"
+    index: Operand
+    table: Operand
+    hidden: Operand | None = None
+    scale: float = 1.0
+    offset: int = 0
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """[index axes, channel]."""
-        picked = desk.aligned("table", ("row", "channel"))[self.rows(desk)] * desk.number("scale")
-        value = align(picked, (*desk.names("index"), "channel"), desk.axes, desk.formula.name)
-        value = desk.shown(value)
-        return value, value.abs()
+        rows = tensors.raw(self.index).long() + self.offset
+        if int(rows.max()) >= tensors.size(self.table, "row") or int(rows.min()) < 0:
+            raise FormulaError(
+                f"{tensors.formula.name} must look up rows of {self.table.name}", got=f"{int(rows.max())}"
+            )
+        found = tensors.aligned(self.table, ("row", "channel"))[rows] * self.scale
+        found = align(found, (*self.index.names, "channel"), tensors.axes, tensors.formula.name)
+        found = tensors.zeroed(found, self.hidden)
+        return found, found.abs()
 
-    def at(self, desk: Desk, cell: Cell) -> Working:
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """One term."""
-        row = int(desk.factor("index", cell).value) + int(desk.number("offset"))
-        entry = desk.factor("table", {**cell, "row": row})
-        scale = 0.0 if desk.hides(cell) else desk.number("scale")
-        value = entry.value * scale
-        return Working((Term(f"row {row}", (entry, *constant(scale)), value),), value, {"row": float(row)})
+        place = int(tensors.factor(self.index, cell).value) + self.offset
+        entry = tensors.factor(self.table, {**cell, "row": place})
+        scale = 0.0 if tensors.is_zeroed(self.hidden, cell) else self.scale
+        found = entry.value * scale
+        return Working((Term(f"row {place}", (entry, *constant(scale)), found),), found, {"row": float(place)})
+
+    def expression(self) -> Expression:
+        """scale · table, row = index."""
+        words = f"row {short(self.index.name)}" + (f" + {self.offset}" if self.offset else "")
+        words += f" of {short(self.table.name)}" + (f", times {value(self.scale).words}" if self.scale != 1.0 else "")
+        place = (sign(","), symbol("row"), sign("="), read(self.index))
+        product = row(value(self.scale), sign("·"), read(self.table), *place, words=words)
+        return product.remarked(HIDDEN if self.hidden else "")
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """row 3 of the table: 0.25 · 8."""
+        (term,) = explanation.terms
+        if len(term.factors) > 1 and term.value == 0:
+            return "hidden, so zeroed"
+        scaled = f": {term.numbers}" if len(term.factors) > 1 else ""
+        return f"row {int(explanation.quantities['row'])} of the table{scaled}"
 
 
-class Add:
-    """The sum of all operands; zero for a hidden word."""
+@dataclass(frozen=True)
+class Add(Rule):
+    """The sum of its terms; zero for a masked word."""
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
-        """The broadcast shape of the operands."""
-        terms = [desk.aligned(role) for role in desk.formula.of if role != "hidden"]
-        if not terms:
-            raise FormulaError(f"{desk.formula.name} is a sum of nothing")
-        value, size = terms[0], terms[0].abs()
-        for term in terms[1:]:
-            value, size = value + term, size + term.abs()
-        return desk.shown(value), desk.shown(size)
+    name: ClassVar = "add"
+    terms: Mapping[str, Operand]
+    hidden: Operand | None = None
 
-    def at(self, desk: Desk, cell: Cell) -> Working:
-        """A term for each operand."""
-        kept = 0.0 if desk.hides(cell) else 1.0
-        terms = []
-        for role in desk.formula.of:
-            if role != "hidden":
-                entry = desk.factor(role, cell)
-                terms.append(Term(role, (entry, *constant(kept)), entry.value * kept))
-        return total(terms)
+    @property
+    def operands(self) -> dict[str, Operand]:
+        """The terms by role, and the masked words."""
+        return {**self.terms, **super().operands}
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """The broadcast shape of the terms."""
+        first, *others = (tensors.aligned(term) for term in self.terms.values())
+        found, size = first, first.abs()
+        for term in others:
+            found, size = found + term, size + term.abs()
+        return tensors.zeroed(found, self.hidden), tensors.zeroed(size, self.hidden)
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """Its terms."""
+        kept = 0.0 if tensors.is_zeroed(self.hidden, cell) else 1.0
+        entries = {role: tensors.factor(term, cell) for role, term in self.terms.items()}
+        return total([Term(role, (entry, *constant(kept)), entry.value * kept) for role, entry in entries.items()])
+
+    def expression(self) -> Expression:
+        """word + position."""
+        return joined("+", self.terms.values()).remarked(HIDDEN if self.hidden else "")
 
 
-class Scale:
-    """One operand times a number; zero for a hidden word."""
+@dataclass(frozen=True)
+class Scale(Rule):
+    """One operand times a number; zero for a masked word."""
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
+    name: ClassVar = "scale"
+    x: Operand
+    by: float
+    hidden: Operand | None = None
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The shape of the operand."""
-        value = desk.shown(desk.aligned("x") * desk.number("by"))
-        return value, value.abs()
+        found = tensors.zeroed(tensors.aligned(self.x) * self.by, self.hidden)
+        return found, found.abs()
 
-    def at(self, desk: Desk, cell: Cell) -> Working:
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """One term."""
-        entry = desk.factor("x", cell)
-        by = 0.0 if desk.hides(cell) else desk.number("by")
+        entry = tensors.factor(self.x, cell)
+        by = 0.0 if tensors.is_zeroed(self.hidden, cell) else self.by
         return total([Term("scaled", (entry, *constant(by)), entry.value * by)])
 
+    def expression(self) -> Expression:
+        """by · x."""
+        by, x = value(self.by), read(self.x)
+        return row(by, sign("·"), x, words=f"{x.words} times {by.words}").remarked(HIDDEN if self.hidden else "")
 
-class Dot:
+
+@dataclass(frozen=True)
+class DotProduct(Rule):
     """The sum of products of two operands over an axis, times a scale, plus a bias where there is one."""
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
-        """The axes of the result, whatever they are."""
-        left, right = desk.raw("left").double(), desk.raw("right").double()
-        letters: dict[str, str] = {}
-        for name in (*desk.axes, desk.over, *desk.names("left"), *desk.names("right")):
-            letters.setdefault(name, chr(ord("a") + len(letters)))
-        if desk.over in desk.axes or set(letters) != {*desk.axes, desk.over}:
-            raise FormulaError(f"{desk.formula.name} cannot sum over {desk.over} with these axes")
-        equation = ",".join("".join(letters[name] for name in desk.names(role)) for role in ("left", "right"))
-        equation += "->" + "".join(letters[name] for name in desk.axes)
-        scale = desk.number("scale")
-        try:
-            value = torch.einsum(equation, left, right) * scale
-            # The size is only a measure of rounding: single precision is enough for it and twice as fast.
-            size = torch.einsum(equation, left.abs().float(), right.abs().float()).double() * abs(scale)
-        except RuntimeError as error:
-            raise FormulaError(f"{desk.formula.name} must multiply operands whose axes fit", got=str(error)) from None
-        if desk.has("bias"):
-            bias = desk.aligned("bias")
-            value, size = value + bias, size + bias.abs()
-        return value, size
+    name: ClassVar[str] = "dot_product"
+    left: Operand
+    right: Operand
+    bias: Operand | None = None
+    over: str = "channel"
+    scale: float = 1.0
 
-    def at(self, desk: Desk, cell: Cell) -> Working:
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """The axes of the result, whatever they are."""
+        left, right = tensors.raw(self.left).double(), tensors.raw(self.right).double()
+        letters: dict[str, str] = {}
+        for name in (*tensors.axes, self.over, *self.left.names, *self.right.names):
+            letters.setdefault(name, chr(ord("a") + len(letters)))
+        if self.over in tensors.axes or set(letters) != {*tensors.axes, self.over}:
+            raise FormulaError(f"{tensors.formula.name} cannot sum over {self.over} with these axes")
+        read_as = [
+            "".join(letters[name] for name in names) for names in (self.left.names, self.right.names, tensors.axes)
+        ]
+        equation = f"{read_as[0]},{read_as[1]}->{read_as[2]}"
+        try:
+            found = torch.einsum(equation, left, right) * self.scale
+            # The size is only a measure of rounding: single precision is enough for it and twice as fast.
+            size = torch.einsum(equation, left.abs().float(), right.abs().float()).double() * abs(self.scale)
+        except RuntimeError as error:
+            name = tensors.formula.name
+            raise FormulaError(f"{name} must multiply operands whose axes fit", got=str(error)) from None
+        if self.bias is not None:
+            bias = tensors.aligned(self.bias)
+            found, size = found + bias, size + bias.abs()
+        return found, size
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """A term for each step of the axis, and the bias."""
-        scale = desk.number("scale")
         terms = []
-        for step, here in desk.steps("left", cell):
-            left, right = desk.factor("left", here), desk.factor("right", here)
-            value = left.value * right.value * scale
-            terms.append(Term(f"{desk.over} {step}", (left, right, *constant(scale)), value))
-        if desk.has("bias"):
-            bias = desk.factor("bias", cell)
+        for step, here in tensors.steps(self.left, self.over, cell):
+            left, right = tensors.factor(self.left, here), tensors.factor(self.right, here)
+            product = left.value * right.value * self.scale
+            terms.append(Term(f"{self.over} {step}", (left, right, *constant(self.scale)), product))
+        if self.bias is not None:
+            bias = tensors.factor(self.bias, cell)
             terms.append(Term("bias", (bias,), bias.value))
         return total(terms)
 
+    def expression(self) -> Expression:
+        """scale · Σ left · right + bias."""
+        products = summed(self.over, row(read(self.left), sign("·", " × "), read(self.right)))
+        parts, words = [products], products.words
+        if self.scale != 1.0:
+            parts, words = [value(self.scale), sign("·"), *parts], f"{words}, times {value(self.scale).words}"
+        if self.bias is not None:
+            parts, words = [*parts, sign("+"), read(self.bias)], f"{words}, plus {read(self.bias).words}"
+        return row(*parts, words=words)
 
-class TanhDot(Dot):
-    """The hyperbolic tangent of a linear sum (BERT's pooler). It shrinks differences, so its terms measure it."""
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
-        """As the sum."""
-        value, size = super().whole(desk)
-        return value.tanh(), size
+@dataclass(frozen=True)
+class WeightedSum(DotProduct):
+    """The values of an attention, weighted and summed over the keys."""
 
-    def at(self, desk: Desk, cell: Cell) -> Working:
-        """The terms of the sum."""
-        inside = super().at(desk, cell)
+    name: ClassVar = "weighted_sum"
+
+
+@dataclass(frozen=True)
+class Linear(DotProduct):
+    """A linear layer."""
+
+    name: ClassVar = "linear"
+
+
+@dataclass(frozen=True)
+class TanhLinear(DotProduct):
+    """The hyperbolic tangent of a linear layer (BERT's pooler). It shrinks differences, so its terms measure it."""
+
+    name: ClassVar = "tanh_linear"
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """As the linear layer."""
+        found, size = super().whole(tensors)
+        return found.tanh(), size
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """The terms of the linear layer."""
+        inside = super().at(tensors, cell)
         return Working(inside.terms, math.tanh(inside.result), {"sum": inside.result})
 
+    def expression(self) -> Expression:
+        """tanh(Σ …)."""
+        return function("tanh", super().expression(), "{} of {}")
 
-class Concatenate:
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """tanh((a · b) + …)."""
+        return f"tanh({super().arithmetic(explanation, limits)})"
+
+
+@dataclass(frozen=True)
+class Concatenate(Rule):
     """The heads laid side by side: channel = head · size + channel within the head."""
 
-    def whole(self, desk: Desk) -> tuple[Tensor, Tensor]:
-        """[..., heads · size]."""
-        *rest, last = desk.axes
-        value = desk.aligned("x", (*rest, desk.over, last)).flatten(-2)
-        return value, value.abs()
+    name: ClassVar = "concatenate"
+    x: Operand
+    over: str = "head"
 
-    def at(self, desk: Desk, cell: Cell) -> Working:
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """[..., heads · size]."""
+        *rest, last = tensors.axes
+        found = tensors.aligned(self.x, (*rest, self.over, last)).flatten(-2)
+        return found, found.abs()
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """One term."""
-        last = desk.axes[-1]
-        head, channel = divmod(cell[last], desk.size("x", last))
-        entry = desk.factor("x", {**cell, desk.over: head, last: channel})
-        return total([Term(f"{desk.over} {head}", (entry,), entry.value)])
+        last = tensors.axes[-1]
+        head, channel = divmod(cell[last], tensors.size(self.x, last))
+        entry = tensors.factor(self.x, {**cell, self.over: head, last: channel})
+        return total([Term(f"{self.over} {head}", (entry,), entry.value)])
+
+    def expression(self) -> Expression:
+        """concatenate(x)."""
+        return function("concatenate", read(self.x), "{1} of all heads, side by side")
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """head 1."""
+        return explanation.terms[0].what

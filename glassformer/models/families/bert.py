@@ -83,5 +83,5 @@ def bert(
         else None,
         sentence_head=None
         if sentence_labels is None
-        else SentenceHeadConfig(labels=sentence_labels, pooler=pooler, dropout=0.0),
+        else SentenceHeadConfig(labels=sentence_labels, pooling="pooler" if pooler else "first", dropout=0.0),
     )

@@ -1,0 +1,116 @@
+"""What is saved: a model with its tokenizer, its task, and what is known of how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from glassformer.artefact.resolve import Recipe, read_saved_recipe
+from glassformer.config import ModelConfig
+from glassformer.data.settings import DataSection
+from glassformer.errors import TokenizerError
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.task import Context, TaskSection
+from glassformer.text.fit import check_fit
+from glassformer.text.tokenizer import Tokenizer
+
+
+class Artefact:
+    """Weights, tokenizer, task and provenance together. Only the module is needed; what is not known is None or empty.
+
+    `module` is the plain `nn.Module`, in eval mode. `length`: tokens in the longest row that the model has learned from.
+    `data`: how its text was split and cut into rows. `token_settings`: Hugging Face's tokens with a role
+    (decoder_start_token_id …), for whoever decodes or exports. `notes`: what could not be read and is not needed, a
+    sentence each. `source`: the folder it was read from. `fast`: predict in bfloat16; the weights, traces and what is
+    saved stay as they are.
+    """
+
+    def __init__(
+        self,
+        module: Transformer,
+        tokenizer: Tokenizer | None = None,
+        *,
+        task: TaskSection | None = None,
+        length: int | None = None,
+        data: DataSection | None = None,
+        recipe: Recipe | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        token_settings: Mapping[str, Any] | None = None,
+        card: str = "",
+        notes: tuple[str, ...] = (),
+        fast: bool = False,
+        source: Path | None = None,
+    ) -> None:
+        if tokenizer is not None:
+            check_fit(tokenizer, module.config.output_stack.embed.vocabulary)
+        self.module = module.eval()
+        self._tokenizer = tokenizer
+        self.task, self.length, self.data = task, length, data
+        self.metrics: Mapping[str, Any] = metrics or {}
+        self.token_settings: Mapping[str, Any] = token_settings or {}
+        self.card, self.notes, self._fast, self.source = card, notes, fast, source
+        if recipe is not None:
+            self.recipe = recipe
+
+    @property
+    def fast(self) -> bool:
+        """Whether it predicts in bfloat16: asked for, and not of float64 weights, which autocast leaves as they are."""
+        return self._fast and next(self.module.parameters()).dtype != torch.float64
+
+    @property
+    def config(self) -> ModelConfig:
+        """The tree of settings the model was built from."""
+        return self.module.config
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer; raises TokenizerError when the model came without one."""
+        if self._tokenizer is None:
+            raise TokenizerError(
+                "text needs a tokenizer", got="a model that was saved without one", do="use model.module with ids"
+            )
+        return self._tokenizer
+
+    @property
+    def has_tokenizer(self) -> bool:
+        """Whether the model came with a tokenizer."""
+        return self._tokenizer is not None
+
+    @cached_property
+    def recipe(self) -> Recipe | None:
+        """What the model was made from, where that is known; read from its folder when it is asked for."""
+        return None if self.source is None else read_saved_recipe(self.source)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.module.parameters()).device
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the sentence head's labels, () where it has none."""
+        return tuple(getattr(self.task, "labels", ()))
+
+    @property
+    def row_tokens(self) -> int | None:
+        """Tokens in the longest row that the model reads: what it can number, and what it has learned from."""
+        limits = [limit for limit in (self.config.output_stack.max_length, self.length) if limit is not None]
+        return min(limits) if limits else None
+
+    @property
+    def room(self) -> int | None:
+        """Tokens of text the model can be shown at once: a row without its special tokens."""
+        return None if self.row_tokens is None else self.row_tokens - sum(self.tokenizer.frame)
+
+    def context(self, options: Mapping[str, Any]) -> Context:
+        """What a predictor may know of this model, with the options of its verb."""
+        return Context(section=self.task, length=self.row_tokens, options=options)
+
+    def __repr__(self) -> str:
+        parameters = sum(parameter.numel() for parameter in self.module.parameters())
+        task = f", {self.task.name}" if self.task else ""
+        return f"{type(self).__name__}({self.config.family}{task}, {parameters:,} parameters, {self.device})"

@@ -1,0 +1,82 @@
+"""`load`: a saved model from its folder, ours or Hugging Face's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+
+from glassformer.artefact import store
+from glassformer.artefact.foreign import read_foreign
+from glassformer.artefact.model import Model
+from glassformer.artefact.resolve import HUB, RECIPE
+from glassformer.errors import CheckpointError, ConfigError, did_you_mean
+from glassformer.paths import check_path
+from glassformer.pickles import refuse_pickles
+from glassformer.runtime.device import choose_device
+from glassformer.whole import settled
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
+
+
+def load(
+    path: str | Path,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+    fast: bool = False,
+) -> Model:
+    """Open a saved model: a folder of ours, or one of Hugging Face's (`config.json` and safetensors).
+
+    `dtype` is that of the weights, float32 unless told; `fast` predicts in bfloat16. The network is never touched,
+    unless you ask for `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for a device that
+    is not there.
+    """
+    where, kind = choose_device(str(device or "auto")), choose_dtype(dtype)
+    model = open_as_saved(path)
+    model.module.to(device=where, dtype=kind)
+    model._fast = fast
+    return model
+
+
+def open_as_saved(path: str | Path) -> Model:
+    """The same on the CPU, with the weights in the type in which they were saved; to write them elsewhere."""
+    if str(path).startswith(HUB):
+        return read_foreign(path, Model)[0]
+    check_path(path, CheckpointError)
+    path = Path(path)
+    if not os.path.exists(path):
+        raise CheckpointError(f"a saved model is needed at {path}", got="no such folder")
+    if not path.is_dir():
+        refuse_pickles(path)
+        own = path.resolve().parent
+        is_in_one = store.is_ours(own) or (own / "config.json").is_file()
+        do = f"name its folder: {own}" if is_in_one else "name a folder that train or import has written"
+        raise CheckpointError("a model is a folder", got=f"the file {path}", do=do)
+    if store.is_ours(path):
+        return store.read(path, Model)
+    refuse_pickles(path)
+    if (settled(path) / "config.json").is_file():
+        return read_foreign(path, Model)[0]
+    raise CheckpointError(
+        f"a saved model is needed at {path}",
+        got=f"a folder without {store.SETTINGS} or config.json",
+        do=_unfinished(path),
+    )
+
+
+def _unfinished(path: Path) -> str:
+    if (path / RECIPE).is_file():
+        return f"its training has not ended: go on with glassformer train --resume --out {path}"
+    return "name a folder that train or import has written"
+
+
+def choose_dtype(name: str | torch.dtype | None) -> torch.dtype:
+    """The type of the weights, float32 when None; raises ConfigError for another than the three we compute in."""
+    if isinstance(name, torch.dtype) and name in DTYPES.values():
+        return name
+    if name is None:
+        return torch.float32
+    if name not in DTYPES:
+        raise ConfigError("a type of number is needed", got=repr(name), do=did_you_mean(str(name), DTYPES))
+    return DTYPES[str(name)]

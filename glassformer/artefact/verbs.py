@@ -1,0 +1,22 @@
+"""Answers of a model to the verbs that ask it something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from glassformer.artefact.artefact import Artefact
+from glassformer.tasks import predictor_of
+from glassformer.tasks.predict import predict
+
+
+def answer(
+    model: Artefact, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Mapping[str, Any]
+) -> Iterator[Any]:
+    """The prediction for each record (its values by role, and where it stands), in order, at bounded memory.
+
+    Raises ConfigError for a model that does not answer this verb, DataError for a record that cannot be used.
+    """
+    predictor = predictor_of(verb).of(model.module, model.tokenizer, model.context(options))
+    examples = (predictor.example(values, where) for values, where in records)
+    return predict(predictor, model.module, examples, fast=model.fast)

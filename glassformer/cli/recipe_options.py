@@ -1,0 +1,140 @@
+"""What is to be trained, as a person says it: a recipe file, or a task and files; and single settings on top.
+
+One table holds the options that `train` and `plan` share, with the setting of the recipe that each of them changes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glassformer.errors import ConfigError, DataError, did_you_mean
+from glassformer.tasks import TASKS
+
+if TYPE_CHECKING:
+    from glassformer.artefact.resolve import ModelSection, Recipe
+
+What = Annotated[
+    str | None,
+    typer.Argument(metavar="WHAT", help=f"A recipe (.toml), or a task: {', '.join(TASKS)}.", show_default=False),
+]
+Files = Annotated[
+    list[str] | None, typer.Argument(metavar="FILES", help="Files, folders and patterns.", show_default=False)
+]
+
+# Option, type, setting, help.
+_OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
+    ("steps", int, "train.steps", "End after so many steps."),
+    ("epochs", float, "train.epochs", "End after so many times through the data."),
+    ("minutes", float, "train.minutes", "End after so many minutes."),
+    ("family", str, "model.family", "bert, distilbert, roberta, modernbert or slides."),
+    (
+        "size",
+        str,
+        "model.size",
+        "tiny, mini, small, medium, base or large, for bert also 6x256 ...; roberta, distilbert and slides have none: "
+        "--set model.settings.layers=6.",
+    ),
+    ("start", str, "model.start", "A saved model to begin from, with its tokenizer."),
+    ("text", str, "data.text", "Column of a table with the text: a name, or a number from 0."),
+    ("pair", str, "data.pair", "Column with the second text of a pair."),
+    ("label", str, "data.label", "Column with the label."),
+    ("answers", str, "data.answers", "Column with the words behind the masks."),
+    ("validation", float, "data.validation", "Share of the documents or records to hold out."),
+    ("vocabulary", int, "tokenizer.vocabulary", "Tokens that the tokenizer learns."),
+    ("length", int, "data.length", "Tokens in a row of text."),
+    ("batch", int, "train.batch", "Rows in a step."),
+    ("learning-rate", float, "train.learning_rate", "The highest learning rate."),
+    ("precision", str, "train.precision", "auto, float32, bfloat16 or float64."),
+    ("device", str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
+    ("threads", int, "train.threads", "Processor threads; all by default."),
+    ("seed", int, "train.seed", "Source of all random choices."),
+)
+_ENDS = ("train.steps", "train.epochs", "train.minutes")
+
+
+def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that takes `settings`, as one that has an option for each row of the table in its place."""
+    parameters = list(inspect.signature(command, eval_str=True).parameters.values())
+    options = [
+        inspect.Parameter(
+            name.replace("-", "_"),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[kind | None, typer.Option(f"--{name}", help=line)],
+        )
+        for name, kind, _, line in _OPTIONS
+    ]
+    others = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters if each.name != "settings"]
+
+    def gathered(**values: Any) -> None:
+        settings = {setting: values.pop(name.replace("-", "_")) for name, _, setting, _ in _OPTIONS}
+        command(settings={setting: value for setting, value in settings.items() if value is not None}, **values)
+
+    every = [*others, *options]
+    gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__
+    gathered.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    gathered.__annotations__ = {each.name: each.annotation for each in every}
+    return gathered
+
+
+def asked_recipe(
+    what: str, files: Sequence[str], *, settings: Mapping[str, object], assignments: Sequence[str]
+) -> Recipe:
+    """The recipe that was asked for: a file, a recipe of the package or a task, with single settings changed.
+
+    Raises ConfigError for a task or setting that is not there, DataError for a task without files.
+    """
+    from glassformer.artefact.resolve import parse_changes, ready_recipes, resolve
+
+    changes = dict(settings)
+    if (
+        len([end for end in _ENDS if end in changes]) == 1
+    ):  # the recipe's own end must not come before the one asked for
+        changes |= dict.fromkeys(set(_ENDS) - changes.keys())
+    changes |= parse_changes(assignments)
+    if "-" in files:
+        raise DataError("training reads its text more than once", got="standard input", do="save it to a file first")
+    if files and "data.files" in changes:
+        raise ConfigError(
+            "the text is named once", got="files and --set data.files", do="leave one of them out, or name all as files"
+        )
+    if files:
+        changes["data.files"] = list(files)
+    if what in TASKS and "data.files" not in changes:
+        raise DataError("data to learn from is needed", got="no files", do=f"glassformer train {what} FILES")
+    starts = "model.start" in changes
+    name, known = what, ready_recipes()
+    if what in TASKS:
+        name = TASKS[what].tuning if starts else TASKS[what].recipe
+    if name not in known and not name.endswith(".toml"):
+        if Path(what).exists():
+            do = f"glassformer train masked-lm {what}"
+            raise ConfigError("a recipe (.toml) or a task is needed first", got=what, do=do)
+        near = did_you_mean(what, [*TASKS, *known])
+        raise ConfigError("a recipe (.toml) or a task is needed", got=repr(what), do=near)
+    if starts or "tokenizer.file" in changes:  # what the recipe would learn, these bring along
+        changes = {"tokenizer": {}} | changes
+    if starts and not name.endswith(".toml"):
+        changes = {"model": {}} | changes
+    if starts or ("model.size" not in changes and not _keeps_size(resolve(name).model, changes)):
+        changes["model.size"] = None
+    return resolve(name, changes)
+
+
+def _keeps_size(own: ModelSection, changes: Mapping[str, object]) -> bool:
+    """Whether the size in a recipe still says something: a family that is asked for may have none."""
+    from glassformer.models.families import family_config
+
+    family = changes.get("model.family", own.family)
+    if own.size is None or family == own.family:
+        return True
+    try:
+        family_config(str(family), {"size": own.size})
+    except ConfigError:
+        return False
+    return True

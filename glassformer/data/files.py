@@ -1,0 +1,213 @@
+"""Which files lie behind the paths and patterns that a person names, and which are left aside, with the reason."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from glassformer.data.lines import not_text, open_bytes, special_file
+from glassformer.data.rows import lacks_column
+from glassformer.data.table_format import table_kind
+from glassformer.errors import DataError
+
+_TEXT_SUFFIXES = {"", ".txt", ".text", ".md", ".rst"}
+_PATTERN_SIGNS = frozenset("*?[")
+_HEAD = 8192
+# A note names this many reasons, and this many files for each of them.
+_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class LeftAside:
+    """A file or folder that is not read, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class FoundFiles:
+    """The files to read, in order, and those that are left aside; `str` is a line of bounded length for people."""
+
+    used: tuple[Path, ...]
+    left_aside: tuple[LeftAside, ...]
+
+    def __str__(self) -> str:
+        tables = sum(table_kind(path) is not None for path in self.used)
+        texts = len(self.used) - tables
+        kinds = [f"{texts:,} text"] * bool(texts) + [_count(tables, "table")] * bool(tables)
+        told = f"{_count(len(self.used), 'file')}: {', '.join(kinds)}"
+        return f"{told}; left aside: {_reasons(self.left_aside)}" if self.left_aside else told
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _reasons(left_aside: Sequence[LeftAside]) -> str:
+    """The first files of the first reasons, and how many more there are."""
+    by_reason: dict[str, list[Path]] = {}
+    for each in left_aside:
+        by_reason.setdefault(each.reason, []).append(each.path)
+    groups = [f"{_names(paths)} ({reason})" for reason, paths in list(by_reason.items())[:_SHOWN]]
+    if rest := sum(len(paths) for paths in list(by_reason.values())[_SHOWN:]):
+        groups.append(f"{rest:,} more")
+    return ", ".join(groups)
+
+
+def _names(paths: list[Path]) -> str:
+    shown = [path.name if path.name.isprintable() else ascii(path.name) for path in paths[:_SHOWN]]
+    return ", ".join(shown) + (f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else "")
+
+
+def find_files(paths: Iterable[str | Path], *, text: str = "text", tables: bool = False) -> FoundFiles:
+    """The files behind files, folders and patterns such as `data/*.txt` or `data/**/*.jsonl`.
+
+    A folder gives its plain text and its tables, or its `tables` alone, at any depth, sorted by name. What cannot be
+    used there is left aside: hidden, of a kind that is not read, binary, empty, or a table without the column `text`.
+    A pattern does the same, but takes plain text of any suffix. A file that is named itself is always used.
+    Raises DataError for a missing path, a pattern that nothing matches, and where nothing is left to read.
+    """
+    search = _Search(text, tables)
+    for named in map(Path, paths):
+        if os.path.lexists(named):
+            search.add_named(named)
+        elif _PATTERN_SIGNS & set(str(named)):
+            search.add_pattern(named)
+        else:
+            raise DataError(f"a file or folder is needed at {named}", got="no such file")
+    if not search.used:
+        raise DataError("at least one file is needed", got="none", do="name files or folders in data.files")
+    return FoundFiles(tuple(search.used.values()), tuple(search.left_aside))
+
+
+def files_of(paths: Iterable[str | Path], *, text: str = "text", tables: bool = False) -> tuple[Path, ...]:
+    """The files that `find_files` uses."""
+    return find_files(paths, text=text, tables=tables).used
+
+
+def plain_suffix(path: Path) -> str:
+    """The suffix that tells the kind of file: .gz does not."""
+    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
+@dataclass
+class _Search:
+    """What has been found so far; `used` is keyed by the resolved path, so that no file is read twice."""
+
+    text: str
+    tables: bool
+    used: dict[Path, Path] = field(default_factory=dict)
+    left_aside: list[LeftAside] = field(default_factory=list)
+
+    def add_named(self, path: Path) -> None:
+        """A file or folder by its own name."""
+        if path.is_dir():
+            self._add_found(sorted(_below(path, self._leave)), str(path), any_suffix=False)
+            return
+        if not path.exists():
+            raise DataError(f"a file or folder is needed at {path}", got="a link to nothing")
+        if kind := special_file(path):
+            raise DataError(f"{path} must be a file or a folder", got=kind)
+        self._use(path)
+
+    def add_pattern(self, pattern: Path) -> None:
+        """All that a pattern matches; a folder among it stands for its files."""
+        parts = pattern.parts
+        fixed = next(place for place, part in enumerate(parts) if _PATTERN_SIGNS & set(part))
+        start = Path(*parts[:fixed])
+        try:
+            matches = sorted(start.glob(str(Path(*parts[fixed:]))))
+        except (ValueError, NotImplementedError) as error:
+            raise DataError(f"the pattern {pattern} must be one that files can match", got=str(error)) from None
+        found: dict[Path, None] = {}
+        for match in matches:
+            if any(part.startswith(".") for part in match.relative_to(start).parts):
+                continue  # as in a shell, a pattern does not mean hidden files
+            found.update(dict.fromkeys(sorted(_below(match, self._leave)) if match.is_dir() else [match]))
+        if not found:
+            raise DataError(f"files are needed that match {pattern}", got="no match")
+        self._add_found(list(found), str(pattern), any_suffix=True)
+
+    def _add_found(self, paths: list[Path], where: str, *, any_suffix: bool) -> None:
+        some, aside = False, len(self.left_aside)
+        for path in paths:
+            if reason := self._unusable(path, any_suffix=any_suffix):
+                self._leave(path, reason)
+            else:
+                self._use(path)
+                some = True
+        if not some:
+            raise DataError(
+                f"{where} must hold {'' if self.tables else 'text files (.txt, .md) or '}"
+                "tables (.jsonl, .csv, .tsv, .parquet)",
+                got=_reasons(self.left_aside[aside:]) or "an empty folder",
+            )
+
+    def _use(self, path: Path) -> None:
+        known = self.used.setdefault(path.resolve(), path)
+        if known is not path:
+            self._leave(path, "named twice")
+
+    def _leave(self, path: Path, reason: str) -> None:
+        self.left_aside.append(LeftAside(path, reason))
+
+    def _unusable(self, path: Path, *, any_suffix: bool) -> str:
+        """Why a file that was found is not read; "" for one that is. Damage is told when the file is read."""
+        if not path.exists():
+            return "a link to nothing"
+        if kind := special_file(path):
+            return kind
+        suffix = plain_suffix(path)
+        if suffix == ".json":
+            return "JSON, not JSON lines"
+        kind_of_table = table_kind(path)
+        head = _head(path)
+        if kind_of_table is None and head is not None and (reason := not_text(head)):
+            return reason
+        if kind_of_table is None and not any_suffix and suffix not in _TEXT_SUFFIXES:
+            return f"unknown suffix {suffix[:20]}"
+        if head is not None and len(head) < _HEAD and not head.strip():
+            return "only blanks" if head else "empty"
+        if kind_of_table is None:
+            return "not a table" if self.tables else ""
+        return f"no column {self.text!r}" if lacks_column(path, self.text) else ""
+
+
+def _head(path: Path) -> bytes | None:
+    """The first bytes of a file, uncompressed; None where they cannot be read."""
+    try:
+        with open_bytes(path) as handle:
+            return handle.read(_HEAD)
+    except (DataError, OSError, EOFError, gzip.BadGzipFile, zlib.error):
+        return None
+
+
+def _below(folder: Path, leave: Callable[[Path, str], None]) -> Iterator[Path]:
+    """All that is no folder below a folder, links followed; hidden files and what cannot be opened are left."""
+    waiting, seen = [folder], set()
+    while waiting:
+        at = waiting.pop()
+        try:
+            status = at.stat()
+            if (status.st_dev, status.st_ino) in seen:  # a link that leads back
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            entries = sorted(os.scandir(at), key=lambda entry: entry.name)
+        except OSError as error:
+            if at == folder:
+                raise DataError(f"{at} must be readable", got=error.strerror or str(error)) from None
+            leave(at, error.strerror or str(error))
+            continue
+        for entry in entries:
+            path = at / entry.name
+            if entry.name.startswith("."):
+                leave(path, "hidden")
+            elif entry.is_dir():
+                waiting.append(path)
+            else:
+                yield path

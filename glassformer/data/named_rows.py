@@ -1,0 +1,104 @@
+"""Rows that name their columns themselves: JSON lines and Parquet."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import tempfile
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from glassformer.data.lines import OnBad, is_zipped, open_bytes, read_lines, stop
+from glassformer.errors import DataError, MissingColumnError, did_you_mean
+from glassformer.json_text import parse_json
+
+# An error names at most so many columns, each with at most so many characters.
+_COLUMNS_TOLD, _NAME_TOLD = 20, 40
+
+
+class Row(NamedTuple):
+    """One row: its values by column, and where it stands (file, line or row) for messages."""
+
+    values: Mapping[str, object]
+    where: str
+
+
+def json_rows(path: Path, columns: Sequence[str] = (), *, bad: OnBad = stop) -> Iterator[Row]:
+    """Each line's object, with `columns` alone where there are any; a line that cannot be used goes to `bad`."""
+    for line in read_lines(path, bad=bad):
+        where = f"{path}, line {line.number}"
+        if not line.text.strip():
+            continue
+        try:
+            values = parse_json(line.text)
+        except json.JSONDecodeError as error:
+            bad(DataError(f"{where} must be JSON", got=f"{error.msg} at column {error.colno}"))
+            continue
+        except ValueError as error:
+            bad(DataError(f"{where} must be JSON", got=str(error).partition(";")[0]))
+            continue
+        if not isinstance(values, dict):
+            bad(DataError(f"{where} must be a JSON object", got=type(values).__name__))
+            continue
+        if missing := [column for column in columns if column not in values]:
+            bad(no_column(where, missing[0], values))
+            continue
+        if columns:
+            values = {column: values[column] for column in columns}
+        # Only an escape can name one, and few lines have any: the others are not written out a second time.
+        if "\\u" in line.text and (half := _half_character(values)):
+            bad(DataError(f"{where} must be text", got=f"{half!r}, half of a character"))
+        else:
+            yield Row(values, where)
+
+
+def _half_character(values: object) -> str:
+    """A surrogate without its other half, which JSON can name though no text can hold it; "" where there is none."""
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        return str(error.object[error.start])
+    return ""
+
+
+def parquet_rows(path: Path, columns: Sequence[str] = ()) -> Iterator[Row]:
+    """The rows of a Parquet file, with `columns` alone where there are any."""
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    with tempfile.TemporaryFile() as unpacked:
+        handle = open_bytes(path)
+        with handle:
+            source = handle
+            if is_zipped(path):  # Parquet is read from its end, which a gzip stream cannot do
+                try:
+                    shutil.copyfileobj(handle, unpacked, 1 << 20)
+                except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                    raise DataError(f"{path} must be a whole gzip file", got=f"a damaged one ({error})") from None
+                source = unpacked
+            try:
+                table = ParquetFile(source)
+                if missing := [column for column in columns if column not in table.schema_arrow.names]:
+                    raise no_column(str(path), missing[0], table.schema_arrow.names)
+                number = 0
+                for batch in table.iter_batches(batch_size=1024, columns=list(columns) or None):
+                    for values in batch.to_pylist():
+                        number += 1
+                        yield Row(values, f"{path}, row {number}")
+            except (ArrowException, OSError, UnicodeDecodeError) as error:
+                raise DataError(f"{path} must be a whole Parquet file", got=str(error).splitlines()[0]) from None
+
+
+def no_column(where: str, column: str, known: Collection[str]) -> MissingColumnError:
+    """What is wrong when a table has no such column."""
+    named = [name[:_NAME_TOLD] for name in islice(known, _COLUMNS_TOLD)]
+    more = f" and {len(known) - len(named):,} more" if len(known) > len(named) else ""
+    return MissingColumnError(
+        f"{where} must have a column {column[:_NAME_TOLD]!r}",
+        got=f"columns {', '.join(named)}{more}",
+        do=did_you_mean(column, named),
+    )

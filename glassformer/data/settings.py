@@ -1,0 +1,44 @@
+"""The `[data]` table of a recipe: which files, how they are split, how long a row is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from glassformer.config import MOST_TOKENS, Seed, Settings
+
+
+class DataSection(Settings):
+    """What all tasks share. `validation` and `test` are shares of the documents or records, chosen by a hash of their text.
+
+    `licence` is what the model card says about the text, in your words. `text` is the column of a table that holds it.
+    """
+
+    files: tuple[str, ...] = ()
+    validation_files: tuple[str, ...] = ()
+    licence: str = ""
+    text: str = "text"
+    validation: float = Field(default=0.05, ge=0, lt=1)
+    test: float = Field(default=0.0, ge=0, lt=1)
+    seed: Seed = 0
+    length: int = Field(default=128, ge=2, le=MOST_TOKENS)
+    on_bad_row: Literal["stop", "skip"] = "stop"
+
+
+class CorpusSection(DataSection):
+    """Running text. `pack`: documents one after the other in full rows, else each in a row of its own; `walls`: the
+    documents of a row do not see each other.
+    """
+
+    documents: Literal["blank-line", "line", "file"] = "blank-line"
+    pack: bool = True
+    walls: bool | None = None
+    cache: str | None = None
+
+
+class RecordSection(DataSection):
+    """Records of a table. `header`: whether the first row names the columns; found out unless told."""
+
+    validation: float = Field(default=0.1, ge=0, lt=1)
+    header: Literal["auto", "yes", "no"] = "auto"

@@ -1,0 +1,208 @@
+"""How a table is written: kind of file, delimiter, quoting and header, found out from its beginning."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from glassformer.data.lines import decoded_head
+from glassformer.data.named_rows import json_rows, parquet_rows
+from glassformer.errors import DataError
+
+Kind = Literal["delimited", "jsonl", "parquet"]
+
+# How much of a file is looked at.
+_BYTES, _LINES, _ROWS = 1 << 20, 1000, 200
+# A quote that is still open where the look ends is one that is closed later, unless it has swallowed so many lines.
+_OPEN_LINES = 50
+# Text is a table when so many of its lines have as many cells as the first.
+_ALIKE = 0.9
+# A column of so few values, each at least twice, holds labels; a header above text alone needs so many rows to be told.
+_LABELS, _FEW_ROWS = 20, 10
+_NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?", re.ASCII)
+_NAME = re.compile(r"[^\W\d]\w{0,29}")
+_OPEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+')
+_NEEDS_QUOTES = ",;"
+_DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
+_BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t,;|", ".txt": "\t,;|"}
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """How a table is written; `columns` are the header's names, or numbers from "0" on where there is no header."""
+
+    kind: Kind
+    delimiter: str
+    quoted: bool
+    header: bool
+    columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        count = f"{len(self.columns):,} column{'' if len(self.columns) == 1 else 's'}"
+        if self.kind != "delimited":
+            return f"{'JSON lines' if self.kind == 'jsonl' else 'Parquet'}, {count}"
+        quoting, header = ("quoted" if self.quoted else "no quoting"), ("a header" if self.header else "no header")
+        return f"{_DELIMITERS.get(self.delimiter, repr(self.delimiter))}-separated, {quoting}, {header}, {count}"
+
+
+def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet"] | None:
+    """What a file's name says it holds; None for plain text, in which a table can only be found by looking."""
+    match _suffix(path):
+        case ".jsonl" | ".ndjson":
+            return "jsonl"
+        case ".csv":
+            return "csv"
+        case ".tsv":
+            return "tsv"
+        case ".parquet":
+            return "parquet"
+    return None
+
+
+def is_number(column: str) -> bool:
+    """Whether a column is asked for by its place, counted from 0, and not by its name."""
+    return column.isascii() and column.isdecimal() and len(column) < 9
+
+
+def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None = None) -> TableFormat:
+    """How the table at `path` is written, for `columns` to be read from it; looks at its first 200 rows.
+
+    `columns` that are names need a header; where all are numbers a first row unlike the others is one; `header` decides
+    instead. Raises DataError for what is no table or cannot be read.
+    """
+    kind = table_kind(path)
+    if kind == "jsonl" or kind == "parquet":
+        rows = json_rows(path) if kind == "jsonl" else parquet_rows(path)
+        first = next(rows, None)
+        if first is None:
+            raise DataError(f"{path} must hold rows", got="only blanks")
+        return TableFormat(kind, "", False, True, tuple(first.values))
+    if _suffix(path) not in _BY_SUFFIX:
+        raise DataError(
+            f"{path} must be a table",
+            got="another file",
+            do="use .jsonl, .csv, .tsv, .parquet, or .txt with delimiters",
+        )
+    sample, whole = decoded_head(path, _BYTES)
+    sample, whole = _first_lines(sample, whole)
+    if not sample.strip():
+        raise DataError(f"{path} must hold rows", got="only blanks")
+    delimiter, quoted, rows = _written(path, sample, whole)
+    if header is None:
+        header = not all(map(is_number, columns)) or _first_is_header(rows[:_ROWS])
+    names = rows[0] if header else [str(place) for place in range(len(rows[0]))]
+    return TableFormat("delimited", delimiter, quoted, header, tuple(names))
+
+
+def _suffix(path: Path) -> str:
+    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
+def _first_lines(sample: str, whole: bool) -> tuple[str, bool]:
+    lines = sample.replace("\r\n", "\n").split("\n", _LINES)
+    return "\n".join(lines[:_LINES]), whole and len(lines) <= _LINES
+
+
+# --------------------------------------------------------------------------- delimiter and quoting
+
+
+def _written(path: Path, sample: str, whole: bool) -> tuple[str, bool, list[list[str]]]:
+    """The delimiter that makes rows of equal length, whether cells are quoted, and the rows of the sample."""
+    candidates = _BY_SUFFIX[_suffix(path)]
+    readings = {delimiter: _read_with(sample, delimiter, whole) for delimiter in candidates}
+    alike = {delimiter: _alike(rows) for delimiter, (_, rows) in readings.items()}
+    usual = candidates[0]
+    best = usual if alike[usual] >= _ALIKE else max(candidates, key=alike.__getitem__)
+    if alike[best] < _ALIKE:
+        best = usual
+    parted = any(not line.strip() for line in sample.strip().split("\n"))  # by blank lines, as no table is
+    if _suffix(path) == ".txt" and (alike[best] < _ALIKE or len(readings[best][1]) < 2 or parted):
+        raise DataError(
+            f"{path} must be a table: each line with the same number of cells",
+            got="text without a tab, comma, semicolon or pipe that parts its lines so",
+        )
+    quoted, rows = readings[best]
+    return best, quoted, rows
+
+
+def _alike(rows: list[list[str]]) -> float:
+    """The share of rows with as many cells as the first, 0 where that has one cell."""
+    return sum(len(row) == len(rows[0]) for row in rows) / len(rows) if len(rows[0]) > 1 else 0.0
+
+
+def _read_with(sample: str, delimiter: str, whole: bool) -> tuple[bool, list[list[str]]]:
+    """Whether cells are quoted, and the rows; where there are no quotes, tables with commas or semicolons are."""
+    if '"' in sample:
+        rows = _quoted_rows(sample, delimiter, whole)
+        if rows:
+            return True, rows
+    rows = [line.split(delimiter) for line in sample.split("\n") if line.strip()]
+    return '"' not in sample and delimiter in _NEEDS_QUOTES, _whole_rows(rows, whole)
+
+
+def _quoted_rows(sample: str, delimiter: str, whole: bool) -> list[list[str]]:
+    """The rows of a sample whose quotes are those of CSV (RFC 4180), none where they are ordinary characters.
+
+    One quote of another kind tells that between tabs or pipes. Between commas and semicolons most must be: a text with
+    commas has to be quoted, so that a stray quote is damage, which is told when its row is read.
+    """
+    sign = re.escape(delimiter)
+    cell = re.compile(rf'(?:"(?P<inner>[^"]*+(?:""[^"]*+)*+)"|(?P<plain>[^"{sign}\n]*+))(?=[{sign}\n]|\Z)')
+    rows: list[list[str]] = [[]]
+    at = good = stray = 0
+    while at <= len(sample):
+        if found := cell.match(sample, at):
+            inner = found["inner"]
+            good += inner is not None
+            rows[-1].append(found["plain"] if inner is None else inner.replace('""', '"'))
+            if sample[found.end() : found.end() + 1] == "\n":
+                rows.append([])
+            at = found.end() + 1
+        elif _OPEN.fullmatch(sample, at):
+            if delimiter not in _NEEDS_QUOTES and (whole or sample.count("\n", at) > _OPEN_LINES):
+                return []
+            rows[-1].append(sample[at:])
+            break
+        elif delimiter in _NEEDS_QUOTES:
+            stray += 1
+            rows[-1] = []
+            at = sample.find("\n", at) + 1 or len(sample) + 1
+        else:
+            return []
+    return [] if stray > good else _whole_rows([row for row in rows if row not in ([], [""])], whole)
+
+
+def _whole_rows(rows: list[list[str]], whole: bool) -> list[list[str]]:
+    """Without the last row, which may have been cut where the sample ends."""
+    return rows if whole or len(rows) < 2 else rows[:-1]
+
+
+# --------------------------------------------------------------------------- header
+
+
+def _first_is_header(rows: list[list[str]]) -> bool:
+    """Whether the first row is unlike the others: a word above numbers, or a label that no other row has."""
+    first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+    votes = [_heads(name, [row[place] for row in rest]) for place, name in enumerate(first)]
+    return True in votes and False not in votes
+
+
+def _heads(name: str, cells: list[str]) -> bool | None:
+    """Whether a column's first cell names it, or is one of its values; None where that cannot be told."""
+    if not cells:
+        return None
+    numbers = sum(_NUMBER.fullmatch(cell.strip()) is not None for cell in cells)
+    if numbers >= 0.95 * len(cells):
+        return _NUMBER.fullmatch(name.strip()) is None and bool(name.strip())
+    labels = Counter(cells)
+    if len(labels) <= _LABELS and min(labels.values()) > 1:
+        return name not in labels
+    if name in labels:
+        return False
+    # Above sentences: a word alone, shorter than any of them.
+    shorter = len(cells) >= _FEW_ROWS and all(len(name) < len(cell) for cell in cells)
+    return True if shorter and _NAME.fullmatch(name) else None

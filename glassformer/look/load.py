@@ -1,0 +1,105 @@
+"""Read a saved trace, and connect it again with its model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from glassformer.errors import CheckpointError
+from glassformer.look import saved
+from glassformer.look.formulas import state
+from glassformer.look.replay import Replay, shadow
+from glassformer.look.run import Run, transformer
+from glassformer.look.trace import Trace
+from glassformer.models.inputs import Inputs
+from glassformer.models.names import HasModule
+from glassformer.models.transformer import Transformer
+
+
+def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> Trace:
+    """Read a saved trace, onto the device of the model where there is one.
+
+    With the model, or saved weights, all tensors can be computed again and interventions are possible.
+    Raises CheckpointError for another kind of file, or for another model than the traced one.
+    """
+    path = Path(path)
+    header, tensors = saved.read(path)
+    original = find_model(header, group(tensors, "weight."), model, path)
+    if original is not None:
+        device = next(original.parameters()).device
+        tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
+    facts, stored, places = group(tensors, "fact."), group(tensors, "tensor."), tensors.get("places")
+    statement = state(header.config, facts, at_places=places is not None)
+    needed = {f"fact.{formula.pieces}.positions" for formula in statement.formulas.values()}
+    needed |= {f"tensor.{name}" for name in statement.entering.values()}
+    if lost := needed - tensors.keys():
+        raise CheckpointError(f"{path} must be a whole trace", got=f"one without {min(lost)}", do="save it again")
+    found = Trace(
+        statement=statement,
+        stored=stored,
+        facts=facts,
+        places=places,
+        words=header.words.words(),
+        config=header.config,
+        gradients=group(tensors, "gradient."),
+        saved_honesty=header.honesty,
+    )
+    # Interventions are saved as text for people; a changed run is not computed again from it.
+    if original is None or header.interventions is not None:
+        return found
+    run = Run(
+        original=original,
+        model=shadow(original, found.dtype),
+        inputs=side_inputs("inputs", facts),
+        target=side_inputs("target", facts) if "target.positions" in facts else None,
+        places=places,
+        labels=facts.get("labels"),
+        words=found.words,
+        keep=None,
+        gradients=None,
+        predicts_in=next(original.parameters()).dtype,
+    )
+    return run.connected(found, Replay(run.model, statement, run.inputs, run.target, places))
+
+
+def find_model(
+    header: saved.Header, weights: Mapping[str, Tensor], model: nn.Module | HasModule | None, path: Path
+) -> Transformer | None:
+    """The given model, if it is the traced one; else one built from saved weights; else none."""
+    if model is not None:
+        original = transformer(model)
+        if header.fingerprint is not None and header.fingerprint != saved.fingerprint(original):
+            raise CheckpointError(f"{path} was traced from another model", do="load it with the model it was made from")
+        return original
+    if not weights:
+        return None
+    original = Transformer(header.config).to(next(iter(weights.values())).dtype)
+    try:
+        original.load_state_dict(weights)
+    except RuntimeError:
+        raise CheckpointError(
+            f"{path} must hold the weights of the model in its header", got="others", do="load it with its model"
+        ) from None
+    return original.eval()
+
+
+def group(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors under a prefix, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def side_inputs(side: str, facts: Mapping[str, Tensor]) -> Inputs:
+    """The inputs of one text."""
+    found = group(facts, f"{side}.")
+    return Inputs(
+        ids=found.get("ids"),
+        vectors=found.get("vectors"),
+        real=found.get("real"),
+        positions=found["positions"],
+        segments=found.get("segments"),
+        hidden=found.get("hidden"),
+        documents=found.get("documents"),
+        may_look=found.get("may_look"),
+    )

@@ -1,0 +1,162 @@
+"""BERT's pre-training: masked words and next sentence, learned together (Devlin et al. 2019, §3.1).
+
+B rows · S tokens of a row · N masked words · V vocabulary
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.data.corrupt import IGNORED, MaskingSection
+from glassformer.data.pairs import NOT_NEXT, SentencePairs
+from glassformer.data.settings import CorpusSection, DataSection
+from glassformer.data.split import Side
+from glassformer.data.store import TokenStore
+from glassformer.errors import ConfigError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.corpus import CorpusTask, MaskedRows
+from glassformer.tasks.cross_entropy import cross_entropy
+from glassformer.tasks.masked_lm import answered, check_encoder, unigram_of
+from glassformer.tasks.score import THIS_MODEL, Scores, Tally, Unigram, compared, guessed
+from glassformer.tasks.task import Preparation, Source, TaskSection
+
+# The labels of a pair, by their number in google-research/bert: 0 = the second text follows the first.
+NEXT_SENTENCE_LABELS = ("IsNext", "NotNext")
+
+
+class BertSection(TaskSection, MaskingSection):
+    """How words are masked and pairs are made.
+
+    `unrelated`: the chance that the second text of a pair comes from another document; `short`: the share of documents
+    that are cut to a random shorter length; `copies`: how many different ways each document is cut into pairs.
+    """
+
+    name: Literal["bert"] = "bert"
+    unrelated: float = Field(default=0.5, ge=0, le=1)
+    short: float = Field(default=0.1, ge=0, le=1)
+    copies: int = Field(default=1, ge=1)
+
+
+class Bert(CorpusTask):
+    """Masked words and next sentence: two losses, each divided by the number of its own labels."""
+
+    Section = BertSection
+    weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
+    best = "-loss"
+
+    def __init__(self, section: BertSection, unigram: Unigram, text_fingerprint: str) -> None:
+        self.section, self.unigram, self.text_fingerprint = section, unigram, text_fingerprint
+
+    @classmethod
+    def check_data(cls, data: DataSection) -> None:
+        """Raise ConfigError for settings of rows that pairs do not have."""
+        assert isinstance(data, CorpusSection)
+        if not data.pack or data.walls is not None:
+            raise ConfigError(
+                "the rows of this task are pairs of texts, one in a row",
+                got="data.pack" if not data.pack else "data.walls",
+                do="leave it out",
+            )
+
+    @classmethod
+    def check_body(cls, section: BertSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model is an encoder with a vocabulary head that tells two segments apart."""
+        check_encoder(body)
+        assert body.encoder is not None
+        if body.encoder.embed.segments < 2:
+            raise ConfigError(
+                "next-sentence prediction needs a model with two segments",
+                got=f"a {body.family} model with {body.encoder.embed.segments}",
+                do="choose the family bert",
+            )
+
+    @classmethod
+    def prepared(cls, section: BertSection, preparation: Preparation) -> tuple[Self, dict[Side, Source]]:
+        """Pairs of sentences with masked words."""
+        corpus, data = cls.stores(preparation), preparation.data
+
+        def source(store: TokenStore, seed: int) -> MaskedRows:
+            pairs = SentencePairs.prepare(
+                store,
+                preparation.tokenizer,
+                data.length,
+                seed=seed,
+                duplicates=section.copies,
+                short=section.short,
+                unrelated=section.unrelated,
+            )
+            return MaskedRows(
+                pairs,
+                preparation.tokenizer,
+                section,
+                seed=seed,
+                labels={"next_sentence": pairs.labels},
+                cut=f"{seed} {section.copies} {section.short} {section.unrelated}",
+            )
+
+        sources: dict[Side, Source] = {"train": source(corpus.stores["train"], preparation.seed)}
+        for side in ("validation", "test"):
+            store = corpus.stores[side]
+            if store.documents > 1:
+                sources[side] = source(store, data.seed)
+            elif store.documents:
+                preparation.log(
+                    f"one document is held out ({side}): a pair from two documents needs two, it is not used"
+                )
+        return cls(section, unigram_of(preparation, sources), corpus.stores["train"].fingerprint), sources
+
+    def model(self, body: ModelConfig) -> ModelConfig:
+        """The body with the pooler and two labels."""
+        return body.model_copy(update={"sentence_head": SentenceHeadConfig(labels=2, pooling="pooler", dropout=0.1)})
+
+    @property
+    def baseline_loss(self) -> float:
+        """The entropies of the text's tokens and of a fair coin together."""
+        return self.unigram.entropy + math.log(2)
+
+    def facts(self) -> dict[str, Any]:
+        """How frequent each token of the training text is, and the name of the text."""
+        return {"text_fingerprint": self.text_fingerprint, "unigram_counts": self.unigram.counts.tolist()}
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        """The sums of the cross-entropies at the masked words and of the pairs."""
+        output = model(batch.inputs, places=batch.scored_at, heads=("head", "sentence_head"))
+        return {
+            "masked_words": cross_entropy(output.logits, batch.labels["masked_words"]),
+            "next_sentence": cross_entropy(output.sentence_logits, batch.labels["next_sentence"]),
+        }
+
+    def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
+        """The scores of both, and as `loss` the sum of their losses; beside always choosing what is most frequent."""
+        words, pairs, unigram, majority = Tally(), Tally(), Tally(), Tally()
+        for batch, output in answered(model, source, heads=("head", "sentence_head"), limit=limit):
+            device = output.states.device
+            words.add(*compared(output.logits, batch.labels["masked_words"].to(device)))
+            pairs.add(*compared(output.sentence_logits, batch.labels["next_sentence"].to(device)))
+            unigram.add(*guessed(self.unigram, batch.inputs.ids, batch.scored_at, batch.labels["masked_words"]))
+            majority.add(*_majority(batch.labels["next_sentence"]))
+        of = {
+            name: {
+                "loss": first.scores()["loss"] + second.scores()["loss"],
+                **{f"masked_words_{score}": value for score, value in first.scores().items()},
+                **{
+                    f"next_sentence_{score}": value for score, value in second.scores().items() if score != "perplexity"
+                },
+            }
+            for name, first, second in ((THIS_MODEL, words, pairs), ("most frequent", unigram, majority))
+        }
+        return Scores(words.targets, "masked tokens", of, shares=("masked_words_accuracy",))
+
+
+def _majority(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Losses and right answers of always NotNext, the more frequent label, with the loss of a fair coin."""
+    asked = labels[labels != IGNORED]
+    return torch.full(asked.shape, math.log(2)), asked == NOT_NEXT

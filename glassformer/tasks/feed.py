@@ -1,0 +1,154 @@
+"""Batches for training: which examples come in which step, in how many shapes, cut into which parts.
+
+E examples · B rows of a batch · S tokens of a row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from glassformer.data.batch import Integers
+from glassformer.data.buckets import BucketOrder, choose_lengths
+from glassformer.data.corrupt import IGNORED
+from glassformer.data.order import Order
+from glassformer.errors import ConfigError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.task import Source, Task
+
+
+class Feed(Protocol):
+    """All that training sees of a task and its data."""
+
+    name: str
+    best: str
+    weights: Mapping[str, float]
+    frozen: Mapping[str, nn.Module]
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the data and how it is cut: two runs with the same one see the same examples."""
+        ...
+
+    @property
+    def steps_per_epoch(self) -> float:
+        """Steps until each example was seen once."""
+        ...
+
+    @property
+    def shapes(self) -> int:
+        """How many different shapes the batches of a run have."""
+        ...
+
+    @property
+    def baseline_loss(self) -> float | None:
+        """The loss that is reached without looking at the text, None where it is not known."""
+        ...
+
+    def rows(self, step: int) -> int:
+        """Into how many parts a step can be cut."""
+        ...
+
+    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
+        """One of the `parts` of a step: a pure function of data, seed and these numbers."""
+        ...
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        """By name, the weighted sum of the losses of a batch."""
+        ...
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        """Scores on all examples, or on `limit` of them, always the same."""
+        ...
+
+
+class TaskFeed:
+    """A task's source as batches of `batch` examples.
+
+    Rows of one length come in one shape. Rows of many lengths are sorted into at most twelve lengths that are fixed here,
+    before training; the last batch of each is filled up with rows of weight 0, so that a compiled step meets no other.
+    """
+
+    def __init__(self, task: Task, source: Source, *, batch: int = 32, seed: int = 0) -> None:
+        self.task, self.source = task, source
+        self.name, self.best, self.weights, self.frozen = task.section.name, task.best, task.weights, task.frozen
+        self._batch = batch
+        lengths = source.lengths
+        self._order: Order | BucketOrder
+        if isinstance(lengths, int):
+            self._order = Order(len(source), batch, source.fingerprint, seed)
+            self._lengths = np.array([lengths])
+        else:
+            self._lengths = choose_lengths(lengths, batch)
+            bucket_of = np.searchsorted(self._lengths, lengths)
+            self._order = BucketOrder(bucket_of, batch, fingerprint=source.fingerprint, seed=seed)
+            self._bucket_of = bucket_of
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the data and how it is cut."""
+        return self.source.fingerprint
+
+    @property
+    def steps_per_epoch(self) -> float:
+        """Steps until each example was seen once."""
+        return len(self.source) / self._batch if isinstance(self._order, Order) else float(len(self._order))
+
+    @property
+    def shapes(self) -> int:
+        """How many different shapes the batches of a run have, as long as its steps are cut into equal parts."""
+        return len(self._lengths)
+
+    @property
+    def baseline_loss(self) -> float | None:
+        """The loss that is reached without looking at the text."""
+        return self.task.baseline_loss
+
+    def rows(self, step: int) -> int:
+        """Into how many parts a step can be cut."""
+        return self._batch
+
+    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
+        """One of the `parts` of a step; raises ConfigError when there are fewer examples in a batch than parts."""
+        if not 0 < parts <= self._batch:
+            raise ConfigError("each part of a step needs an example", got=f"{self._batch} examples for {parts} parts")
+        examples, epochs = self._order.of_step(step)
+        mine = np.array_split(np.arange(self._batch), parts)[part]
+        here = mine[mine < len(examples)]
+        each = self.source.rows_of_each
+        shape = -(-self._batch // parts) * each, self._length(examples)
+        chosen = here if len(here) else np.zeros(1, np.int64)
+        batch = self.source.batch(examples[chosen], epochs[chosen], shape=shape)
+        numbered = mine[:1] * each + np.arange(shape[0])  # [B]
+        batch = replace(batch, row_ids=torch.from_numpy(numbered.astype(np.int32)))
+        return batch if len(here) else _without_labels(batch)
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        """By name, the weighted sum of the losses of a batch."""
+        return self.task.losses(model, batch)
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        """The task's scores on all examples, or on `limit` of them."""
+        return self.task.evaluate(model, self.source, limit=limit).flat()
+
+    def _length(self, examples: Integers) -> int:
+        if isinstance(self._order, Order):
+            return int(self._lengths[0])
+        return int(self._lengths[self._bucket_of[examples[0]]])
+
+
+def _without_labels(batch: Batch) -> Batch:
+    """A part of a step for which no example is left: it has a shape and nothing to learn."""
+    return replace(
+        batch,
+        labels={name: torch.full_like(labels, IGNORED) for name, labels in batch.labels.items()},
+        counts=dict.fromkeys(batch.counts, 0.0),
+        weights=torch.zeros_like(batch.weights),
+        tokens=0,
+    )

@@ -1,0 +1,207 @@
+"""Guessing masked words: the verb `fill`.
+
+n masked words of one row · N of all rows of a batch · V vocabulary
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
+
+import torch
+
+from glassformer.errors import ConfigError, DataError, NotFiniteError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.cross_entropy import widened
+from glassformer.tasks.rows import Row, make_row
+from glassformer.tasks.task import Context, Predictor
+from glassformer.text.fit import check_mask
+from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
+from glassformer.text.windows import Window, windows
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A token for a masked word: `word` as it reads in a text, `token` as the vocabulary has it.
+
+    `joins`: it goes on the word before it, as "ing" does.
+    """
+
+    word: str
+    token: str
+    probability: float
+    joins: bool = False
+
+
+@dataclass(frozen=True)
+class MaskedWord:
+    """A masked word, its characters [start, end) of the text that was given, and the best guesses, best first."""
+
+    start: int
+    end: int
+    guesses: tuple[Guess, ...]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A text with masked words. `filled` has the best guess in each place; `windows` is above 1 for a long text."""
+
+    text: str
+    filled: str
+    masks: tuple[MaskedWord, ...]
+    windows: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and words, for JSON."""
+        return asdict(self)
+
+
+class Masked(NamedTuple):
+    """A text with masked words at `places` (tokens), the windows that answer for one or more of them, and how many
+    windows the text has in all.
+    """
+
+    text: str
+    encoding: Encoding
+    places: list[int]
+    windows: list[Window]
+    cut: int
+
+
+class Guesses(NamedTuple):
+    """The best tokens for each masked word of a row, [n] lists of ids and their probabilities."""
+
+    ids: list[list[int]]
+    chances: list[list[float]]
+    finite: bool
+
+
+class Fill(Predictor[Masked, Filled]):
+    """The `top` best guesses for each masked word; several masked words are guessed independently of one another."""
+
+    def __init__(self, tokenizer: Tokenizer, *, max_text_tokens: int | None, top: int = 5) -> None:
+        if top < 1:
+            raise ConfigError("top counts the guesses for a masked word, from 1 on", got=str(top))
+        self.tokenizer, self.max_text_tokens, self.top = tokenizer, max_text_tokens, top
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For an encoder with a vocabulary head; raises ConfigError for another model."""
+        check_guesses(model, tokenizer)
+        return cls(tokenizer, max_text_tokens=text_tokens(tokenizer, context.length), **context.options)
+
+    def example(self, values: Mapping[str, object], where: str) -> Masked:
+        """The text of a record, which must hold [MASK]; raises DataError."""
+        text = str(values["text"])
+        encoding = self.tokenizer.encode(text, special=False)
+        places = [place for place, masked in enumerate(encoding.hidden) if masked]
+        if not places:
+            wanted = f"a text to fill needs at least one {MASK}"
+            raise DataError(
+                f"{where}: {wanted}" if where else wanted,
+                got=repr(text if len(text) <= 60 else text[:57] + "..."),
+                do=f"write {MASK} where a word is masked: She {MASK} summer better",
+            )
+        all_windows = windows(len(encoding), self.max_text_tokens)
+        asked = [window for window in all_windows if _inside(places, window)]
+        return Masked(text, encoding, places, asked, len(all_windows))
+
+    def rows(self, example: Masked) -> Iterator[Row]:
+        """A row for each window that answers for a masked word."""
+        for window in example.windows:
+            yield make_row(example.encoding, window, self.tokenizer, _inside(example.places, window))
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Guesses]]:
+        """The best tokens for the masked words of each row."""
+        size, special = self.tokenizer.vocabulary_size, sorted(self.tokenizer.special_ids)
+        for batch, found in log_probabilities(model, batches):
+            chances = found[:, :size].exp()  # [N, V]: rows that round the table up are no words
+            finite = not bool(found.isnan().any())
+            chances[:, special] = -1.0  # nor are the special tokens
+            best = chances.topk(min(self.top, chances.shape[1]), dim=1)
+            counts = scored_in_each(batch)
+            for row, ids, probabilities in zip(
+                batch.row_ids.tolist(), best.indices.split(counts), best.values.split(counts), strict=True
+            ):
+                yield row, Guesses(ids.tolist(), probabilities.tolist(), finite)
+
+    def merge(self, example: Masked, found: Sequence[Guesses]) -> Filled:
+        """The text with its guesses; each masked word is answered by the window that shows most around it."""
+        if not all(each.finite for each in found):
+            raise NotFiniteError(
+                "a model must give finite numbers to guess by",
+                got=f"NaN for {example.text[:40]!r}",
+                do="its training has broken it: train it again with a lower learning rate",
+            )
+        all_ids = [ids for each in found for ids in each.ids]
+        all_chances = [chances for each in found for chances in each.chances]
+        masks, filled, shift = [], example.text, 0
+        seen = list(example.encoding.ids)
+        for place, chances, ids in zip(example.places, all_chances, all_ids, strict=True):
+            before = seen[place - 1] if place else None
+            guesses = tuple(
+                Guess(self._word(id_), self.tokenizer.piece(id_), chance, self._joins(before, id_))
+                for id_, chance in zip(ids, chances, strict=True)
+                if chance >= 0
+            )
+            seen[place] = ids[0]  # the next mask goes on from here
+            start, end = example.encoding.offsets[place]
+            masks.append(MaskedWord(start, end, guesses))
+            head = filled[: start + shift]
+            head = (head.rstrip() if guesses[0].joins else head) + guesses[0].word
+            filled = head + filled[end + shift :]
+            shift = len(head) - end
+        return Filled(example.text, filled, tuple(masks), example.cut)
+
+    def _word(self, id_: int) -> str:
+        word = self.tokenizer.decode([id_], skip_special=False).strip()
+        return word.removeprefix("##") or self.tokenizer.piece(id_)
+
+    def _joins(self, before: int | None, id_: int) -> bool:
+        """Whether this token goes on the word before it."""
+        if before is None:
+            return False
+        alone = self.tokenizer.decode([before], skip_special=False)
+        both = self.tokenizer.decode([before, id_], skip_special=False)
+        return both.startswith(alone) and not both[len(alone) :].startswith(" ")
+
+
+def _inside(places: list[int], window: Window) -> list[int]:
+    """The places, in rising order, for which a window answers."""
+    return places[bisect_left(places, window.first) : bisect_left(places, window.last)]
+
+
+def check_guesses(model: Transformer, tokenizer: Tokenizer) -> None:
+    """Raise ConfigError unless a model guesses masked words, TokenizerError for a tokenizer without a mask."""
+    if model.encoder is None or model.decoder is not None or model.head is None:
+        raise ConfigError(
+            "masked words need an encoder with a vocabulary head",
+            got=f"a {model.config.family} model without"
+            if model.head is None
+            else f"a {model.config.family} model, which writes from left to right",
+            do="train one with: glassformer train masked-lm TEXT.txt",
+        )
+    check_mask(tokenizer)
+
+
+def text_tokens(tokenizer: Tokenizer, length: int | None) -> int | None:
+    """The tokens of text in a row of `length` tokens: the rest are the special tokens around it."""
+    return None if length is None else length - sum(tokenizer.frame)
+
+
+def log_probabilities(model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[Batch, torch.Tensor]]:
+    """Each batch with the log-probabilities at its scored tokens, [N, V], at least float32, on the CPU."""
+    for batch in batches:
+        logits = model(batch.inputs, places=batch.scored_at, heads=("head",)).logits  # [N, V]
+        assert logits is not None
+        yield batch, widened(logits).log_softmax(dim=-1).cpu()
+
+
+def scored_in_each(batch: Batch) -> list[int]:
+    """How many tokens are scored in each row of a batch; those of a row stand together."""
+    assert batch.scored_at is not None
+    rows, length = batch.inputs.shape
+    return torch.bincount(batch.scored_at.cpu() // length, minlength=rows).tolist()

@@ -1,0 +1,112 @@
+"""Predictions for any number of examples, in their order: rows of like length go through the model together."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic
+
+import torch
+
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.rows import Row, collate
+from glassformer.tasks.task import Example, Prediction, Predictor
+
+# Rows, and tokens in them, that are read ahead to be sorted by length: enough that little is padded, and bounded, so
+# that a file of any size streams.
+READ_AHEAD, READ_AHEAD_TOKENS = 16_384, 1 << 21
+# Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
+BATCH_TOKENS = 8192
+
+
+@dataclass
+class _Waiting(Generic[Example]):
+    """An example with what was found in its rows so far."""
+
+    example: Example
+    found: list[Any] = field(default_factory=list)
+    missing: int = 0
+    complete: bool = False
+
+
+def predict(
+    predictor: Predictor[Example, Prediction],
+    model: Transformer,
+    examples: Iterable[Example],
+    *,
+    fast: bool = False,
+    read_ahead: int = READ_AHEAD,
+) -> Iterator[Prediction]:
+    """A prediction for each example, in order; in bfloat16 arithmetic when `fast`.
+
+    The memory is bounded by `read_ahead` rows and READ_AHEAD_TOKENS tokens, whatever the number of examples and their
+    length.
+    """
+    waiting: deque[_Waiting[Example]] = deque()
+    ahead: list[tuple[_Waiting[Example], int, Row]] = []
+    tokens = 0
+    for example in examples:
+        entry = _Waiting(example)
+        waiting.append(entry)
+        for row in predictor.rows(example):
+            ahead.append((entry, len(entry.found), row))
+            entry.found.append(None)
+            entry.missing += 1
+            tokens += len(row.ids)
+            if len(ahead) >= read_ahead or tokens >= READ_AHEAD_TOKENS:
+                _answer(predictor, model, ahead, fast=fast)
+                ahead, tokens = [], 0
+        entry.complete = True
+        if not ahead:
+            yield from _finished(predictor, waiting)
+    if ahead:
+        _answer(predictor, model, ahead, fast=fast)
+    yield from _finished(predictor, waiting)
+
+
+def _finished(predictor: Predictor[Example, Prediction], waiting: deque[_Waiting[Example]]) -> Iterator[Prediction]:
+    while waiting and waiting[0].complete and not waiting[0].missing:
+        entry = waiting.popleft()
+        yield predictor.merge(entry.example, entry.found)
+
+
+def _answer(
+    predictor: Predictor[Example, Prediction],
+    model: Transformer,
+    ahead: Sequence[tuple[_Waiting[Example], int, Row]],
+    *,
+    fast: bool,
+) -> None:
+    """Give each of these rows what the model finds in it."""
+    device = next(model.parameters()).device
+    by_length = sorted(range(len(ahead)), key=lambda index: -len(ahead[index][2].ids))
+
+    def batches() -> Iterator[Batch]:
+        for chosen in grouped([len(ahead[index][2].ids) for index in by_length]):
+            mine = [by_length[place] for place in chosen]
+            rows = [ahead[index][2] for index in mine]
+            batch = collate(rows, pad_id=predictor.tokenizer.pad_id or 0, axes=predictor.axes)
+            yield replace(batch, row_ids=torch.tensor(mine, dtype=torch.int32)).to(device)
+
+    with torch.inference_mode(), precision(device, fast=fast):
+        for index, found in predictor.predict(model, batches()):
+            entry, place, _ = ahead[index]
+            entry.found[place] = found
+            entry.missing -= 1
+
+
+def grouped(lengths: Sequence[int]) -> Iterator[range]:
+    """Cut rows of falling lengths into batches of at most BATCH_TOKENS tokens, padding included; at least one row each."""
+    start = 0
+    while start < len(lengths):
+        end = min(len(lengths), start + max(1, BATCH_TOKENS // max(lengths[start], 1)))
+        yield range(start, end)
+        start = end
+
+
+def precision(device: torch.device, *, fast: bool) -> AbstractContextManager[None]:
+    """The arithmetic of prediction: as the weights are, or bfloat16 where it does no harm."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=fast)

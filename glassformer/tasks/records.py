@@ -1,0 +1,260 @@
+"""Tasks that learn from records: the rows of a table become examples, and these become rows of tokens.
+
+E examples · B rows of a batch · S tokens of a row
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import Any, ClassVar, Generic, NamedTuple, Self
+
+import numpy as np
+
+from glassformer.data.batch import Integers
+from glassformer.data.corpus import on_bad, shares_for
+from glassformer.data.files import files_of
+from glassformer.data.lines import OnBad, Skipped, left_out
+from glassformer.data.order import Order
+from glassformer.data.rows import read_table
+from glassformer.data.settings import DataSection, RecordSection
+from glassformer.data.split import Side, place_of, shared, side_of, text_hash
+from glassformer.data.table_format import TableFormat, find_format
+from glassformer.errors import ConfigError, DataError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.predict import predict
+from glassformer.tasks.rows import collate
+from glassformer.tasks.score import Scores
+from glassformer.tasks.task import Example, Prediction, Predictor, Preparation, Source, Task, evaluating
+
+
+class Record(NamedTuple):
+    """The values of a row of a table by their role, and its file and line."""
+
+    values: Mapping[str, object]
+    where: str
+
+    @property
+    def text(self) -> str:
+        """All its texts, as they are split by: an example and its repeat fall on the same side."""
+        return "\n".join(str(self.values[role]) for role in sorted(self.values) if role.startswith(("text", "pair")))
+
+
+class RecordSource(Generic[Example]):
+    """Examples in memory with their rows."""
+
+    def __init__(self, task: RecordTask[Example, Any], examples: Sequence[Example], *, length: int) -> None:
+        if not examples:
+            raise DataError("training needs at least one record", got="none")
+        self.examples, self._task, self._length = examples, task, length
+        self.rows_of_each = task.rows_of_each
+        # A long text has several rows, which are learned from one by one; the candidates of a choice stay together.
+        rows = [row for example in examples for row in task.rows(example)]
+        self._groups = [rows[start : start + self.rows_of_each] for start in range(0, len(rows), self.rows_of_each)]
+        self.windowed = len(self._groups) - len(examples)
+        self._scored = max(len(row.scored_at) for row in rows)
+        digest = hashlib.sha256(repr([task.section.model_dump(mode="json"), length]).encode())
+        for row in rows:
+            digest.update(repr((list(row.ids), dict(row.labels))).encode())
+        self.fingerprint = digest.hexdigest()
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    @cached_property
+    def lengths(self) -> Integers:
+        """The tokens of the longest row of each group [E]."""
+        return np.array([max(len(row.ids) for row in group) for group in self._groups], np.int64)
+
+    def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
+        """These groups, the same in each epoch, filled up to a shape (rows, tokens)."""
+        rows = [row for number in examples.tolist() for row in self._groups[number]]
+        return collate(
+            rows,
+            pad_id=self._task.tokenizer.pad_id or 0,
+            axes=self._task.axes,
+            shape=shape,
+            scored=self._scored,
+        )
+
+
+class RecordTask(Task, Predictor[Example, Prediction]):
+    """A task whose examples are the records of tables. A new one says which columns it reads and what they mean.
+
+    `columns` gives the column of each role. Roles that begin with `text` or `pair` are what the tokenizer learns from
+    and what decides on which side of a split a record falls.
+    """
+
+    Data = RecordSection
+    reads_tables = True
+    axes: ClassVar[Mapping[str, Any]]
+    rows_of_each: ClassVar[int] = 1
+
+    @classmethod
+    @abstractmethod
+    def columns(cls, data: Any) -> dict[str, str]:
+        """The column of each role, by name or by number from 0."""
+
+    @classmethod
+    @abstractmethod
+    def settled(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
+        """The task with all settled that its training records decide, such as the names of the labels."""
+
+    @abstractmethod
+    def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
+        """Scores of predictions for examples with labels, beside baselines."""
+
+    # ------------------------------------------------------------------ reading
+
+    @classmethod
+    def records(cls, data: Any, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
+        """The records of these files by role; raises DataError for a column that is not there."""
+        columns = cls.columns(data)
+        for path in files_of(files, text=data.text, tables=True):
+            found = cls.format_of(data, path)
+            for row in read_table(path, tuple(columns.values()), format=found, bad=bad):
+                yield Record({role: row.values[column] for role, column in columns.items()}, row.where)
+
+    @classmethod
+    def format_of(cls, data: Any, path: Any) -> TableFormat:
+        """How a table is written: found out, with the header as the settings have it."""
+        header = None if data.header == "auto" else data.header == "yes"
+        return find_format(path, columns=tuple(cls.columns(data).values()), header=header)
+
+    @classmethod
+    def resolve_shares(cls, data: DataSection) -> dict[str, float]:
+        """The shares of the records that are held out."""
+        shares = {"validation": 0.0 if data.validation_files else data.validation, "test": data.test}
+        texts = (record.text for record in cls.records(data, data.files, on_bad(data)))
+        return shares_for(texts, shares, seed=data.seed)
+
+    @classmethod
+    def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
+        """The texts of the training records."""
+        for side, record in cls._split(data, shares, on_bad(data)):
+            if side == "train":
+                yield from (str(value) for role, value in record.values.items() if role.startswith(("text", "pair")))
+
+    @classmethod
+    def _split(cls, data: DataSection, shares: Mapping[str, float], bad: OnBad) -> Iterator[tuple[Side, Record]]:
+        for record in cls.records(data, data.files, bad):
+            yield side_of(place_of(text_hash(record.text), data.seed), shares), record
+        for record in cls.records(data, data.validation_files, bad) if data.validation_files else ():
+            yield "validation", record
+
+    # ------------------------------------------------------------------ preparing
+
+    @classmethod
+    def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Side, Source]]:
+        """Read the records, settle what they decide, and make their rows."""
+        data, bad, log = preparation.data, on_bad(preparation.data), preparation.log
+        for path in (
+            ()
+            if preparation.measuring
+            else files_of([*data.files, *data.validation_files], text=data.text, tables=True)
+        ):
+            log(f"{path.name}: {cls.format_of(data, path)}")
+        by_side: dict[Side, list[Record]] = {}
+        for side, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):
+            by_side.setdefault(side, []).extend(record for _, record in found)
+        task = cls.settled(section, preparation, by_side.get("train", []))
+        sources: dict[Side, Source] = {}
+        for side, records in by_side.items():
+            examples = list(task.examples(records, bad))
+            if examples:
+                sources[side] = RecordSource(task, examples, length=data.length)
+        if "train" not in sources:
+            raise DataError("training needs records", got="none that can be used", do="check the files and columns")
+        if isinstance(bad, Skipped) and bad.count:
+            log(left_out(bad.count, bad.first[0]))
+        if not preparation.measuring:
+            _tell(by_side, sources, preparation)
+        return task, sources
+
+    def examples(self, records: Iterable[Record], bad: OnBad) -> Iterator[Example]:
+        """The examples of records; one that cannot be used goes to `bad`."""
+        for record in records:
+            try:
+                yield self.example(record.values, record.where)
+            except DataError as error:
+                bad(error)
+
+    # ------------------------------------------------------------------ measuring
+
+    def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
+        """Scores on all examples of a source, or on `limit` of them, always the same."""
+        examples = source.examples
+        if limit is not None and limit < len(examples):
+            order = Order(len(examples), limit, source.fingerprint, 0)
+            examples = [examples[number] for number in order.of_epoch(0, 0).tolist()]
+        with evaluating(model):
+            return self.scores(list(zip(examples, predict(self, model, examples), strict=True)))
+
+
+def _tell(by_side: Mapping[Side, Sequence[Record]], sources: Mapping[Side, Source], preparation: Preparation) -> None:
+    """What a person should know of the records before training."""
+    counts = {side: len(records) for side, records in by_side.items()}
+    held_out = ", ".join(f"{counts[side]:,} {side}" for side in ("validation", "test") if side in counts)
+    preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")
+    hashes = {
+        side: np.array([text_hash(each.text) for each in records], np.uint64) for side, records in by_side.items()
+    }
+    for side in ("validation", "test"):
+        if side in hashes and (repeated := shared(hashes["train"], hashes[side])):
+            preparation.log(
+                f"{repeated:,} of the {side} records have the text of a training record: they score too well"
+            )
+    windowed = sum(source.windowed for source in sources.values() if isinstance(source, RecordSource))
+    if windowed:
+        preparation.log(
+            f"texts longer than data.length = {preparation.data.length} tokens are read in overlapping windows: "
+            f"{windowed:,} windows more than texts"
+        )
+
+
+def mean_of_columns(rows: Sequence[Sequence[float]]) -> list[float]:
+    """The mean of each column."""
+    return [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
+
+
+def known_label(value: object, labels: Sequence[str], where: str) -> int:
+    """The number of a label; raises DataError for one that was not seen in training."""
+    try:
+        return labels.index(label_of(value, where))
+    except ValueError:
+        shown = ", ".join(labels[:10]) + (" …" if len(labels) > 10 else "")
+        raise DataError(
+            f"{where}: a label must be one of those of the training records", got=repr(value), do=f"known: {shown}"
+        ) from None
+
+
+def label_of(value: object, where: str) -> str:
+    """A label as a word: numbers as they are written. Raises DataError for an empty one or a list."""
+    if isinstance(value, str | int | float) and str(value).strip():
+        return str(value).strip()
+    raise DataError(f"{where}: a label must be a word or a number", got=repr(value)[:60])
+
+
+def text_of(value: object, where: str, role: str = "text") -> str:
+    """A text of a record; raises DataError for an empty one or what is no text."""
+    if isinstance(value, str) and value.strip():
+        return value
+    raise DataError(f"{where}: the {role} must hold words", got=repr(value)[:60])
+
+
+def check_columns(columns: Mapping[str, str | None]) -> dict[str, str]:
+    """The columns that are asked for; raises ConfigError when two roles name the same one."""
+    named = {role: column for role, column in columns.items() if column is not None}
+    twice = [role for role, column in named.items() if list(named.values()).count(column) > 1]
+    if twice:
+        raise ConfigError(
+            "each column has one role",
+            got=f"column {named[twice[0]]!r} as {' and '.join(twice)}",
+            do="name different columns",
+        )
+    return named

@@ -1,0 +1,128 @@
+"""Rows of tokens, one by one as a task makes them, and side by side as a model reads them.
+
+B rows · S tokens of a row, padding included · N tokens whose vocabulary scores are asked for
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glassformer.data.corrupt import IGNORED
+from glassformer.models.inputs import Batch, Inputs
+from glassformer.text.tokenizer import Encoding, Tokenizer
+from glassformer.text.windows import Window
+
+Axis = Literal["row", "scored", "token"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One sequence for the model. A long text has several, one for each window; a choice one for each candidate.
+
+    `masked_words` marks masked words, `scored_at` the tokens of the row whose vocabulary scores are asked for. `labels`
+    has for each loss one value for the row, one for each token of `scored_at`, or one for each token. The windows of one
+    text share a `weight` of 1.
+    """
+
+    ids: Sequence[int]
+    segments: Sequence[int] | None = None
+    masked_words: Sequence[bool] | None = None
+    scored_at: Sequence[int] = ()
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    weight: float = 1.0
+
+
+def make_row(encoding: Encoding, window: Window, tokenizer: Tokenizer, scored_at: Sequence[int] = ()) -> Row:
+    """A window of a text between the special tokens; `scored_at` counts from the beginning of the text."""
+    before, after = tokenizer.frame_ids
+    start, end = window.start, window.end
+    masked = encoding.hidden[start:end]
+    return Row(
+        ids=[*before, *encoding.ids[start:end], *after],
+        masked_words=[*[False] * len(before), *masked, *[False] * len(after)] if any(masked) else None,
+        scored_at=[place - start + len(before) for place in scored_at],
+    )
+
+
+def collate(
+    rows: Sequence[Row],
+    *,
+    pad_id: int,
+    axes: Mapping[str, Axis] | None = None,
+    shape: tuple[int, int] | None = None,
+    scored: int | None = None,
+) -> Batch:
+    """Rows side by side. `axes` tells of each loss what its labels belong to; without it there are none.
+
+    Without a `shape` the rows are filled up to the longest, with no mask where nothing was filled up. With a shape
+    (B, S) copies of the last row fill the batch up, with weight 0 and nothing to learn. `scored` is the number of
+    tokens to score in each row, which then is the same for all batches of one shape.
+    """
+    count, length = shape if shape is not None else (len(rows), max(len(row.ids) for row in rows))
+    filled = [*rows, *[rows[-1]] * (count - len(rows))]
+    sizes = np.array([len(row.ids) for row in filled])
+    real = np.arange(length) < sizes[:, None]  # [B, S]
+    weights = torch.tensor([row.weight for row in rows] + [0.0] * (count - len(rows)))  # [B]
+    ids = _side_by_side([row.ids for row in filled], length, pad_id)
+    segments, masked = None, None
+    if any(row.segments is not None for row in rows):
+        segments = _side_by_side([row.segments or [0] * len(row.ids) for row in filled], length, 0)
+    if any(row.masked_words is not None for row in rows):
+        masked = _side_by_side([row.masked_words or [False] * len(row.ids) for row in filled], length, 0).bool()
+    scored_at = [index * length + place for index, row in enumerate(rows) for place in row.scored_at]
+    room = len(scored_at) if scored is None else count * scored
+    labels, counts = {}, {}
+    for name, axis in (axes or {}).items():
+        labels[name] = _labels(rows, name, axis, count, length, room)
+        counts[name] = float(_weights_of(labels[name], axis, weights, rows))
+    return Batch(
+        inputs=Inputs(
+            ids=ids,
+            real=None if shape is None and real.all() else torch.from_numpy(real),
+            segments=segments,
+            hidden=masked,
+        ),
+        labels=labels,
+        counts=counts,
+        row_ids=torch.arange(count, dtype=torch.int32),
+        weights=weights,
+        tokens=int(sizes[: len(rows)].sum()),
+        scored_at=torch.tensor([*scored_at, *[0] * (room - len(scored_at))], dtype=torch.int64) if room else None,
+    )
+
+
+def _side_by_side(rows: Sequence[Sequence[int]], length: int, fill: int) -> Tensor:
+    table = np.full((len(rows), length), fill, np.int64)  # [B, S]
+    for row, values in zip(table, rows, strict=True):
+        row[: len(values)] = values
+    return torch.from_numpy(table)
+
+
+def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int, room: int) -> Tensor:
+    """The labels of one loss, with IGNORED where nothing is asked: [B], [N] or [B, S]."""
+    if axis == "row":
+        values = [row.labels.get(name, IGNORED) for row in rows]
+        return torch.tensor([*values, *[IGNORED] * (count - len(rows))])  # [B]
+    if axis == "scored":
+        flat = [label for row in rows for label in row.labels[name]]
+        return torch.tensor([*flat, *[IGNORED] * (room - len(flat))], dtype=torch.int64)  # [N]
+    missing: list[int] = []
+    return _side_by_side(
+        [*(row.labels.get(name, missing) for row in rows), *[missing] * (count - len(rows))], length, IGNORED
+    )
+
+
+def _weights_of(labels: Tensor, axis: Axis, weights: Tensor, rows: Sequence[Row]) -> Tensor:
+    """The sum of the weights of the labels that are asked."""
+    asked = labels != IGNORED
+    if axis == "row":
+        return weights[asked].sum()
+    if axis == "token":
+        return (asked.sum(dim=1) * weights).sum()
+    return torch.tensor(sum(row.weight * len(row.scored_at) for row in rows))

@@ -1,0 +1,157 @@
+"""Scores, told with their intervals and beside the baselines they have to beat.
+
+N targets · V vocabulary, or labels
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from glassformer.data.batch import Flags, Integers
+from glassformer.data.corrupt import IGNORED
+from glassformer.tasks.cross_entropy import widened
+
+Reals = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.integer[Any]]
+
+THIS_MODEL = "this model"
+# Tokens counted at a time, so that a memory-mapped text is never in memory as a whole.
+_STRETCH = 1 << 22
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What was measured: for the model and each baseline the same named numbers, on `count` things of a kind.
+
+    `shares` names those numbers that are shares of `count` independent trials, for which an interval can be told.
+    """
+
+    count: int
+    unit: str
+    of: Mapping[str, Mapping[str, float]]
+    shares: tuple[str, ...] = ("accuracy",)
+
+    def __getitem__(self, name: str) -> float:
+        return self.flat()[name]
+
+    def flat(self) -> dict[str, float]:
+        """One number by each name: the model's as they are, `targets`, a baseline's with its name before."""
+        own = {**self.of[THIS_MODEL], "targets": float(self.count)}
+        others = {
+            f"{name.replace(' ', '_')}_{score}": value
+            for name, scores in self.of.items()
+            if name != THIS_MODEL
+            for score, value in scores.items()
+        }
+        return own | others
+
+
+def interval(share: float, count: float) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of `count` independent trials (Wilson 1927)."""
+    if not count:
+        return 0.0, 1.0
+    z = 1.959964
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * (share * (1 - share) / count + z * z / (4 * count * count)) ** 0.5
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def perplexity(loss: float) -> float:
+    """exp(loss), as far as a float goes."""
+    return math.exp(min(loss, 700.0))
+
+
+@dataclass
+class Tally:
+    """Losses and right answers, added up batch by batch."""
+
+    losses: list[float] = field(default_factory=list)
+    right: int = 0
+    targets: int = 0
+
+    def add(self, losses: Tensor, right: Tensor) -> None:
+        """Losses [N] and whether each guess was right [N]."""
+        self.losses.append(float(losses.cpu().double().sum()))  # not every device has float64
+        self.right += int(right.sum())
+        self.targets += right.numel()
+
+    def scores(self) -> dict[str, float]:
+        """`loss` per target in nats, `perplexity` = exp(loss), `accuracy`; NaN where nothing was added."""
+        if not self.targets:
+            return {"loss": math.nan, "perplexity": math.nan, "accuracy": math.nan}
+        loss = math.fsum(self.losses) / self.targets
+        return {"loss": loss, "perplexity": perplexity(loss), "accuracy": self.right / self.targets}
+
+
+def compared(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """The cross-entropy of each label that is asked and whether the largest logit is its own: [N, V], [N] -> [n], [n]."""
+    asked = labels != IGNORED
+    log_probabilities = widened(logits[asked]).log_softmax(dim=-1)  # [n, V]
+    labels = labels[asked]
+    return -log_probabilities.gather(1, labels[:, None])[:, 0], log_probabilities.argmax(dim=-1) == labels
+
+
+class Baseline(Protocol):
+    """A guess that needs no network, measured at the same tokens as the model."""
+
+    name: str
+
+    def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
+        """Loss of each label [N] and whether it was guessed [N], from what the model sees: `ids` [B, S]."""
+        ...
+
+
+def guessed(baseline: Baseline, ids: Tensor, scored_at: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """What `compared` gives, for a baseline: ids [B, S], flat indices and labels [N]."""
+    asked = labels.numpy() != IGNORED
+    losses, right = baseline.guess(ids.numpy(), scored_at.numpy()[asked], labels.numpy()[asked])
+    return torch.from_numpy(losses), torch.from_numpy(right)
+
+
+class Unigram:
+    """Looks at nothing: each token is as likely as it is frequent in the training text, plus one."""
+
+    name = "unigram"
+
+    def __init__(self, counts: Integers) -> None:
+        self.counts = counts  # [V]
+
+    @classmethod
+    def count(cls, ids: Ids, vocabulary: int = 0) -> Unigram:
+        """Count the tokens of a text; `vocabulary` makes room for tokens that do not occur."""
+        counts = np.zeros(max(vocabulary, 1), np.int64)
+        for start in range(0, len(ids), _STRETCH):
+            more = np.bincount(np.asarray(ids[start : start + _STRETCH], np.int64), minlength=len(counts))
+            more[: len(counts)] += counts
+            counts = more
+        return cls(counts)
+
+    def without(self, ids: Collection[int]) -> Unigram:
+        """The same for somebody who knows that these tokens are never asked."""
+        counts = self.counts.copy()
+        counts[[id_ for id_ in ids if id_ < len(counts)]] = 0
+        return Unigram(counts)
+
+    @property
+    def entropy(self) -> float:
+        """Of the text that was counted, in nats for each token."""
+        shares = self.counts[self.counts > 0] / self.counts.sum()
+        return float(-(shares * np.log(shares)).sum())
+
+    def chance(self, labels: Integers) -> Reals:
+        """How likely each label is, [N]; a token that was never seen counts as one."""
+        seen = np.where(labels < len(self.counts), self.counts[np.minimum(labels, len(self.counts) - 1)], 0)
+        chance: Reals = (seen + 1) / (self.counts.sum() + len(self.counts) + 1)
+        return chance
+
+    def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
+        """Losses and right answers of always guessing the most frequent token."""
+        return -np.log(self.chance(labels)), labels == self.counts.argmax()

@@ -1,0 +1,55 @@
+"""Very long words in the text that a vocabulary is learned from: base64, minified code, text without blanks.
+
+The library's trainers take time that grows with the square of a word's length.
+"""
+
+from __future__ import annotations
+
+import re
+
+import tokenizers
+
+# WordPiece makes one unknown token of a longer word, so that there is nothing to learn from it.
+LONGEST_WORD = 100
+# The other kinds cut any word; a longer stretch is learned from in parts of this many characters.
+LONGEST_STRETCH = 1000
+
+# What every tokenizer here takes for a blank, so that no word is longer than the stretch it stands in.
+_BLANK = " \t\n\r"
+
+
+def _stretches(longest: int) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^{_BLANK}])[^{_BLANK}]{{{longest + 1},}}")
+
+
+_MANY_LETTERS, _VERY_MANY = _stretches(LONGEST_WORD), _stretches(LONGEST_STRETCH)
+
+
+class LongWords:
+    """Takes the words of more than LONGEST_WORD characters out of texts, and counts them."""
+
+    def __init__(self, backend: tokenizers.Tokenizer) -> None:
+        self.left_out = 0
+        self._backend = backend
+
+    def parts(self, text: str) -> list[str]:
+        """The text without its long words; one without any stays as it is."""
+        return [_MANY_LETTERS.sub(self._without, text)]
+
+    def _without(self, found: re.Match[str]) -> str:
+        stretch = found[0]
+        normal = self._backend.normalizer.normalize_str(stretch)
+        words = [word for word, _ in self._backend.pre_tokenizer.pre_tokenize_str(normal)]
+        short = [word for word in words if len(word) <= LONGEST_WORD]
+        self.left_out += len(words) - len(short)
+        return stretch if len(short) == len(words) else " ".join(short)
+
+
+def cut(text: str) -> list[str]:
+    """The text, parted so that no stretch without a blank is longer than LONGEST_STRETCH characters."""
+    parts, begin = [], 0
+    for found in _VERY_MANY.finditer(text):
+        for end in range(found.start() + LONGEST_STRETCH, found.end(), LONGEST_STRETCH):
+            parts.append(text[begin:end])
+            begin = end
+    return [*parts, text[begin:]]

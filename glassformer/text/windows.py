@@ -1,0 +1,75 @@
+"""Long texts in windows that overlap by half; each piece is answered where it has most text around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from glassformer.errors import ConfigError
+from glassformer.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Window:
+    """Pieces [start, end) are shown to the model; it answers for those in [first, last)."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+def windows(pieces: int, room: int | None) -> tuple[Window, ...]:
+    """Cover a text with windows of at most `room` pieces (None: one window of any length).
+
+    Two neighbours part in the middle of their overlap, so that no piece answers from a window's edge unless it stands
+    at the edge of the text.
+    """
+    if room is None or pieces <= room:
+        return (Window(0, pieces, 0, pieces),)
+    starts = [*range(0, pieces - room, max(1, room // 2)), pieces - room]
+    edges = [0, *((later + earlier + room) // 2 for earlier, later in pairwise(starts)), pieces]
+    return tuple(
+        Window(start, start + room, first, last)
+        for start, first, last in zip(starts, edges[:-1], edges[1:], strict=True)
+    )
+
+
+def pair_windows(first: int, second: int, room: int | None) -> tuple[tuple[Window, Window], ...]:
+    """Cover a pair of texts of these lengths with pairs of windows that have at most `room` tokens together.
+
+    The shorter text is kept whole in each of them where it takes at most half of the room; nothing is left out.
+    """
+    if room is None or first + second <= room:
+        return ((Window(0, first, 0, first), Window(0, second, 0, second)),)
+    half = room // 2
+    shorter = min(first, second, half)
+    rooms = (room - shorter, shorter) if first >= second else (shorter, room - shorter)
+    return tuple((one, two) for one in windows(first, rooms[0]) for two in windows(second, rooms[1]))
+
+
+def text_rows(
+    tokenizer: Tokenizer, text: str, pair: str | None = None, *, length: int | None
+) -> list[tuple[list[int], list[int]]]:
+    """A text or a pair between the tokenizer's special tokens, in windows of at most `length` tokens: ids and segments.
+
+    Raises ConfigError when the special tokens leave no room for text.
+    """
+    frame = tokenizer.frame_ids if pair is None else tokenizer.pair_frame_ids
+    around = sum(map(len, frame))
+    if length is not None and length - around < len(frame) - 1:
+        raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {length}")
+    room = None if length is None else length - around
+    first = tokenizer.encode(text, special=False).ids
+    if pair is None:
+        before, after = frame
+        rows = [[*before, *first[window.start : window.end], *after] for window in windows(len(first), room)]
+        return [(row, [0] * len(row)) for row in rows]
+    second = tokenizer.encode(pair, special=False).ids
+    before, between, after = frame
+    found = []
+    for one, two in pair_windows(len(first), len(second), room):
+        left = [*before, *first[one.start : one.end], *between]
+        right = [*second[two.start : two.end], *after]
+        found.append((left + right, [0] * len(left) + [1] * len(right)))
+    return found

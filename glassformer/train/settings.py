@@ -1,0 +1,51 @@
+"""The `[train]` table of a recipe."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from glassformer.config import MOST_ROWS, Seed, Settings
+
+
+class TrainSection(Settings):
+    """How long, how fast and how safely. Of `steps`, `epochs` and `minutes` the first reached ends the run.
+
+    `checkpoint_minutes` lie between two checkpoints, or more where saving would take over 1 % of the time; the first
+    comes after a minute.
+    `layer_decay` multiplies the learning rate once for each layer above: the heads have the whole rate, the last block
+    this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). `freeze` names parameters that stay as they are: `encoder.embed.*`.
+    """
+
+    steps: int | None = Field(default=None, ge=1)
+    epochs: float | None = Field(default=None, gt=0, le=1e9)
+    minutes: float | None = Field(default=None, gt=0, le=1e9)
+    batch: int = Field(default=32, ge=1, le=MOST_ROWS)
+    accumulate: int = Field(default=1, ge=1)
+    optimizer: Literal["adamw", "bert-adam"] = "adamw"
+    learning_rate: float = Field(default=1e-3, gt=0)
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    beta2: float = Field(default=0.999, ge=0, lt=1)
+    epsilon: float = Field(default=1e-8, gt=0)
+    decay: float = Field(default=0.01, ge=0)
+    layer_decay: float | None = Field(default=None, gt=0, le=1)
+    freeze: tuple[str, ...] = ()
+    clip: float | None = Field(default=1.0, gt=0)
+    schedule: Literal["linear", "noam", "cosine", "warmup-stable-decay", "constant"] = "linear"
+    warmup: float = Field(default=0.1, ge=0)
+    cooldown: float = Field(default=0.2, ge=0, le=1)
+    precision: Literal["auto", "float32", "bfloat16", "float64"] = "auto"
+    compile: Literal["auto", "on", "off"] = "auto"
+    activation_checkpointing: bool = False
+    device: str = "auto"
+    threads: int | None = Field(default=None, ge=1)
+    seed: Seed = 0
+    evaluate_every: int | None = Field(default=None, ge=1)
+    patience: int | None = Field(default=None, ge=1)
+    ema: float | None = Field(default=None, gt=0, lt=1)
+    average: int | None = Field(default=None, ge=2)
+    checkpoint_minutes: float = Field(default=5.0, gt=0)
+    checkpoint_every: int | None = Field(default=None, ge=1)
+    keep: int = Field(default=2, ge=1)
+    tensorboard: bool = False

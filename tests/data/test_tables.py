@@ -1,0 +1,336 @@
+"""Tables: how they are written is found out, and each row is read or told with its line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from glassformer.data import lines
+from glassformer.data.lines import LONGEST_LINE, Skipped, read_lines
+from glassformer.data.read import read
+from glassformer.data.rows import read_table
+from glassformer.data.table_format import TableFormat, find_format
+from glassformer.errors import DataError, MissingColumnError
+
+
+def form(delimiter: str, columns: int | tuple[str, ...], *, quoted: bool = False) -> TableFormat:
+    header = not isinstance(columns, int)
+    names = tuple(map(str, range(columns))) if isinstance(columns, int) else columns
+    return TableFormat("delimited", delimiter, quoted, header, names)
+
+
+SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
+MRPC = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "wanted", "rows"),
+    [
+        ("sst2/train.tsv", ("0", "1"), form("\t", 2), 6920),
+        ("sms_spam/sms.tsv", ("1", "0"), form("\t", 2), 5574),
+        ("mrpc/msr_paraphrase_train.txt", ("#1 String", "Quality"), form("\t", MRPC), 4076),
+        ("mrpc/msr_paraphrase_test.txt", ("3", "0"), form("\t", MRPC), 1725),
+        ("sick/SICK_train.txt", ("sentence_A",), form("\t", SICK), 4500),
+        ("sick/SICK_trial.txt", ("1", "4"), form("\t", SICK), 500),
+        ("sts_benchmark/stsb-en-train.csv", ("0", "2"), form(",", 3, quoted=True), 5749),
+        ("tatoeba_en_fr/test.tsv", ("0", "1"), form("\t", 2), 3455),
+        ("tatoeba_en_fr/train.tsv.gz", ("0",), form("\t", 2), 162_066),
+    ],
+)
+def test_how_the_data_sets_are_written(
+    name: str, columns: tuple[str, ...], wanted: TableFormat, rows: int, data_directory: Path
+) -> None:
+    path = data_directory / name
+    if not path.exists():
+        pytest.skip(f"{name} is not among the data sets here")
+    assert find_format(path, columns) == wanted
+    count = 0
+    for row in read_table(path, columns):
+        assert tuple(row.values) == columns
+        assert all(row.values.values())
+        count += 1
+    assert count == rows
+
+
+@pytest.mark.parametrize("name", ["wnut17/wnut17train.conll", "sick/readme.txt", "self_dialogue/pop.txt",
+                                  "text_state_union/1945-Truman.txt", "dailydialog_dev_test/readme.txt"])  # fmt: skip
+def test_what_is_no_table(name: str, data_directory: Path, tmp_path: Path) -> None:
+    path = data_directory / name
+    if not path.exists():
+        pytest.skip(f"{name} is not among the data sets here")
+    copy = tmp_path / "copy.txt"
+    copy.write_bytes(path.read_bytes())
+    for each in (path, copy):
+        with pytest.raises(DataError) as caught:
+            find_format(each, ["0", "1"])
+        assert str(each) in caught.value.wanted
+
+
+MADE: list[tuple[str, str, tuple[str, ...], TableFormat]] = [
+    ("x.csv", "text,label\ngood,1\nbad,0\n", ("text",), form(",", ("text", "label"), quoted=True)),
+    ("x.csv", "text,label\ngood,1\nbad,0\n", ("0", "1"), form(",", ("text", "label"), quoted=True)),
+    ("x.csv", "good,1\nbad,0\n", ("0", "1"), form(",", 2, quoted=True)),
+    ("x.csv", "id;text\n1;a, b\n2;c\n3;d, e, f\n", ("text",), form(";", ("id", "text"), quoted=True)),
+    ("x.csv", "id\ttext\n1\ta, b\n2\tc\n", ("text",), form("\t", ("id", "text"))),
+    ("x.csv", "text\njust one\ncolumn\n", ("text",), form(",", ("text",), quoted=True)),
+    ("x.csv", 'text\n"a, b"\n"c"\n', ("text",), form(",", ("text",), quoted=True)),
+    ("x.csv", 'id,text\n1,he said "no"\n2,"why"? she asked\n', ("text",), form(",", ("id", "text"))),
+    ("x.csv", 'id,text\n1,"a, b"\n2,"c"\n3,"d" e\n', ("text",), form(",", ("id", "text"), quoted=True)),
+    ("x.tsv", '\ufeffid\ttext\r\n1\t"a\tb\r\nc"\r\n2\td\r\n', ("text",), form("\t", ("id", "text"), quoted=True)),
+    ("x.tsv", 'id\ttext\n1\t"a" b\n2\t"c"\n', ("text",), form("\t", ("id", "text"))),
+    ("x.tsv", 'id\ttext\n1\t"open\n2\tc\n', ("text",), form("\t", ("id", "text"))),
+    ("x.txt", "id|text\n1|a\n2|b\n", ("text",), form("|", ("id", "text"))),
+    ("x.txt", "spam\twin now\nham\tsee you\nham\tok\nspam\tcash, cash\n", ("0", "1"), form("\t", 2)),
+    ("x.tsv", "kind\twords\nspam\twin now\nham\tsee you\nham\tok\nspam\tcash\n", ("0",), form("\t", ("kind", "words"))),
+    ("x.tsv", "english\tfrench\n" + "".join(f"sentence {n}\tla phrase {n}\n" for n in range(12)), ("0", "1"),
+      form("\t", ("english", "french"))),
+    ("x.tsv", "a\tb\n", ("0",), form("\t", 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "columns", "wanted"), MADE)
+def test_how_a_table_is_written(
+    name: str, content: str, columns: tuple[str, ...], wanted: TableFormat, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(content, newline="", encoding="utf-8")
+    assert find_format(path, columns) == wanted
+
+
+def test_a_format_is_told_in_a_line(tmp_path: Path) -> None:
+    assert str(form("\t", 2)) == "tab-separated, no quoting, no header, 2 columns"
+    assert str(form(";", ("a",), quoted=True)) == "semicolon-separated, quoted, a header, 1 column"
+    (tmp_path / "x.jsonl").write_text('{"a": 1, "b": 2}\n')
+    assert str(find_format(tmp_path / "x.jsonl")) == "JSON lines, 2 columns"
+
+
+def test_the_caller_decides_about_the_header(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    path.write_text("a\t1\nb\t2\n")
+    numbered = find_format(path, ["0"], header=False)
+    named = find_format(path, ["0"], header=True)
+    assert [row.values["0"] for row in read_table(path, ["0"], format=numbered)] == ["a", "b"]
+    assert [row.values["0"] for row in read_table(path, ["0"], format=named)] == ["b"]
+    assert [dict(row.values) for row in read_table(path, format=named)] == [{"a": "b", "1": "2"}]
+    with pytest.raises(MissingColumnError):
+        list(read_table(path, ["a"], format=numbered))
+
+
+def test_the_look_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    with path.open("w") as file:
+        file.write("id,text\n")
+        for number in range(200_000):
+            file.write(f'{number},"one, and two"\n')
+    tracemalloc.start()
+    assert find_format(path, ["text"]) == form(",", ("id", "text"), quoted=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * path.stat().st_size
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_columns_that_name_themselves_have_no_numbers(kind: str, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / f"x.{kind}"
+    if kind == "jsonl":
+        path.write_text('{"text": "a", "id": 7}\n')
+    else:
+        pq.write_table(pa.table({"text": ["a"], "id": [7]}), path)
+    assert [dict(row.values) for row in read_table(path, ["text"])] == [{"text": "a"}]
+    assert [dict(row.values) for row in read_table(path)] == [{"text": "a", "id": 7}]
+    assert find_format(path).columns == ("text", "id")
+    with pytest.raises(MissingColumnError) as caught:
+        list(read_table(path, ["0"]))
+    assert str(path) in caught.value.wanted
+    assert "0" in caught.value.got
+
+
+@pytest.mark.parametrize(
+    ("column", "got"), [("2", "2 columns"), ("9" * 5000, "a, b"), ("²", "a, b"), ("c" * 10**6, "a, b"), ("-1", "a, b")]
+)
+def test_a_column_that_is_not_there(column: str, got: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    path.write_text("a\tb\nx\t1\ny\t2\n")
+    with pytest.raises(MissingColumnError) as caught:
+        list(read_table(path, [column]))
+    assert f"{path}, line 1" in caught.value.wanted
+    assert got in caught.value.got
+    assert len(str(caught.value)) < 500
+
+
+def test_an_error_about_a_giant_header_is_short(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    path.write_text("\t".join(["word " * 1000] * 1000) + "\n")
+    with pytest.raises(MissingColumnError) as caught:
+        list(read_table(path, ["text"]))
+    assert len(str(caught.value)) < 3000
+
+
+# --------------------------------------------------------------------------- quoted cells
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.lists(st.text('ab";\t,\n é|', max_size=6), min_size=3, max_size=3), min_size=1, max_size=6),
+    st.sampled_from(",;\t|"),
+)
+def test_quoted_tables_are_read_as_they_were_written(tmp_path: Path, rows: list[list[str]], delimiter: str) -> None:
+    sink = io.StringIO()
+    csv.writer(sink, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows([["l", "m", "r"], *rows])
+    path = tmp_path / "x.csv"
+    path.write_text(sink.getvalue(), newline="")
+    found = list(read_table(path, ["l", "m", "r"], format=form(delimiter, ("l", "m", "r"), quoted=True)))
+    assert [list(row.values.values()) for row in found] == rows
+    line = 2
+    for row, written in zip(found, rows, strict=True):
+        assert row.where == f"{path}, line {line}"
+        line += 1 + sum(cell.count("\n") for cell in written)
+
+
+def test_a_quote_that_is_never_closed_is_told_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text('id,text\n1,"two\nlines"\n2,"open\n4,b\n' + "5,c\n" * 99)
+    for _ in range(2):
+        with pytest.raises(DataError) as caught:
+            list(read_table(path, ["text"], bad=Skipped()))
+        assert f"{path}, line 4" in caught.value.wanted
+        monkeypatch.setattr("glassformer.data.delimited.LONGEST_LINE", 100)  # found before the end of the file
+
+
+def test_damaged_rows_are_told_with_their_lines_and_the_others_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(
+        b'id,text\n1,"a, b"\n2,"c" d\n3,"e\nf"\n4\n5,"g",h\n6,"\xff"\n7,i\rj\n8,"' + b"m" * 200_000 + b'"\n9,"k \0 l"\n'
+    )
+    bad = Skipped(keep=9)
+    before = csv.field_size_limit()
+    found = list(read_table(path, ["id", "text"], bad=bad))
+    assert csv.field_size_limit() == before
+    assert [row.values["id"] for row in found] == ["1", "3", "8", "9"]
+    assert [found[0].values["text"], found[1].values["text"]] == ["a, b", "e\nf"]
+    assert [message.partition("line ")[2].partition(" ")[0] for message in bad.first] == ["3", "6", "7", "8", "9"]
+
+
+def test_the_limit_of_the_csv_module_is_given_back_between_rows(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text('id,text\n1,"a"\n2,"b"\n')
+    before = csv.field_size_limit()
+    for _ in read_table(path, ["text"]):
+        assert csv.field_size_limit() == before
+
+
+# --------------------------------------------------------------------------- bounded memory
+
+BIG = 30_000_000
+
+
+def made(kind: str, path: Path) -> Path:
+    text = "w\u00f6rd " * (BIG // 6)
+    with path.open("w", encoding="utf-8") as file:
+        match kind:
+            case "jsonl":
+                file.write(json.dumps({"text": text}, ensure_ascii=False) + "\n")
+            case "csv":
+                file.write(f'id,text\n1,"{text}"\n')
+            case "tsv":
+                file.write(f"id\ttext\n1\t{text}\n")
+    return path
+
+
+@pytest.mark.parametrize(("kind", "times"), [("jsonl", 6), ("tsv", 6), ("csv", 12)])
+def test_a_row_of_30_megabytes_is_read_in_a_few_times_its_size(kind: str, times: int, tmp_path: Path) -> None:
+    path = made(kind, tmp_path / f"x.{kind}")
+    assert path.stat().st_size > BIG
+    tracemalloc.start()
+    found = 0
+    for document in read(path):
+        assert len(document.text) <= 1 << 20
+        found += len(document.text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == BIG // 6 * 5
+    assert peak < times * path.stat().st_size
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "1", '"ab"', "[1]"])
+def test_a_json_line_of_many_values_takes_30_times_its_size_at_most(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"text": "a", "more": [' + ",".join([content] * (2_000_000 // (len(content) + 1))) + "]}\n")
+    tracemalloc.start()
+    assert len(list(read_table(path, ["text"]))) == 1
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30 * path.stat().st_size
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv"])
+def test_a_line_without_end_is_told_and_not_kept(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{kind}"
+    row = {"jsonl": '{"text": "a"}\n', "csv": "1,a\n", "tsv": "1\ta\n"}[kind].encode()
+    with path.open("wb") as file:
+        file.write(row if kind == "jsonl" else b"id,text\n1,a\n" if kind == "csv" else b"id\ttext\n1\ta\n")
+        for _ in range(150):
+            file.write(b"x" * 1_000_000)
+        file.write(b"\n" + row)
+    bad = Skipped()
+    tracemalloc.start()
+    assert len(list(read_table(path, ["text"], bad=bad))) == 2
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * LONGEST_LINE
+    assert bad.count == 1
+    assert f"{path}, line {2 if kind == 'jsonl' else 3} " in bad.first[0]
+    assert "150,000,001" in bad.first[0]
+
+
+def test_the_longest_line_is_read_and_one_byte_more_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LONGEST_LINE", 10)
+    monkeypatch.setattr(lines, "_BLOCK", 4)
+    path = tmp_path / "x"
+    path.write_bytes("\ufeffé234567\n".encode() + b"123456789\n1234567890\n\n12345678901")
+    bad = Skipped()
+    assert [tuple(line) for line in read_lines(path, bad=bad)] == [("123456789", 2), ("", 4)]
+    assert [message.partition("line ")[2][0] for message in bad.first] == ["1", "3", "5"]
+
+
+def test_an_endless_file_of_zeros_is_binary_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    with path.open("wb") as file:
+        file.truncate(20 << 30)  # takes no room on the disk
+    tracemalloc.start()
+    with pytest.raises(DataError) as caught:
+        list(read_table(path, ["text"]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert str(path) in caught.value.wanted
+    assert peak < 10e6
+
+
+def _one_endless_row() -> Iterator[bytes]:
+    yield b'id,text\n1,"'
+    for _ in range(60):
+        yield b"x" * 999_999 + b"\n"
+
+
+def test_an_endless_quoted_cell_is_told_before_the_memory_is_full(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    with path.open("wb") as file:
+        file.writelines(_one_endless_row())
+    tracemalloc.start()
+    with pytest.raises(DataError) as caught:
+        list(read_table(path, ["text"], bad=Skipped()))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert f"{path}, line 2" in caught.value.wanted
+    assert peak < 12 * LONGEST_LINE

@@ -1,0 +1,120 @@
+"""The judges of every rebuilding: models that were saved in format 1, and the losses of a training that was recorded.
+
+`format1/` was written by the last commit that wrote format 1; it is never written anew. The losses of
+`twenty_steps.json` are the same to the bit on the processor and the torch that recorded them.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import glassformer as gf
+from glassformer.artefact.format1 import recipe_of_format_1
+from glassformer.artefact.witness import Counting
+from glassformer.train.record import Step
+
+GOLDEN = Path(__file__).parent
+FORMAT1 = GOLDEN / "format1"
+
+# Two versions of torch, or two processors, add the terms of a float32 sum in another order.
+TOLERANCE = 1e-6
+
+
+def answers_of(name: str) -> dict[str, Any]:
+    answers: dict[str, Any] = json.loads((FORMAT1 / f"{name}.answers.json").read_text(encoding="utf-8"))
+    return answers
+
+
+@pytest.mark.parametrize("name", ["english", "slides"])
+def test_a_model_of_format_1_answers_as_it_did(name: str) -> None:
+    model = gf.load(FORMAT1 / name)
+    for expected in answers_of(name)["fill"]:
+        found = model.fill(expected["text"], top=3)
+        assert found.filled == expected["filled"]
+        for mask, before in zip(found.masks, expected["masks"], strict=True):
+            assert (mask.start, mask.end) == (before["start"], before["end"])
+            assert [guess.word for guess in mask.guesses] == [guess["word"] for guess in before["guesses"]]
+            assert [guess.probability for guess in mask.guesses] == pytest.approx(
+                [guess["probability"] for guess in before["guesses"]], abs=TOLERANCE
+            )
+
+
+@pytest.mark.parametrize(("name", "block"), [("english", 1), ("slides", 0)])
+def test_a_model_of_format_1_looks_where_it_looked(name: str, block: int) -> None:
+    answers = answers_of(name)
+    trace = gf.load(FORMAT1 / name).trace(answers["fill"][0]["text"])
+    weights = trace[f"encoder.blocks.{block}.self_attention.weights"].double()
+    torch.testing.assert_close(weights, torch.tensor(answers["weights"]).double(), atol=TOLERANCE, rtol=0)
+
+
+def test_a_model_of_format_1_scores_as_it_did() -> None:
+    model, answers = gf.load(FORMAT1 / "english"), answers_of("english")
+    for expected in answers["score"]:
+        assert model.score(expected["text"]).total == pytest.approx(expected["total"], abs=1e-5)
+    assert dict(model.evaluate(FORMAT1 / "prose.txt")) == pytest.approx(answers["evaluate"], abs=TOLERANCE)
+    facts = model.info()
+    assert {name: facts[name] for name in answers["info"]} == answers["info"]
+
+
+def test_a_model_of_format_1_saved_again_gives_the_same_answers(tmp_path: Path) -> None:
+    before = gf.load(FORMAT1 / "english")
+    again = gf.load(before.save(tmp_path / "again"))
+    text = answers_of("english")["fill"][0]["text"]
+    assert again.fill(text) == before.fill(text)
+    assert again.recipe == before.recipe
+    assert again.metrics == before.metrics
+
+
+class Listening:
+    """Takes in the loss of each step."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+
+    def note(self, message: str) -> None:
+        pass
+
+    @contextmanager
+    def reading(self, title: str, characters: int) -> Iterator[Counting]:
+        yield lambda done: None
+
+    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+        for step in steps:
+            self.losses.append(step.loss)
+            yield step
+
+
+def _processor() -> str:
+    """The processor's name, as Linux tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return "not told"
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "not told")
+
+
+def test_twenty_steps_of_masked_words_lose_what_they_lost(tmp_path: Path) -> None:
+    recorded = json.loads((GOLDEN / "twenty_steps.json").read_text(encoding="utf-8"))
+    recipe = recipe_of_format_1(recorded["recipe"])  # written with the names of its day
+    recipe["data"]["files"] = [str(FORMAT1 / "prose.txt")]
+    seen = Listening()
+    gf.train(recipe, out=tmp_path / "run", witness=seen)
+    expected = [float.fromhex(loss) for loss in recorded["losses"]]
+    here = {
+        "model": _processor(),
+        "torch": torch.__version__,
+        "processor": torch.backends.cpu.get_cpu_capability(),
+        "machine": platform.machine(),
+    }
+    if here == recorded["recorded_with"]:
+        assert seen.losses == expected
+    else:
+        assert seen.losses == pytest.approx(expected, abs=TOLERANCE)
