@@ -38,9 +38,12 @@ def check_path(path: str | Path, error: type[GlassformerError], *, utf8: bool = 
         raise error("a path that can be looked up is needed", got=f"{why.strerror}: {text}") from None
 
 
-def refuse_endless(path: str | Path, error: type[GlassformerError], *, streams: bool = False, do: str = "") -> None:
-    """Raise `error` for a named pipe or a device, where a file is read; `streams` are those that the shell has made."""
+def refuse_endless(path: str | Path, error: type[GlassformerError], *, do: str = "") -> None:
+    """Raise `error` for a named pipe or a device, where a file is read: it may have no end."""
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
-        if streams and os.fspath(path).startswith(_STREAMS):
-            return
         raise error(f"a file is needed at {path}", got="a pipe or device", do=do)
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether the shell has put this path, of a pipe that can be read once, in the place of a command or of `-`."""
+    return os.fspath(path).startswith(_STREAMS) and os.path.exists(path) and not os.path.isfile(path)

@@ -26,10 +26,11 @@ def import_(
     """
     from glassformer.artefact.card import write_card
     from glassformer.artefact.foreign import read_foreign
+    from glassformer.artefact.model import Model
     from glassformer.artefact.store import refuse_a_model
 
     refuse_a_model(out, "an import")  # before a model is fetched in vain
-    model, report = read_foreign(source)
+    model, report = read_foreign(source, Model)
     model.card = write_card(model, out)
     model.save(out)
     if json:

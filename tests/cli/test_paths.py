@@ -15,7 +15,7 @@ import glassformer.whole
 from glassformer.artefact.open import load
 from glassformer.artefact.recipe import train
 from glassformer.errors import ConfigError, DataError, GlassformerError
-from glassformer.paths import check_path, refuse_endless
+from glassformer.paths import check_path, is_stream, refuse_endless
 from tests.cli.conftest import Done, Run
 
 SHORT = 1500
@@ -132,8 +132,10 @@ def test_what_the_shell_makes_of_a_command_is_read(trained: Path) -> None:
 
 def test_streams_are_only_those_of_the_shell(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
+    assert not is_stream(tmp_path / "pipe")
+    assert not is_stream("/dev/fd/987654")
     with pytest.raises(ConfigError) as caught:
-        refuse_endless(tmp_path / "pipe", ConfigError, streams=True)
+        refuse_endless(tmp_path / "pipe", ConfigError)
     assert str(tmp_path / "pipe") in caught.value.wanted
 
 
