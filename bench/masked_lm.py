@@ -69,14 +69,16 @@ def corpus(folder: Path) -> Path:
 def ours(size: str, folder: Path) -> Iterator[float]:
     """Losses of our own loop, one step at a time."""
     from glassformer.artefact.prepare import masked_task
-    from glassformer.config import DataSection, Recipe, TrainSection
+    from glassformer.artefact.resolve import Recipe
     from glassformer.data.corpus import prepare
+    from glassformer.data.settings import CorpusSection
     from glassformer.models.families import bert
     from glassformer.models.transformer import build
     from glassformer.train.loop import fit
+    from glassformer.train.settings import TrainSection
 
     pieces = vocabulary()
-    data = DataSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, walls=False)
+    data = CorpusSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, walls=False)
     batch = SIZES[size][3]
     recipe = Recipe(data=data, train=TrainSection(steps=100_000, batch=batch, compile="on", checkpoint_minutes=600.0))
     store = prepare(data, pieces, folder / "tokens").stores["train"]
@@ -93,12 +95,14 @@ def peer(size: str, folder: Path, *, bf16: bool) -> Iterator[float]:
     from transformers import BertConfig, BertForMaskedLM
 
     from glassformer.artefact.prepare import masked_task
-    from glassformer.config import DataSection, Recipe, TrainSection
+    from glassformer.artefact.resolve import Recipe
     from glassformer.data.corpus import prepare
+    from glassformer.data.settings import CorpusSection
+    from glassformer.train.settings import TrainSection
 
     layers, width, heads, batch = SIZES[size]
     pieces = vocabulary()
-    data = DataSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, walls=False)
+    data = CorpusSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, walls=False)
     recipe = Recipe(data=data, train=TrainSection(batch=batch))
     task = masked_task(recipe, prepare(data, pieces, folder / "tokens-peer").stores["train"], pieces)
     ready = []

@@ -23,12 +23,15 @@ from torch import Tensor
 
 from experiments import results
 from experiments.neighbours import Neighbours
-from glassformer.config import DataSection, Recipe, TaskSection, TokenizerSection, read_settings
+from glassformer.artefact.resolve import Recipe, TokenizerSection
+from glassformer.config import read_settings
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import prepare, training_texts
 from glassformer.data.corrupt import IGNORED, Corrupted, mask_words
 from glassformer.data.pack import Frame, PackedRows
+from glassformer.data.settings import CorpusSection
 from glassformer.data.store import TokenStore
+from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.tasks.score import Baseline, Unigram
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
@@ -48,14 +51,14 @@ WORK = Path("runs/books")
 Predict = Callable[[Tensor, Tensor], Tensor]  # ids [B, S] and places [N] to logits [N, V]
 
 
-def sections() -> dict[str, DataSection]:
+def sections() -> dict[str, CorpusSection]:
     """Training books, held-out books, and Wikipedia articles from elsewhere."""
     data = results.data_directory()
     books = sorted(path for path in (data / "text_books").glob("*.txt") if path.name != "INDEX.tsv")
     wiki = data / "text_wikitext2"
 
-    def section(files: list[Path]) -> DataSection:
-        return DataSection(files=tuple(str(path) for path in files), validation=0.0)
+    def section(files: list[Path]) -> CorpusSection:
+        return CorpusSection(files=tuple(str(path) for path in files), validation=0.0)
 
     return {
         "train": section([path for path in books if path.name not in HELD_OUT]),
@@ -85,7 +88,7 @@ def masked_rows(rows: PackedRows, numbers: Integers, pieces: Tokenizer, *, epoch
         batch.ids,
         batch.real & ~batch.special,
         batch.words,
-        settings=TaskSection(),
+        settings=MaskedLMSection(),
         vocabulary=pieces.vocabulary_size,
         mask_id=pieces.mask_id,
         special_ids=pieces.special_ids,

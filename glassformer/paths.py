@@ -34,6 +34,8 @@ def check_path(path: str | Path, error: type[GlassformerError], *, utf8: bool = 
         os.lstat(text)
     except (FileNotFoundError, NotADirectoryError):
         pass
+    except UnicodeEncodeError:  # half a letter, from a file or from Python: no name has one
+        raise error("a path of whole letters is needed", got=ascii(text)) from None
     except OSError as why:
         raise error("a path that can be looked up is needed", got=f"{why.strerror}: {text}") from None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.info import describe
 from glassformer.errors import GlassformerError
 from glassformer.tasks import TASKS
 from glassformer.tasks.score import interval
@@ -52,7 +53,7 @@ def write_card(model: Artefact, folder: Path) -> str:
     """The card, in Markdown, of a model saved in that folder; it tells the folder's name, and not where it is."""
     from glassformer import __version__
 
-    facts = model.info()
+    facts = describe(model)
     name = folder.resolve().name or facts["family"]
     family, count = facts["family"], f"{facts['parameters']['all']:,}"
     purpose = "" if model.task is None else f" of the task {model.task.name} ({TASKS[model.task.name].help}),"

@@ -93,11 +93,11 @@ def _run(prepared: Prepared, out: Path, known: Recipe | None, witness: Witness, 
 
 def _recorded(out: Path, *, resume: bool) -> Recipe:
     """What the run in a folder is made from; raises ConfigError when there is none to resume."""
-    known = store.read_recipe(out) if resume else None
+    known = read_saved_recipe(out) if resume else None
     if known is None:
         raise ConfigError(
             "a training needs a recipe",
-            got=f"none, and nothing to resume: there is no {store.RECIPE} in {out}" if resume else "none",
+            got=f"none, and nothing to resume: there is no {RECIPE} in {out}" if resume else "none",
             do="name one, or masked-lm and text files",
         )
     return known

@@ -17,7 +17,7 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Optional, TypeVar
 
 from pydantic import Field, create_model
 
@@ -88,7 +88,7 @@ def facts_class(task: str | None) -> type[Facts]:
     if task is None:
         return create_model("Facts", __base__=Facts, task=(None, None))
     kind = task_named(task)
-    return create_model("Facts", __base__=Facts, task=(kind.Section, ...), data=(kind.Data | None, None))
+    return create_model("Facts", __base__=Facts, task=(kind.Section, ...), data=(Optional[kind.Data], None))  # type: ignore[arg-type]  # noqa: UP045 - a type that is made here
 
 
 def write(directory: str | Path, saved: Artefact) -> Path:

@@ -13,6 +13,7 @@ from rich.table import Table
 from glassformer.cli.options import Json, Set
 from glassformer.cli.recipe_options import Files, What, asked_recipe, with_recipe_options
 from glassformer.cli.screen import console, record
+from glassformer.errors import ConfigError
 
 if TYPE_CHECKING:
     from glassformer.train.plan import Plan
@@ -27,6 +28,10 @@ def plan(
     settings: Mapping[str, object] | None = None,
 ) -> None:
     """What train would take with the same words: parameters, memory and time, from a probe of a few steps."""
+    if what is None:
+        raise ConfigError(
+            "a recipe (.toml) or a task is needed", got="neither", do="glassformer plan masked-lm TEXT.txt"
+        )
     recipe = asked_recipe(what, files or [], settings=settings or {}, assignments=set or [])
     from glassformer.artefact.prepare import prepare_run
     from glassformer.artefact.witness import Screen

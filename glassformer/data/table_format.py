@@ -76,8 +76,7 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
     """
     kind = table_kind(path)
     if kind == "jsonl" or kind == "parquet":
-        rows = json_rows(path) if kind == "jsonl" else parquet_rows(path)
-        first = next(rows, None)
+        first = next(json_rows(path) if kind == "jsonl" else parquet_rows(path), None)
         if first is None:
             raise DataError(f"{path} must hold rows", got="only blanks")
         return TableFormat(kind, "", False, True, tuple(first.values))

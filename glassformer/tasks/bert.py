@@ -141,7 +141,7 @@ class Bert(CorpusTask):
             device = output.states.device
             words.add(*compared(output.logits, batch.labels["masked_words"].to(device)))
             pairs.add(*compared(output.sentence_logits, batch.labels["next_sentence"].to(device)))
-            unigram.add(*guessed(self.unigram, batch.inputs.ids, batch.scored_at, batch.labels["masked_words"]))
+            unigram.add(*guessed(self.unigram, batch, batch.labels["masked_words"]))
             majority.add(*_majority(batch.labels["next_sentence"]))
         of = {
             name: {

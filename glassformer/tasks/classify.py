@@ -75,6 +75,7 @@ class Classify(RecordTask[Labelled, Class]):
     weights: ClassVar[Mapping[str, float]] = {"label": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"label": "row"}
     best = "accuracy"
+    section: ClassifySection
 
     def __init__(
         self,

@@ -37,8 +37,15 @@ _FEW = 2000
 class TextRows(Protocol):
     """Rows of tokens cut from a store. `lengths` [R] are their own lengths, or one number where all are filled."""
 
-    store: TokenStore
-    length: int
+    @property
+    def store(self) -> TokenStore:
+        """Where the tokens come from."""
+        ...
+
+    @property
+    def length(self) -> int:
+        """The tokens of the longest row."""
+        ...
 
     @property
     def lengths(self) -> Integers | int:

@@ -107,7 +107,7 @@ class MaskedLM(CorpusTask):
             labels = batch.labels["masked_words"]
             tally.add(*compared(output.logits, labels.to(output.states.device)))
             for baseline, its in of_baselines:
-                its.add(*guessed(baseline, batch.inputs.ids, batch.scored_at, labels))
+                its.add(*guessed(baseline, batch, labels))
         others = {baseline.name: its.scores() for baseline, its in of_baselines}
         return Scores(tally.targets, UNIT, {THIS_MODEL: tally.scores(), **others})
 

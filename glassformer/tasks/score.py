@@ -17,6 +17,7 @@ from torch import Tensor
 
 from glassformer.data.batch import Flags, Integers
 from glassformer.data.corrupt import IGNORED
+from glassformer.models.inputs import Batch
 from glassformer.tasks.cross_entropy import widened
 
 Reals = npt.NDArray[np.float64]
@@ -91,8 +92,9 @@ class Tally:
         return {"loss": loss, "perplexity": perplexity(loss), "accuracy": self.right / self.targets}
 
 
-def compared(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def compared(logits: Tensor | None, labels: Tensor) -> tuple[Tensor, Tensor]:
     """The cross-entropy of each label that is asked and whether the largest logit is its own: [N, V], [N] -> [n], [n]."""
+    assert logits is not None
     asked = labels != IGNORED
     log_probabilities = widened(logits[asked]).log_softmax(dim=-1)  # [n, V]
     labels = labels[asked]
@@ -109,8 +111,11 @@ class Baseline(Protocol):
         ...
 
 
-def guessed(baseline: Baseline, ids: Tensor, scored_at: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """What `compared` gives, for a baseline: ids [B, S], flat indices and labels [N]."""
+def guessed(baseline: Baseline, batch: Batch, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """What `compared` gives, for a baseline: the labels [N] of the scored tokens of a batch."""
+    ids, scored_at = batch.inputs.ids, batch.scored_at
+    assert ids is not None
+    assert scored_at is not None
     asked = labels.numpy() != IGNORED
     losses, right = baseline.guess(ids.numpy(), scored_at.numpy()[asked], labels.numpy()[asked])
     return torch.from_numpy(losses), torch.from_numpy(right)

@@ -137,7 +137,7 @@ class Task(ABC):
     Section: ClassVar[type[TaskSection]]
     Data: ClassVar[type[DataSection]]
     reads_tables: ClassVar[bool] = False  # only tables, no running text
-    weights: Mapping[str, float]
+    weights: ClassVar[Mapping[str, float]]
     best: ClassVar[str]
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
     section: TaskSection

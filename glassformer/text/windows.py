@@ -56,17 +56,17 @@ def text_rows(
     Raises ConfigError when the special tokens leave no room for text.
     """
     frame = tokenizer.frame_ids if pair is None else tokenizer.pair_frame_ids
-    around = sum(map(len, frame))
-    if length is not None and length - around < len(frame) - 1:
+    around, texts = sum(map(len, frame)), 1 if pair is None else 2
+    if length is not None and length - around < texts:
         raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {length}")
     room = None if length is None else length - around
     first = tokenizer.encode(text, special=False).ids
     if pair is None:
-        before, after = frame
+        before, after = tokenizer.frame_ids
         rows = [[*before, *first[window.start : window.end], *after] for window in windows(len(first), room)]
         return [(row, [0] * len(row)) for row in rows]
     second = tokenizer.encode(pair, special=False).ids
-    before, between, after = frame
+    before, between, after = tokenizer.pair_frame_ids
     found = []
     for one, two in pair_windows(len(first), len(second), room):
         left = [*before, *first[one.start : one.end], *between]

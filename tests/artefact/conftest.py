@@ -9,9 +9,9 @@ import pytest
 from torch import nn
 
 from glassformer.artefact.model import Model
-from glassformer.config import TaskSection
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
+from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 
@@ -46,7 +46,7 @@ def tokenizer() -> Tokenizer:
 def model(tokenizer: Tokenizer, shake: Callable[[nn.Module], None]) -> Model:
     module = build(bert(size="tiny", layers=2, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=24))
     shake(module)
-    return Model(module, tokenizer, task=TaskSection(), length=16)
+    return Model(module, tokenizer, task=MaskedLMSection(), length=16)
 
 
 @pytest.fixture

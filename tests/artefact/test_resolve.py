@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.artefact.prepare import model_config
-from glassformer.artefact.resolve import parse_changes, ready_recipes, resolve
-from glassformer.config import FillConfig, Recipe, read_settings, read_toml, toml_of
+from glassformer.artefact.prepare import body_config as model_config
+from glassformer.artefact.resolve import Recipe, parse_changes, ready_recipes, resolve
+from glassformer.config import FillConfig, read_settings, read_toml, toml_of
 from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 

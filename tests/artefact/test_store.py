@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from glassformer.artefact import store
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
-from glassformer.config import Recipe
+from glassformer.artefact.resolve import Recipe
 from glassformer.convert.files import read_safetensors
 from glassformer.errors import CheckpointError, ConfigError, GlassformerError, TokenizerError
 from glassformer.models.families import t5

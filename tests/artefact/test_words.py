@@ -12,11 +12,11 @@ from torch import Tensor
 
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
-from glassformer.config import TaskSection
 from glassformer.errors import ConfigError, DataError, DeviceError, NotFiniteError, TokenizerError
 from glassformer.models.families import bert, gpt2, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
+from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
@@ -146,7 +146,7 @@ def test_a_guess_that_goes_on_a_word_is_written_onto_it(tokenizer: Tokenizer) ->
 def test_the_slides_style_hides_without_a_mask_in_the_vocabulary() -> None:
     tokenizer = train_tokenizer("words", ["She likes the summer better"], vocabulary=5, lowercase=False, special=NONE)
     module = build(slides(vocabulary=5)).double()
-    model = Model(module, tokenizer, task=TaskSection(given=True))
+    model = Model(module, tokenizer, task=MaskedLMSection(given=True))
     filled = model.fill("She [MASK] [MASK] summer better", top=5)
     hidden = torch.tensor([[False, True, True, False, False]])
     ids = torch.tensor([[tokenizer.id("She"), 0, 0, tokenizer.id("summer"), tokenizer.id("better")]])

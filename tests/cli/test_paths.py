@@ -93,6 +93,8 @@ def test_a_folder_that_is_called_by_the_tilde_itself_is_found(tmp_path: Path, mo
 
 def test_a_name_of_other_bytes_is_refused_where_it_is_written_into_files() -> None:
     check_path(BYTES, DataError)
+    with pytest.raises(DataError):
+        check_path("a\ud800", DataError)
     with pytest.raises(DataError) as caught:
         check_path(BYTES, DataError, utf8=True)
     assert ascii(BYTES) in caught.value.got

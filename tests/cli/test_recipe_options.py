@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import torch
-from glassformer.cli.asked import asked_recipe
 
-from glassformer.artefact.prepare import model_config
+from glassformer.artefact.prepare import body_config as model_config
+from glassformer.artefact.resolve import Recipe, TokenizerSection
 from glassformer.cli import asked
-from glassformer.config import Recipe, TokenizerSection
+from glassformer.cli.recipe_options import asked_recipe
 from glassformer.errors import ConfigError
 from glassformer.models.families.bert import BERT_SIZES
 from glassformer.models.families.modernbert import MODERNBERT_SIZES

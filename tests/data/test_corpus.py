@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassformer.config import DataSection
 from glassformer.data.corpus import Corpus, prepare, settle_shares, training_texts
+from glassformer.data.settings import CorpusSection
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 from tests.data.made import side
 
 
-def section(path: Path, texts: list[str], **settings: object) -> DataSection:
+def section(path: Path, texts: list[str], **settings: object) -> CorpusSection:
     path.write_text("\n\n".join(texts))
-    return DataSection.model_validate({"files": (str(path),), "validation": 0.3, "test": 0.2} | settings)
+    return CorpusSection.model_validate({"files": (str(path),), "validation": 0.3, "test": 0.2} | settings)
 
 
 def held(corpus: Corpus) -> dict[str, list[list[int]]]:
@@ -122,7 +122,7 @@ def test_bad_rows_stop_or_are_counted_also_from_the_cache(
     path = tmp_path / "x.jsonl.gz"
     rows = [json.dumps({"body": text}) for text in texts]
     path.write_bytes(gzip.compress("\n".join([*rows[:5], "{", *rows[5:], "[]"]).encode()))
-    data = DataSection(files=(str(path),), text="body", validation=0.2)
+    data = CorpusSection(files=(str(path),), text="body", validation=0.2)
     with pytest.raises(DataError, match=r"x\.jsonl\.gz, line 6 must be JSON"):
         prepare(data, tokenizer, tmp_path / "cache")
     skipping = data.model_copy(update={"on_bad_row": "skip"})
@@ -143,7 +143,7 @@ def test_kinds_of_files_give_equal_stores(texts: list[str], tokenizer: Tokenizer
     plain = prepare(section(tmp_path / "notes.txt", texts), tokenizer, tmp_path / "cache")
     path = tmp_path / "notes.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    data = DataSection(files=(str(path),), validation=0.3, test=0.2)
+    data = CorpusSection(files=(str(path),), validation=0.3, test=0.2)
     table = prepare(data, tokenizer, tmp_path / "cache")
     for name, store in plain.stores.items():
         assert np.array_equal(store.ids, table.stores[name].ids)

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from glassformer.config import TaskSection
 from glassformer.data.batch import Flags, Integers
 from glassformer.data.corrupt import IGNORED, Corrupted, mask_words
+from glassformer.tasks.masked_lm import MaskedLMSection
 
 MASK, SPECIAL, VOCABULARY = 4, frozenset({0, 1, 2, 3, 4, 77}), 1000
 ROWS, LENGTH = 1000, 128  # 126,000 maskable pieces
@@ -31,7 +31,7 @@ def hide(
     ids: Integers,
     maskable: Flags,
     words: Integers,
-    settings: TaskSection,
+    settings: MaskedLMSection,
     *,
     seed: int = 0,
     rows: Integers | None = None,
@@ -62,7 +62,7 @@ def share(hits: npt.NDArray[np.bool_] | int, of: int) -> float:
 )
 def test_the_shares_hold_over_100_000_pieces(rate: float, mask: float, random: float, whole_words: bool) -> None:
     ids, maskable, words = made()
-    settings = TaskSection(rate=rate, mask=mask, random=random, keep=1 - mask - random, whole_words=whole_words)
+    settings = MaskedLMSection(rate=rate, mask=mask, random=random, keep=1 - mask - random, whole_words=whole_words)
     got = hide(ids, maskable, words, settings)
     chosen = got.labels != IGNORED
     count = int(chosen.sum())
@@ -83,7 +83,7 @@ def test_the_shares_hold_over_100_000_pieces(rate: float, mask: float, random: f
 def test_labels_stand_at_the_chosen_places_only(whole_words: bool) -> None:
     ids, maskable, words = made()
     before = ids.copy()
-    got = hide(ids, maskable, words, TaskSection(whole_words=whole_words))
+    got = hide(ids, maskable, words, MaskedLMSection(whole_words=whole_words))
     chosen = got.labels != IGNORED
     assert np.array_equal(ids, before)
     assert np.array_equal(got.labels[chosen], ids[chosen])
@@ -97,10 +97,10 @@ def test_labels_stand_at_the_chosen_places_only(whole_words: bool) -> None:
 
 def test_every_place_and_every_word_is_as_likely() -> None:
     ids, maskable, words = made()
-    plain = hide(ids, maskable, words, TaskSection()).labels != IGNORED
+    plain = hide(ids, maskable, words, MaskedLMSection()).labels != IGNORED
     per_place = plain[:, 1:-1].mean(0)
     assert (abs(per_place - 0.15) < 4.5 * np.sqrt(0.15 * 0.85 / ROWS)).all()  # 126 places: 4.5 deviations
-    whole = hide(ids, maskable, words, TaskSection(whole_words=True)).labels != IGNORED
+    whole = hide(ids, maskable, words, MaskedLMSection(whole_words=True)).labels != IGNORED
     sizes = np.array([np.bincount(row[row >= 0])[row] * (row >= 0) for row in words])
     for size in (1, 2, 3, 4):
         of_size = sizes == size
@@ -110,7 +110,7 @@ def test_every_place_and_every_word_is_as_likely() -> None:
 
 def test_random_pieces_come_from_the_whole_vocabulary() -> None:
     ids, maskable, words = made()
-    got = hide(ids, maskable, words, TaskSection(rate=0.9, mask=0.0, random=1.0, keep=0.0))
+    got = hide(ids, maskable, words, MaskedLMSection(rate=0.9, mask=0.0, random=1.0, keep=0.0))
     drawn = np.bincount(got.ids.flat[got.places], minlength=VOCABULARY)
     ordinary = np.delete(drawn, sorted(SPECIAL))
     assert drawn[sorted(SPECIAL)].sum() == 0
@@ -121,7 +121,7 @@ def test_random_pieces_come_from_the_whole_vocabulary() -> None:
 
 def test_whole_words_are_hidden_whole() -> None:
     ids, maskable, words = made()
-    chosen = hide(ids, maskable, words, TaskSection(whole_words=True)).labels != IGNORED
+    chosen = hide(ids, maskable, words, MaskedLMSection(whole_words=True)).labels != IGNORED
     for row in range(200):
         hidden = set(words[row, chosen[row]].tolist())
         assert chosen[row].tolist() == [word in hidden and word >= 0 for word in words[row].tolist()]
@@ -135,7 +135,7 @@ def test_at_least_one_and_at_most_so_many(most: int, whole_words: bool) -> None:
     maskable[1, 2:] = False  # one piece only
     maskable[2, 6:] = False
     words[2, 1:6] = 1  # one long word only
-    settings = TaskSection(max_predictions=most, whole_words=whole_words)
+    settings = MaskedLMSection(max_predictions=most, whole_words=whole_words)
     count = (hide(ids, maskable, words, settings).labels != IGNORED).sum(1)
     assert count[0] == 0
     assert count[1] == 1
@@ -149,7 +149,7 @@ def test_at_least_one_and_at_most_so_many(most: int, whole_words: bool) -> None:
 @pytest.mark.parametrize("static", [False, True])
 def test_a_row_is_masked_the_same_whatever_its_neighbours(static: bool, whole_words: bool) -> None:
     ids, maskable, words = made(rows=40)
-    settings = TaskSection(whole_words=whole_words, static=static)
+    settings = MaskedLMSection(whole_words=whole_words, static=static)
     epochs = np.arange(40) % 7
     together = hide(ids, maskable, words, settings, epoch=epochs)
     order = np.random.default_rng(1).permutation(40)
@@ -169,10 +169,10 @@ def test_a_row_is_masked_the_same_whatever_its_neighbours(static: bool, whole_wo
 def test_each_epoch_and_seed_has_its_own_masks_unless_static() -> None:
     ids, maskable, words = made(rows=50)
 
-    def labels(settings: TaskSection, epoch: int, seed: int = 0) -> Integers:
+    def labels(settings: MaskedLMSection, epoch: int, seed: int = 0) -> Integers:
         return hide(ids, maskable, words, settings, epoch=epoch, seed=seed).labels
 
-    fresh, static = TaskSection(), TaskSection(static=True, duplicates=3)
+    fresh, static = MaskedLMSection(), MaskedLMSection(static=True, duplicates=3)
     assert np.array_equal(labels(fresh, 1), labels(fresh, 1))
     assert not np.array_equal(labels(fresh, 0), labels(fresh, 3))
     assert not np.array_equal(labels(fresh, 0), labels(fresh, 0, seed=1))
@@ -185,7 +185,7 @@ def test_each_epoch_and_seed_has_its_own_masks_unless_static() -> None:
 def test_short_rows_keep_the_share_too() -> None:
     """Rounding 15 % of 10 pieces up or down would be 10 % or 20 %; chance makes it 15 %."""
     ids, maskable, words = made(rows=10_000, length=12)
-    chosen = hide(ids, maskable, words, TaskSection()).labels != IGNORED
+    chosen = hide(ids, maskable, words, MaskedLMSection()).labels != IGNORED
     # 1 or 2 of 10 with equal chance: deviation 0.5, four deviations over 10,000 rows.
     assert abs(chosen.sum() / 10_000 - 1.5) < 4 * 0.5 / 100
 
@@ -193,7 +193,7 @@ def test_short_rows_keep_the_share_too() -> None:
 def test_without_a_mask_hidden_places_are_marked() -> None:
     """The slides: no piece stands for a hidden word."""
     ids, maskable, words = made(rows=20)
-    got = hide(ids, maskable, words, TaskSection(mask=1.0, random=0.0, keep=0.0), mask_id=None)
+    got = hide(ids, maskable, words, MaskedLMSection(mask=1.0, random=0.0, keep=0.0), mask_id=None)
     assert np.array_equal(got.hidden, got.labels != IGNORED)
     assert (got.ids[got.hidden] == 0).all()
 
@@ -201,6 +201,6 @@ def test_without_a_mask_hidden_places_are_marked() -> None:
 def test_masks_never_change_between_versions() -> None:
     """Golden: a resumed run must see the same masks."""
     ids, maskable, words = made(rows=2, length=24)
-    got = hide(ids, maskable, words, TaskSection(), seed=3, rows=np.array([70, 3]), epoch=2)
+    got = hide(ids, maskable, words, MaskedLMSection(), seed=3, rows=np.array([70, 3]), epoch=2)
     assert got.places.tolist() == [10, 14, 15, 21, 36, 37, 46]
     assert got.ids.flat[got.places].tolist() == [4, 4, 4, 4, 4, 303, 832]

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.config import DataSection
 from glassformer.data.corpus import prepare, training_texts
 from glassformer.data.files import FoundFiles, LeftAside, files_of, find_files
 from glassformer.data.lines import read_lines
 from glassformer.data.read import read
+from glassformer.data.settings import CorpusSection
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 
@@ -79,7 +79,7 @@ def test_training_learns_from_text_and_tables_of_a_folder(
     folder.mkdir()
     (folder / "some.txt").write_text("\n\n".join(texts[:10]))
     (folder / "more.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts[10:]))
-    section = DataSection(files=(str(folder),), validation=0.0)
+    section = CorpusSection(files=(str(folder),), validation=0.0)
     assert sorted(training_texts(section, {"validation": 0.0, "test": 0.0})) == sorted(texts)
     corpus = prepare(section, tokenizer, tmp_path / "cache")
     assert len(corpus.stores["train"]) == sum(len(tokenizer.encode(text, special=False)) for text in texts)

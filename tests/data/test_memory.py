@@ -15,7 +15,8 @@ PROGRAM = """
 import resource, sys
 from pathlib import Path
 import numpy as np
-from glassformer.config import DataSection, TaskSection
+from glassformer.data.settings import CorpusSection
+from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.data.corpus import prepare
 from glassformer.data.corrupt import mask_words
 from glassformer.data.order import Order
@@ -25,13 +26,13 @@ from glassformer.text.tokenizer import Tokenizer
 
 folder = Path(sys.argv[1])
 tokenizer = load_tokenizer(folder)
-corpus = prepare(DataSection(files=(str(folder / "text.txt"),)), tokenizer, folder / "cache")
+corpus = prepare(CorpusSection(files=(str(folder / "text.txt"),)), tokenizer, folder / "cache")
 rows = PackedRows(corpus.stores["train"], 128, frame=Frame.encoder(tokenizer), walls=True)
 order = Order(len(rows), 32, "data", 0)
 for step in range(len(order) if sys.argv[2] == "all" else 50):
     numbers, epochs = order.of_step(step)
     batch = rows.rows(numbers)
-    mask_words(batch.ids, ~batch.special, batch.words, settings=TaskSection(), vocabulary=tokenizer.vocabulary_size,
+    mask_words(batch.ids, ~batch.special, batch.words, settings=MaskedLMSection(), vocabulary=tokenizer.vocabulary_size,
                mask_id=tokenizer.mask_id, special_ids=tokenizer.special_ids, seed=0, rows=numbers, epoch=epochs)
 status = Path("/proc/self/status")  # what getrusage tells begins with the parent's peak
 if status.exists():

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from glassformer.config import TaskSection
 from glassformer.data.corrupt import mask_words
 from glassformer.demo.texts import quick_brown_fox, score_table
 from glassformer.models.families import bert, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.mask import build_fill
+from glassformer.tasks.masked_lm import MaskedLMSection
 from tests.contracts.families import random_weights
 from tests.taps import witness
 
@@ -83,7 +83,7 @@ def test_hidden_words_are_mostly_masked_sometimes_exchanged_sometimes_left() -> 
         ids,
         maskable,
         np.cumsum(maskable, axis=1),
-        settings=TaskSection(max_predictions=20),
+        settings=MaskedLMSection(max_predictions=20),
         vocabulary=1000,
         mask_id=MASK,
         special_ids=frozenset(range(5)),

@@ -14,9 +14,9 @@ import pytest
 import glassformer as gf
 from glassformer.artefact.model import Model
 from glassformer.cli.__main__ import main
-from glassformer.config import TaskSection
 from glassformer.models.families import modernbert
 from glassformer.models.transformer import build
+from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.text.tokenizer import MASK
 from glassformer.text.train import train_tokenizer
 
@@ -84,7 +84,7 @@ def test_the_ten_lines_of_python(
     Path("notes.txt").write_text(notes(masked(strings)), encoding="utf-8")
     tokenizer = train_tokenizer("wordpiece", notes(masked(strings)).split("\n\n"), vocabulary=200)
     module = build(modernbert(size="tiny", vocabulary=tokenizer.vocabulary_size))
-    Model(module, tokenizer, task=TaskSection(), length=24).save("runs/english")  # as the demo would
+    Model(module, tokenizer, task=MaskedLMSection(), length=24).save("runs/english")  # as the demo would
     train = gf.train
 
     def small(recipe: str, *, set: Mapping[str, object], out: str) -> Model:

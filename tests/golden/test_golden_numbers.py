@@ -14,7 +14,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from glassformer.config import AttentionConfig, ModelConfig, Recipe, read_settings, read_toml
+from glassformer.artefact.resolve import Recipe
+from glassformer.config import AttentionConfig, ModelConfig, read_settings, read_toml
 from glassformer.data.pairs import SentencePairs
 from glassformer.demo.texts import score_table, thinking_machines
 from glassformer.demo.texts import slides as slide_texts

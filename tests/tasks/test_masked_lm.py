@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from glassformer.data.given import GivenMasks
+from glassformer.tasks.hidden import DrawnMasks, StandingMasks
 from torch import Tensor
 
-from glassformer.config import TaskSection, TrainSection
 from glassformer.data.buckets import BucketedRows, BucketOrder
-from glassformer.data.given import GivenMasks
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.read import Document
 from glassformer.data.store import TokenStore
@@ -24,13 +24,13 @@ from glassformer.demo.texts import slides as slides_texts
 from glassformer.errors import ConfigError, DataError, TokenizerError
 from glassformer.models.families import bert, slides
 from glassformer.models.transformer import Transformer, build
-from glassformer.tasks.hidden import DrawnMasks, StandingMasks
-from glassformer.tasks.masked_lm import MaskedLM
-from glassformer.tasks.metrics import Unigram
+from glassformer.tasks.masked_lm import MaskedLM, MaskedLMSection
+from glassformer.tasks.score import Unigram
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
 from glassformer.train.loop import fit
+from glassformer.train.settings import TrainSection
 from tests.data.made import build_store
 
 MakeTask = Callable[..., MaskedLM]
@@ -41,7 +41,7 @@ def make(rows: PackedRows, tokenizer: Tokenizer) -> MakeTask:
     """A task over the rows; settings of the masks by keyword."""
 
     def task(*, batch: int = 6, seed: int = 0, baselines: Any = (), **settings: Any) -> MaskedLM:
-        hidden = DrawnMasks(rows, tokenizer, TaskSection(**settings), seed=seed)
+        hidden = DrawnMasks(rows, tokenizer, MaskedLMSection(**settings), seed=seed)
         return MaskedLM(hidden, batch=batch, seed=seed, baselines=baselines)
 
     return task
@@ -107,7 +107,7 @@ def test_all_batches_have_one_shape(make: MakeTask, settings: dict[str, Any]) ->
 
 
 def test_each_row_comes_once_in_an_epoch_with_masks_of_its_own(rows: PackedRows, tokenizer: Tokenizer) -> None:
-    task = MaskedLM(DrawnMasks(rows, tokenizer, TaskSection(), seed=0), batch=1)
+    task = MaskedLM(DrawnMasks(rows, tokenizer, MaskedLMSection(), seed=0), batch=1)
     assert task.steps_per_epoch == len(rows)
 
     def epoch(number: int) -> list[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]]:
@@ -133,7 +133,7 @@ def _originals(task: MaskedLM, step: int) -> list[int]:
 
 
 def test_static_masks_repeat(rows: PackedRows, tokenizer: Tokenizer) -> None:
-    task = MaskedLM(DrawnMasks(rows, tokenizer, TaskSection(static=True, duplicates=2), seed=0), batch=len(rows))
+    task = MaskedLM(DrawnMasks(rows, tokenizer, MaskedLMSection(static=True, duplicates=2), seed=0), batch=len(rows))
 
     def masks(epoch: int) -> set[tuple[tuple[int, ...], ...]]:
         by_row: dict[int, list[tuple[int, ...]]] = {}
@@ -227,7 +227,7 @@ def test_special_pieces_are_never_asked_wherever_they_stand(
     store = build_store(documents, tokenizer, tmp_path / "store")
     frame = Frame.encoder(tokenizer)
     rows = PackedRows(store, 24, frame=frame, walls=True) if pack else BucketedRows(store, 24, frame=frame)
-    hidden = DrawnMasks(rows, tokenizer, TaskSection(rate=0.6, whole_words=whole_words), seed=0)
+    hidden = DrawnMasks(rows, tokenizer, MaskedLMSection(rate=0.6, whole_words=whole_words), seed=0)
     numbers = np.arange(len(hidden))
     batch, corrupted = hidden.rows(numbers, np.zeros_like(numbers))
     in_the_text = np.isin(batch.ids, sorted(tokenizer.special_ids)) & ~batch.special
@@ -243,13 +243,13 @@ def test_special_pieces_are_never_asked_wherever_they_stand(
 def test_without_walls_no_wall_is_given(store: TokenStore, tokenizer: Tokenizer, rows: PackedRows) -> None:
     open_rows = PackedRows(store, 24, frame=Frame.encoder(tokenizer), walls=False)
     for cut, walls in ((rows, True), (open_rows, False)):
-        task = MaskedLM(DrawnMasks(cut, tokenizer, TaskSection(), seed=0), batch=2)
+        task = MaskedLM(DrawnMasks(cut, tokenizer, MaskedLMSection(), seed=0), batch=2)
         assert (task.batch(0).inputs.documents is not None) is walls
 
 
 def test_rows_in_buckets(store: TokenStore, tokenizer: Tokenizer, model: Transformer) -> None:
     rows = BucketedRows(store, 24, frame=Frame.encoder(tokenizer))
-    hidden = DrawnMasks(rows, tokenizer, TaskSection(), seed=0)
+    hidden = DrawnMasks(rows, tokenizer, MaskedLMSection(), seed=0)
     order = BucketOrder(rows, 4, fingerprint=hidden.fingerprint, seed=0)
     task = MaskedLM(hidden, batch=4, order=order)
     assert task.steps_per_epoch == len(order)
@@ -266,7 +266,7 @@ def test_a_small_last_batch_is_cut_into_as_many_parts_as_it_has_rows(
 ) -> None:
     """The last batch of a bucket may have fewer rows than a step has parts: still the same weights, in float64."""
     rows = BucketedRows(store, 24, frame=Frame.encoder(tokenizer))
-    hidden = DrawnMasks(rows, tokenizer, TaskSection(), seed=0)
+    hidden = DrawnMasks(rows, tokenizer, MaskedLMSection(), seed=0)
     order = BucketOrder(rows, 8, fingerprint=hidden.fingerprint, seed=0)
     task = MaskedLM(hidden, batch=8, order=order)
     sizes = [task.rows(step) for step in range(len(order))]
@@ -331,7 +331,7 @@ def test_standing_masks_need_examples(tokenizer: Tokenizer) -> None:
 def test_a_tokenizer_without_a_mask_is_refused(rows: PackedRows) -> None:
     maskless = train_tokenizer("bpe", ["some text to learn from"], vocabulary=300, special=NONE)
     with pytest.raises(TokenizerError, match="masked words need a tokenizer with a mask"):
-        DrawnMasks(rows, maskless, TaskSection(), seed=0)
+        DrawnMasks(rows, maskless, MaskedLMSection(), seed=0)
 
 
 def test_fingerprints_tell_tasks_apart(make: MakeTask) -> None:
@@ -342,6 +342,6 @@ def test_fingerprints_tell_tasks_apart(make: MakeTask) -> None:
 def test_fingerprints_tell_how_the_text_is_cut(store: TokenStore, tokenizer: Tokenizer) -> None:
     frame = Frame.encoder(tokenizer)
     cuts = [PackedRows(store, 24, frame=frame, walls=walls) for walls in (True, False)]
-    named = {DrawnMasks(rows, tokenizer, TaskSection(), seed=0).fingerprint for rows in cuts}
-    named.add(DrawnMasks(BucketedRows(store, 24, frame=frame), tokenizer, TaskSection(), seed=0).fingerprint)
+    named = {DrawnMasks(rows, tokenizer, MaskedLMSection(), seed=0).fingerprint for rows in cuts}
+    named.add(DrawnMasks(BucketedRows(store, 24, frame=frame), tokenizer, MaskedLMSection(), seed=0).fingerprint)
     assert len(named) == 3

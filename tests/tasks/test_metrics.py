@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from experiments.neighbours import Neighbours
 from glassformer.data.store import TokenStore
-from glassformer.tasks.metrics import Tally, Unigram
-from glassformer.tasks.neighbours import Neighbours
+from glassformer.tasks.score import Tally, Unigram
 from glassformer.text.tokenizer import Tokenizer
 
 
@@ -40,7 +40,7 @@ def test_unigram_is_what_was_counted() -> None:
 
 
 def test_a_long_text_is_counted_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glassformer.tasks.metrics._STRETCH", 7)
+    monkeypatch.setattr("glassformer.tasks.score._STRETCH", 7)
     ids = np.random.default_rng(0).integers(0, 50, 100)
     assert Unigram.count(ids).counts.tolist() == np.bincount(ids).tolist()
 

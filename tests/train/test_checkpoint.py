@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from glassformer.checksum import read_sealed_json, sealed_json
-from glassformer.config import TrainSection
 from glassformer.errors import CheckpointError, TrainingError
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
 from glassformer.train.checkpoint import Shelf, damaged, read_checkpoint, restore, weights
+from glassformer.train.settings import TrainSection
 from glassformer.train.state import State
 from tests.damage import flipped_bits
 from tests.train.toy import toy_model
