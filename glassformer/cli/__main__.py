@@ -40,8 +40,11 @@ VERBS: dict[str, dict[str, str]] = {
 
 DONE, IMPOSSIBLE, INTERRUPTED = 0, 2, 130
 
-# A file may be called so that its name ends the line or commands the terminal: such characters are told by their codes.
-_CONTROL = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
+# A file may be called so that its name ends the line or commands the terminal, or in bytes that are no letters: such
+# characters are told by their codes.
+_CONTROL = {
+    code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029, *range(0xD800, 0xE000))
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -56,9 +59,12 @@ def main(arguments: Sequence[str]) -> int:
         return _told(str(error), error.exit_code)
     except KeyboardInterrupt as stopped:
         return _stopped(stopped)
-    except OSError as error:  # a place that cannot be written to, a full disk, a name that is too long
-        place = f"{error.filename}: " if error.filename is not None else ""
-        return _told(f"{place}{error.strerror or error}", IMPOSSIBLE)
+    except OSError as error:  # a place that cannot be written to, a full disk
+        why = error.strerror or str(error)
+        if error.filename is not None:
+            return _told(str(GlassformerError(f"{error.filename}: {why}")), IMPOSSIBLE)
+        no_place = isinstance(error, FileNotFoundError)  # of all calls only those about the current folder name none
+        return _told(f"the current folder: {why}" if no_place else why, IMPOSSIBLE)
 
 
 def _answer(arguments: Sequence[str]) -> int:
