@@ -17,8 +17,8 @@ from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepar
 from glassformer.errors import GlassformerError, did_you_mean
 from glassformer.tasks import VERBS as ANSWERS
 
-# What people do, by purpose. Verbs that answer are made from the table of tasks/, in ask.py; each other one lives in the
-# module of its name (import in import_.py) as a function of its name.
+# What people do, by purpose. Verbs that answer are made from the table of tasks/, in ask.py; each other one lives in
+# the module of its name (import in import_.py) as a function of its name.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
         "demo": "watch two small models learn: the slides' sentences, then real English",

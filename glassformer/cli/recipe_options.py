@@ -121,9 +121,7 @@ def asked_recipe(
         changes = {"tokenizer": {}} | changes
     if starts and not name.endswith(".toml"):
         changes = {"model": {}} | changes
-    if starts:
-        changes["model.size"] = None
-    elif "model.size" not in changes and not _keeps_size(resolve(name).model, changes):
+    if starts or ("model.size" not in changes and not _keeps_size(resolve(name).model, changes)):
         changes["model.size"] = None
     return resolve(name, changes)
 

@@ -13,7 +13,8 @@ from glassformer.paths import check_path, is_stream, refuse_endless
 if TYPE_CHECKING:
     from io import BufferedReader
 
-# Records handed to the model together: few at first, so that the first answers come soon, then as many as are read ahead.
+# Records handed to the model together: few at first, so that the first answers come soon, then as many as are read
+# ahead.
 _FIRST, _TOGETHER = 64, 16_384
 # Characters of them at most, so that they fit into the memory whatever their length.
 _CHARACTERS = 1 << 24
@@ -32,8 +33,8 @@ class Asked(NamedTuple):
 def records(
     given: Sequence[str] | None, files: Sequence[str] | None, columns: Mapping[str, str], pair: str | None = None
 ) -> Iterator[Asked]:
-    """All records that were asked about; `columns` are those of a table by role, `pair` is a second text for each text of
-    the command. Raises DataError when there is none or a file cannot be read.
+    """All records that were asked about; `columns` are those of a table by role, `pair` is a second text for each text
+    of the command. Raises DataError when there is none or a file cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")

@@ -26,8 +26,8 @@ class Row:
     """One sequence for the model. A long text has several, one for each window; a choice one for each candidate.
 
     `masked_words` marks masked words, `scored_at` the tokens of the row whose vocabulary scores are asked for. `labels`
-    has for each loss one value for the row, one for each token of `scored_at`, or one for each token. The windows of one
-    text share a `weight` of 1.
+    has for each loss one value for the row, one for each token of `scored_at`, or one for each token. The windows of
+    one text share a `weight` of 1.
     """
 
     ids: Sequence[int]

@@ -23,7 +23,8 @@ class Step:
     """One finished step. `pieces` and `seconds` are of this step alone, `elapsed` is the time of the run so far,
     evaluation and saving among it, `fraction` is how much of the run is done.
 
-    `loss` is the weighted sum of `losses`, each per label, of which there were `counts`. `norm` the length of the gradient before clipping, `scores` the evaluation after this step.
+    `loss` is the weighted sum of `losses`, each per label, of which there were `counts`. `norm` the length of the
+    gradient before clipping, `scores` the evaluation after this step.
     """
 
     step: int

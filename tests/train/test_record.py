@@ -21,7 +21,8 @@ from glassformer.train.record import Record, Step
 def step(number: int, **changes: Any) -> Step:
     usual: dict[str, Any] = {
         "step": number, "steps": 30, "fraction": number / 30, "epoch": 0.5, "loss": float(number), "learning_rate": 0.1,
-        "norm": 1.0, "losses": {"one": float(number)}, "counts": {"one": 5.0}, "pieces": 40, "seconds": 0.5, "elapsed": number / 2,
+        "norm": 1.0, "losses": {"one": float(number)}, "counts": {"one": 5.0}, "pieces": 40, "seconds": 0.5, "elapsed":
+        number / 2,
     }  # fmt: skip
     return Step(**usual | changes)
 
