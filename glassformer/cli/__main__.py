@@ -38,7 +38,13 @@ VERBS: dict[str, dict[str, str]] = {
     },
 }
 
-DONE, IMPOSSIBLE, INTERRUPTED = 0, 2, 130
+DONE, FAILED, IMPOSSIBLE, INTERRUPTED = 0, 1, 2, 130
+_NO_MEMORY = str(
+    GlassformerError(
+        "what was asked needs more memory than this machine has free",
+        do="lower train.batch or data.length, choose a smaller model, or --set train.accumulate=4",
+    )
+)
 
 # A file may be called so that its name ends the line or commands the terminal, or in bytes that are no letters: such
 # characters are told by their codes.
@@ -59,6 +65,10 @@ def main(arguments: Sequence[str]) -> int:
         return _told(str(error), error.exit_code)
     except KeyboardInterrupt as stopped:
         return _stopped(stopped)
+    except (MemoryError, RuntimeError) as error:
+        if not _is_of_memory(error):
+            raise
+        return _told(_NO_MEMORY, FAILED)
     except OSError as error:  # a place that cannot be written to, a full disk
         why = error.strerror or str(error)
         if error.filename is not None:
@@ -81,6 +91,12 @@ def _answer(arguments: Sequence[str]) -> int:
     if verb not in known:
         raise GlassformerError(f"there is no verb {verb!r}", do=did_you_mean(verb, known))
     return _run(verb, arguments[1:])
+
+
+def _is_of_memory(error: Exception) -> bool:
+    """Whether there was too little memory: torch says so in an error of its own only on a GPU."""
+    said = str(error)
+    return isinstance(error, MemoryError) or "out of memory" in said or "can't allocate memory" in said
 
 
 def _told(sentence: str, code: int) -> int:

@@ -80,9 +80,7 @@ class Record:
             "seconds": round(step.elapsed, 3),
             "loss": window.loss / window.steps,
             # Each loss apart, where there are several.
-            **{
-                f"{name}_loss": total / window.steps for name, total in window.losses.items() if len(window.losses) > 1
-            },
+            **{f"{name}_loss": total / window.steps for name, total in window.losses.items() if len(window.losses) > 1},
             "learning_rate": step.learning_rate,
             "norm": step.norm,
             "pieces_per_second": round(window.tokens / max(window.seconds, 1e-9), 1),

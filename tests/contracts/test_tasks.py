@@ -233,7 +233,7 @@ def test_saved_and_loaded_it_gives_the_same_answers(trained: tuple[Row, gf.Model
 
 
 def test_it_is_measured_again_as_it_was(trained: tuple[Row, gf.Model, Path]) -> None:
-    row, model, folder = trained
+    _, model, folder = trained
     scores = gf.load(folder / "run").evaluate()
     assert scores == pytest.approx(model.metrics["scores"], rel=1e-6)  # float32, in other batches
     assert any(name.startswith(("unigram", "most_frequent")) for name in scores)

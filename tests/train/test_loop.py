@@ -8,7 +8,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -332,9 +332,13 @@ def test_patience_ends_the_run(tmp_path: Path) -> None:
     assert more == []
 
 
-def test_ten_evaluations_unless_told(tmp_path: Path) -> None:
-    _, steps = train(tmp_path, held_out=Toy(seed=5), steps=40)
-    assert [step.step for step in steps if step.scores] == list(range(4, 41, 4))
+@pytest.mark.parametrize(("batch", "expected"), [(512, range(4, 41, 4)), (8, [40]), (256, range(8, 41, 8))])
+def test_ten_evaluations_unless_told_or_fewer_in_a_small_run(
+    tmp_path: Path, batch: int, expected: Sequence[int]
+) -> None:
+    """Each looks at 512 rows; together they look at no more than a quarter of the rows of the steps."""
+    _, steps = train(tmp_path, held_out=Toy(seed=5), steps=40, batch=batch)
+    assert [step.step for step in steps if step.scores] == list(expected)
 
 
 def test_the_moving_average_is_what_is_judged_and_kept(tmp_path: Path) -> None:
