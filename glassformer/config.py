@@ -8,7 +8,6 @@ the model's tree is saved as JSON beside its weights and is enough to rebuild it
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from glassformer.errors import ConfigError, did_you_mean
+from glassformer.paths import check_path, refuse_endless
 from glassformer.plain import DEEPEST, refuse_strange
 
 # What torch and TOML take for a whole number.
@@ -338,9 +338,9 @@ def read_settings(kind: type[Kind], values: Mapping[str, Any], *, where: str = "
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """The tables of a TOML file; raises ConfigError with the line that cannot be read."""
+    check_path(path, ConfigError)
+    refuse_endless(path, ConfigError)
     path = Path(path)
-    if os.path.exists(path) and not os.path.isfile(path):  # of a pipe or device there may be no end
-        raise ConfigError(f"{path} must be a recipe, a TOML file", got="a folder" if path.is_dir() else "no file")
     try:
         return parse_toml(path.read_bytes().decode("utf-8-sig"))  # Windows' editors begin a file with a mark
     except FileNotFoundError:

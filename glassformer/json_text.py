@@ -1,4 +1,6 @@
-"""JSON from files and lines that anybody may have written: what cannot be read is a ValueError, never another exception."""
+"""JSON from files and lines that anybody may have written: what cannot be read is a ValueError, never another
+exception.
+"""
 
 from __future__ import annotations
 

@@ -13,13 +13,14 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "glassformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-EVERYONE = {"errors", "plain", "config", "whole", "pickles", "json_text", "checksum"}
+EVERYONE = {"errors", "paths", "plain", "config", "whole", "pickles", "json_text", "checksum"}
 LIBRARY = EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks", "decode", "train", "convert", "look"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "paths": {"errors"},
     "plain": {"errors"},
-    "config": {"errors", "plain"},
+    "config": {"errors", "paths", "plain"},
     "whole": set(),
     "pickles": {"errors"},
     "json_text": set(),

@@ -22,8 +22,8 @@ from glassformer.text.tokenizer import Tokenizer
 class Artefact:
     """Weights, tokenizer, task and provenance together. Only the module is needed; what is not known is None or empty.
 
-    `module` is the plain `nn.Module`, in eval mode. `length`: tokens in the longest row that the model has learned from.
-    `data`: how its text was split and cut into rows. `token_settings`: Hugging Face's tokens with a role
+    `module` is the plain `nn.Module`, in eval mode. `length`: tokens in the longest row that the model has learned
+    from. `data`: how its text was split and cut into rows. `token_settings`: Hugging Face's tokens with a role
     (decoder_start_token_id …), for whoever decodes or exports. `notes`: what could not be read and is not needed, a
     sentence each. `source`: the folder it was read from. `fast`: predict in bfloat16; the weights, traces and what is
     saved stay as they are.

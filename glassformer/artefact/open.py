@@ -12,6 +12,7 @@ from glassformer.artefact.foreign import read_foreign
 from glassformer.artefact.model import Model
 from glassformer.artefact.resolve import HUB, RECIPE
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
+from glassformer.paths import check_path
 from glassformer.pickles import refuse_pickles
 from glassformer.runtime.device import choose_device
 from glassformer.whole import settled
@@ -42,8 +43,9 @@ def open_as_saved(path: str | Path) -> Model:
     """The same on the CPU, with the weights in the type in which they were saved; to write them elsewhere."""
     if str(path).startswith(HUB):
         return read_foreign(path, Model)[0]
+    check_path(path, CheckpointError)
     path = Path(path)
-    if not os.path.exists(path):  # not path.exists(), which raises for a name that is too long
+    if not os.path.exists(path):
         raise CheckpointError(f"a saved model is needed at {path}", got="no such folder")
     if not path.is_dir():
         refuse_pickles(path)

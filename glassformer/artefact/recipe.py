@@ -17,6 +17,7 @@ from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.resolve import RECIPE, Recipe, read_saved_recipe, resolve, write_recipe
 from glassformer.artefact.witness import Screen, Witness
 from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
+from glassformer.paths import check_path
 from glassformer.runtime.device import choose_device
 from glassformer.tasks import task_named
 from glassformer.text.load import load_tokenizer
@@ -53,6 +54,7 @@ def train(
     Raises a GlassformerError for what cannot be done, before training where it can be known, and
     `glassformer.train.stopping.Interrupted` after Ctrl-C, with everything saved.
     """
+    check_path(out, ConfigError, utf8=True)
     out = Path(out)
     witness = Screen() if witness is None else witness
     settled = resolve(_recorded(out, resume=resume) if recipe is None else recipe, set)

@@ -20,6 +20,7 @@ from glassformer.checksum import check_sealed_text, sealed_text
 from glassformer.config import MOST_WORDS, Settings, parse_toml, read_settings, read_toml, toml_of
 from glassformer.data.settings import DataSection
 from glassformer.errors import ConfigError, did_you_mean
+from glassformer.paths import check_path, refuse_endless
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import TaskSection
 from glassformer.train.settings import TrainSection
@@ -133,7 +134,8 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
         values = ready_recipe(str(given))
         folder = Path(str(resources.files("glassformer.recipes")))
     else:
-        where, folder, values = str(given), Path(given).resolve().parent, read_toml(given)
+        values = read_toml(given)
+        where, folder = str(given), Path(given).resolve().parent
     values = _from_folder(values, folder)
     if changes:
         values = _from_folder(_changed(values, changes), Path.cwd())
@@ -195,8 +197,17 @@ def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             continue
         path = table[key]
         if isinstance(path, str):
-            path = path if path.startswith(HUB) else str(folder / path)
+            path = path if path.startswith(HUB) else _placed(path, folder)
         elif isinstance(path, list | tuple) and all(isinstance(one, str) for one in path):
-            path = [str(folder / one) for one in path]
+            path = [_placed(one, folder) for one in path]
         settled[section] = {**table, key: path}
     return settled
+
+
+def _placed(path: str, folder: Path) -> str:
+    """A path meant from a folder, absolute; raises ConfigError for one that cannot be, and for a pipe or device."""
+    placed = str(folder / path)
+    check_path(placed if os.path.lexists(placed) else path, ConfigError)
+    check_path(placed, ConfigError)
+    refuse_endless(placed, ConfigError, do="training reads its files more than once: save it to a file first")
+    return placed

@@ -30,6 +30,7 @@ from glassformer.config import ModelConfig, Settings, read_settings
 from glassformer.data.settings import DataSection
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.json_text import read_json
+from glassformer.paths import check_path
 from glassformer.pickles import refuse_pickles
 from glassformer.tasks import task_named
 from glassformer.tasks.task import TaskSection
@@ -147,6 +148,7 @@ def is_ours(directory: str | Path) -> bool:
 
 def refuse_a_model(directory: str | Path, what: str) -> None:
     """Raise CheckpointError when a directory holds a model: nothing that a person makes takes its place unasked."""
+    check_path(directory, CheckpointError, utf8=True)
     directory = Path(directory)
     if any(any(folder.glob(name)) for folder in (directory, settled(directory)) for name in _OF_A_MODEL):
         raise CheckpointError(

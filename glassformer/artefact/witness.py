@@ -12,6 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from glassformer.train.record import Step
 
 Counting = Callable[[int], None]
+# Scores of these are the same at each evaluation.
+_BASELINES = ("unigram", "most_frequent")
 
 
 class Witness(Protocol):
@@ -114,27 +116,34 @@ class Screen:
 
     def _scores(self, step: Step) -> None:
         if step.scores is not None:
-            accuracy = step.scores.get("accuracy")
-            shown = "" if accuracy is None else f", accuracy {accuracy:.1%}"
-            self.note(f"step {step.step:,}: held-out loss {step.scores['loss']:.3f}{shown}")
+            own = {name: value for name, value in step.scores.items() if not name.startswith(_BASELINES)}
+            shown = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in own.items() if name.endswith("loss")]
+            shown += [
+                f"{name.replace('_', ' ')} {value:.1%}" for name, value in own.items() if name.endswith("accuracy")
+            ]
+            self.note(f"step {step.step:,}: held-out {', '.join(shown)}")
 
 
 class _Pace:
-    """Loss and speed, smoothed over the last steps."""
+    """Losses and speed, smoothed over the last steps."""
 
     def __init__(self) -> None:
-        self._loss: float | None = None
+        self._losses: dict[str, float] = {}
         self._rate: float | None = None
 
     def see(self, step: Step) -> None:
         rate = step.pieces / max(step.seconds, 1e-9)
-        self._loss = step.loss if self._loss is None else 0.95 * self._loss + 0.05 * step.loss
+        parts = step.losses if len(step.losses) > 1 else {}
+        for name, loss in {"loss": step.loss, **parts}.items():
+            self._losses[name] = 0.95 * self._losses.get(name, loss) + 0.05 * loss
         self._rate = rate if self._rate is None else 0.95 * self._rate + 0.05 * rate
 
     def facts(self, step: Step) -> str:
         left = step.seconds_left
         time = f", {clock(left)} left" if left < 1e9 else ""
-        return f"loss {self._loss:.3f}, {self._rate:,.0f} pieces/s{time}"
+        parts = [f"{name.replace('_', ' ')} {loss:.3f}" for name, loss in self._losses.items() if name != "loss"]
+        told = f" ({', '.join(parts)})" if parts else ""
+        return f"loss {self._losses['loss']:.3f}{told}, {self._rate:,.0f} pieces/s{time}"
 
 
 def clock(seconds: float) -> str:

@@ -17,8 +17,8 @@ from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepar
 from glassformer.errors import GlassformerError, did_you_mean
 from glassformer.tasks import VERBS as ANSWERS
 
-# What people do, by purpose. Verbs that answer are made from the table of tasks/, in ask.py; each other one lives in the
-# module of its name (import in import_.py) as a function of its name.
+# What people do, by purpose. Verbs that answer are made from the table of tasks/, in ask.py; each other one lives in
+# the module of its name (import in import_.py) as a function of its name.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
         "demo": "watch two small models learn: the slides' sentences, then real English",
@@ -38,10 +38,19 @@ VERBS: dict[str, dict[str, str]] = {
     },
 }
 
-DONE, IMPOSSIBLE, INTERRUPTED = 0, 2, 130
+DONE, FAILED, IMPOSSIBLE, INTERRUPTED = 0, 1, 2, 130
+_NO_MEMORY = str(
+    GlassformerError(
+        "what was asked needs more memory than this machine has free",
+        do="lower train.batch or data.length, choose a smaller model, or --set train.accumulate=4",
+    )
+)
 
-# A file may be called so that its name ends the line or commands the terminal: such characters are told by their codes.
-_CONTROL = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
+# A file may be called so that its name ends the line or commands the terminal, or in bytes that are no letters: such
+# characters are told by their codes.
+_CONTROL = {
+    code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029, *range(0xD800, 0xE000))
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -56,9 +65,16 @@ def main(arguments: Sequence[str]) -> int:
         return _told(str(error), error.exit_code)
     except KeyboardInterrupt as stopped:
         return _stopped(stopped)
-    except OSError as error:  # a place that cannot be written to, a full disk, a name that is too long
-        place = f"{error.filename}: " if error.filename is not None else ""
-        return _told(f"{place}{error.strerror or error}", IMPOSSIBLE)
+    except (MemoryError, RuntimeError) as error:
+        if not _is_of_memory(error):
+            raise
+        return _told(_NO_MEMORY, FAILED)
+    except OSError as error:  # a place that cannot be written to, a full disk
+        why = error.strerror or str(error)
+        if error.filename is not None:
+            return _told(str(GlassformerError(f"{error.filename}: {why}")), IMPOSSIBLE)
+        no_place = isinstance(error, FileNotFoundError)  # of all calls only those about the current folder name none
+        return _told(f"the current folder: {why}" if no_place else why, IMPOSSIBLE)
 
 
 def _answer(arguments: Sequence[str]) -> int:
@@ -75,6 +91,12 @@ def _answer(arguments: Sequence[str]) -> int:
     if verb not in known:
         raise GlassformerError(f"there is no verb {verb!r}", do=did_you_mean(verb, known))
     return _run(verb, arguments[1:])
+
+
+def _is_of_memory(error: Exception) -> bool:
+    """Whether there was too little memory: torch says so in an error of its own only on a GPU."""
+    said = str(error)
+    return isinstance(error, MemoryError) or "out of memory" in said or "can't allocate memory" in said
 
 
 def _told(sentence: str, code: int) -> int:

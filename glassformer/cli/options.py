@@ -19,7 +19,9 @@ TextFiles = Annotated[
     list[str] | None,
     typer.Option("--file", "-f", help="A file of texts, one a line, or a .jsonl, .csv, .tsv, .parquet (repeatable)."),
 ]
-Column = Annotated[str, typer.Option("--column", help="The column of a table that holds the text.")]
+Column = Annotated[
+    str, typer.Option("--column", help="The column of a table with the text: its name, or its number from 0.")
+]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the results here instead of on the screen.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON record a line.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]

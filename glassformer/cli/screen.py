@@ -17,6 +17,7 @@ from rich.table import Table
 
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
+from glassformer.paths import check_path
 from glassformer.whole import drafted
 
 
@@ -40,6 +41,7 @@ def results(out: Path | None) -> Iterator[TextIO]:
     if out is None:
         yield sys.stdout
         return
+    check_path(out, DataError)
     try:
         if out.exists() and not out.is_file():  # a device or a pipe: to replace it would destroy it
             with out.open("w", encoding="utf-8", errors="backslashreplace") as handle:

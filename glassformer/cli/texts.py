@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from glassformer.errors import DataError
+from glassformer.paths import check_path, is_stream, refuse_endless
 
 if TYPE_CHECKING:
     from io import BufferedReader
 
-# Records handed to the model together: few at first, so that the first answers come soon, then as many as are read ahead.
+# Records handed to the model together: few at first, so that the first answers come soon, then as many as are read
+# ahead.
 _FIRST, _TOGETHER = 64, 16_384
 # Characters of them at most, so that they fit into the memory whatever their length.
 _CHARACTERS = 1 << 24
@@ -31,19 +33,24 @@ class Asked(NamedTuple):
 def records(
     given: Sequence[str] | None, files: Sequence[str] | None, columns: Mapping[str, str], pair: str | None = None
 ) -> Iterator[Asked]:
-    """All records that were asked about; `columns` are those of a table by role, `pair` is a second text for each text of
-    the command. Raises DataError when there is none or a file cannot be read.
+    """All records that were asked about; `columns` are those of a table by role, `pair` is a second text for each text
+    of the command. Raises DataError when there is none or a file cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
     more = {} if pair is None else {"pair": _whole(pair)}
     for text in given or ():
         if text == "-":
-            yield from (each._replace(values={**each.values, **more}) for each in _standard_input())
+            typed = _lines_of(cast("BufferedReader", sys.stdin.buffer), "standard input")
+            yield from (each._replace(values={**each.values, **more}) for each in typed)
         else:
             yield Asked({"text": _whole(text), **more})
     for file in files or ():
-        yield from _of_file(file, columns)
+        if is_stream(file) and len(columns) == 1:
+            with open(file, "rb") as stream:
+                yield from _lines_of(stream, file)
+        else:
+            yield from _of_file(file, columns)
 
 
 def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Asked]:
@@ -52,6 +59,8 @@ def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Asked]:
     from glassformer.data.rows import read_table
     from glassformer.data.table_format import table_kind
 
+    check_path(file, DataError)
+    refuse_endless(file, DataError, do="- reads standard input")
     for path in files_of([file], text=columns["text"]):
         if table_kind(path) is None and len(columns) == 1:
             for document in read(path, text=columns["text"], documents="line"):
@@ -108,9 +117,9 @@ def _whole(text: str) -> str:
     return text
 
 
-def _standard_input() -> Iterator[Asked]:
+def _lines_of(stream: BufferedReader, name: str) -> Iterator[Asked]:
     number = 0
-    for lines in _lines_as_they_come():
+    for lines in _lines_as_they_come(stream, name):
         there = []
         for raw in lines:
             number += 1
@@ -118,19 +127,19 @@ def _standard_input() -> Iterator[Asked]:
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"standard input, line {number} must be UTF-8 text",
+                    f"{name}, line {number} must be UTF-8 text",
                     got=f"the byte 0x{error.object[error.start]:02x}",
                 ) from None
             if text.strip():
-                there.append(Asked({"text": text}, f"standard input, line {number}"))
+                there.append(Asked({"text": text}, f"{name}, line {number}"))
         if there:
             yield from [*there[:-1], there[-1]._replace(last=True)]
 
 
-def _lines_as_they_come() -> Iterator[list[bytes]]:
+def _lines_as_they_come(stream: BufferedReader, name: str) -> Iterator[list[bytes]]:
     """The lines that are there, whenever something is; only the very last may have no end."""
     begun: list[bytes] = []
-    while chunk := _read_some(cast("BufferedReader", sys.stdin.buffer)):
+    while chunk := _read_some(stream, name):
         *lines, rest = chunk.split(b"\n")
         if lines:
             lines[0] = b"".join([*begun, lines[0]])
@@ -140,8 +149,8 @@ def _lines_as_they_come() -> Iterator[list[bytes]]:
     yield [b"".join(begun)]
 
 
-def _read_some(stream: BufferedReader) -> bytes:
+def _read_some(stream: BufferedReader, name: str) -> bytes:
     try:
         return stream.read1(1 << 16)
     except OSError as error:
-        raise DataError("standard input must be readable", got=error.strerror or str(error)) from None
+        raise DataError(f"{name} must be readable", got=error.strerror or str(error)) from None

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.json_text import read_json
+from glassformer.paths import check_path
 from glassformer.pickles import refuse_pickles
 from glassformer.plain import refuse_strange
 from glassformer.whole import replacing
@@ -51,10 +52,16 @@ FILES = (
 )
 
 
+def refuse_other_than_files(directory: Path) -> None:
+    """Raise CheckpointError for a pipe, of which there may be no end, or a folder in the place of a model's file."""
+    for path in (directory / name for name in FILES):
+        if os.path.lexists(path) and not os.path.isfile(path):
+            got = "a link to nothing" if path.is_symlink() and not os.path.exists(path) else "something else"
+            raise CheckpointError(f"{path} must be a file", got="a folder" if path.is_dir() else got)
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file; raises CheckpointError when it is missing, is none, or holds what no setting is."""
-    if os.path.exists(path) and not os.path.isfile(path):  # of a pipe or device there may be no end
-        raise CheckpointError(f"{path} must be a file", got="a folder" if path.is_dir() else "a pipe or device")
     try:
         values = read_json(path)
     except FileNotFoundError:
@@ -120,17 +127,14 @@ def _shards(directory: Path) -> dict[str, dict[str, Tensor]]:
 
 
 def _shapes(path: Path) -> dict[str, Tensor]:
-    with _opened(path) as file:
-        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
-        kinds = {name: (one.get_dtype(), one.get_shape()) for name, one in slices.items()}
     shapes = {}
-    for name, (kind, shape) in kinds.items():
+    for name, (shape, kind) in read_header(path).items():
         if kind not in _DTYPES:
             raise CheckpointError(f"{path}: {name} must be of floating-point numbers", got=kind)
         try:
             shapes[name] = torch.empty(shape, dtype=_DTYPES[kind], device="meta")
         except (OverflowError, RuntimeError, TypeError):
-            raise CheckpointError(f"{path}: {name} must have a shape that can be", got=str(shape)) from None
+            raise CheckpointError(f"{path}: {name} must have a shape that can be", got=str(list(shape))) from None
     return shapes
 
 
@@ -154,6 +158,7 @@ def read_header(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """A safetensors file, its beginning checked against its size."""
+    check_path(path, CheckpointError, utf8=True)
     refuse_pickles(path)
     try:
         with safe_open(path, framework="pt") as file:
@@ -175,4 +180,5 @@ def write_whole(directory: Path, fill: Callable[[Path], None]) -> None:
         with replacing(directory, FILES) as folder:
             fill(folder)
     except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{directory} must be written", got=str(error)) from None
+        got = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise CheckpointError(f"{directory} must be written", got=got) from None

@@ -17,7 +17,15 @@ from glassformer.convert.bart import BART
 from glassformer.convert.bert import BERT
 from glassformer.convert.distilbert import DISTILBERT
 from glassformer.convert.family import TOKENS, Family
-from glassformer.convert.files import SETTINGS, WEIGHTS, read_object, read_shapes, read_weights, write_whole
+from glassformer.convert.files import (
+    SETTINGS,
+    WEIGHTS,
+    read_object,
+    read_shapes,
+    read_weights,
+    refuse_other_than_files,
+    write_whole,
+)
 from glassformer.convert.gpt2 import GPT2
 from glassformer.convert.llama import LLAMA
 from glassformer.convert.marian import MARIAN
@@ -29,6 +37,7 @@ from glassformer.convert.table import read_tensors, stored_layers, write_tensors
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
+from glassformer.paths import check_path
 from glassformer.text.load import as_vocabulary_file, load_tokenizer
 from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
@@ -65,10 +74,12 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     `config.json` names. Raises CheckpointError for what is missing, unknown, of another shape or type, damaged, or a
     pickle.
     """
+    check_path(directory, CheckpointError)
     directory = Path(directory)
     if not directory.is_dir():
         raise CheckpointError(f"a folder is needed at {directory}", got="no such folder")
     directory = settled(directory)
+    refuse_other_than_files(directory)
     where = str(directory / SETTINGS)
     values = read_object(directory / SETTINGS)
     family = family_of(values, where)
@@ -79,7 +90,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     source = full_names(family, read_weights(directory))
     state, tensors_aside = read_tensors(family.tensors, shapes, source, config, where=str(directory))
     report = Report(
-        architecture=", ".join(map(str, _listed(values.get("architectures")))),
+        architecture=", ".join(str(name)[:80] for name in _listed(values.get("architectures"))[:3]),
         settings_aside=settings_aside,
         tensors_aside=tensors_aside,
         tokens={key: values[key] for key in TOKENS.keys if values.get(key) is not None},
@@ -186,7 +197,7 @@ def _check_layers(family: Family, keywords: Mapping[str, Any], source: Mapping[s
         there = stored_layers(family.tensors, row.at, source)
         if asked > there:
             raise CheckpointError(
-                f"{where}: {row.theirs} must be of layers that are stored", got=f"{asked}, of which {there} are"
+                f"{where}: {row.theirs} must be the number of layers that are stored", got=f"{asked:,}; {there:,} are"
             )
 
 

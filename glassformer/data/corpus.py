@@ -24,8 +24,8 @@ from glassformer.text.tokenizer import Tokenizer
 
 Shares = Mapping[str, float]
 
-# Stands in the fingerprint, from which the order of the rows is drawn: a store that is written in another way is no reason
-# for another order.
+# Stands in the fingerprint, from which the order of the rows is drawn: a store that is written in another way is no
+# reason for another order.
 _HASHED_AS = 2
 # Beside the stores: what was left out when they were made.
 _SKIPPED = "skipped.json"

@@ -10,7 +10,8 @@ from glassformer.config import MOST_TOKENS, Seed, Settings
 
 
 class DataSection(Settings):
-    """What all tasks share. `validation` and `test` are shares of the documents or records, chosen by a hash of their text.
+    """What all tasks share. `validation` and `test` are shares of the documents or records, chosen by a hash of their
+    text.
 
     `licence` is what the model card says about the text, in your words. `text` is the column of a table that holds it.
     """

@@ -123,16 +123,16 @@ def _cuts(text: str) -> Iterator[int]:
     begin = 0
     while len(text) - begin > _CHUNK:
         low, high = begin + 1, begin + _CHUNK
-        blank, end_of_line = text.rfind(" ", low, high), text.rfind("\n", low, high)
-        # Each search goes on where it found the last, so that a chunk of blanks is looked through once.
-        while (cut := max(blank, end_of_line)) > 0 and text[cut + 1].isspace():
-            if cut == blank:
-                blank = text.rfind(" ", low, cut)
-            else:
-                end_of_line = text.rfind("\n", low, cut)
+        cut = _last_blank(text, low, high)
+        while cut > 0 and text[cut + 1].isspace():  # so is each blank that stands together with this one
+            cut = _last_blank(text, low, low + len(text[low:cut].rstrip()))
         begin = cut if cut > 0 else high
         yield begin
     yield len(text)
+
+
+def _last_blank(text: str, low: int, high: int) -> int:
+    return max(text.rfind(" ", low, high), text.rfind("\n", low, high))
 
 
 def _calls(chunks: Iterable[_Chunk]) -> Iterator[list[_Chunk]]:

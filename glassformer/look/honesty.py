@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from glassformer.look.replay import Replay, shadow
+from glassformer.look.replay import Replay, eval_copy
 from glassformer.look.verify import LIMITS
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer
@@ -61,7 +61,7 @@ def predict(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
     own = next(original.parameters()).dtype
     under_autocast = predicts_in not in (own, *LIMITS)
     weights = torch.float32 if under_autocast else predicts_in
-    model = shadow(original, weights)
+    model = eval_copy(original, weights)
     inputs, target = as_type(replay.inputs, weights), replay.target and as_type(replay.target, weights)
     with torch.autocast(replay.inputs.device.type, predicts_in, enabled=under_autocast):
         return model(inputs, target, places=replay.places)

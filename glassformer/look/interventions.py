@@ -135,6 +135,11 @@ class Replace:
     tensor: Tensor | None = field(default=None, repr=False, compare=False)
     source: str = "other"
 
+    def __post_init__(self) -> None:
+        if isinstance(self.by, str) and self.by != "mean" and (self.by != "other" or self.tensor is None):
+            do = "patch(other, where) puts another trace's numbers"
+            raise ConfigError(f"{self.where} is replaced by a number or by 'mean'", got=repr(self.by), do=do)
+
     def touches(self, name: str) -> bool:
         """Whether this tensor is set by hand."""
         return fnmatchcase(name, self.where)

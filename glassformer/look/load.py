@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from glassformer.errors import CheckpointError
 from glassformer.look import saved
 from glassformer.look.formulas import state
-from glassformer.look.replay import Replay, shadow
+from glassformer.look.replay import Replay, eval_copy
 from glassformer.look.run import Run, transformer
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
@@ -51,7 +51,7 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
         return found
     run = Run(
         original=original,
-        model=shadow(original, found.dtype),
+        model=eval_copy(original, found.dtype),
         inputs=side_inputs("inputs", facts),
         target=side_inputs("target", facts) if "target.positions" in facts else None,
         places=places,

@@ -26,7 +26,7 @@ class EnoughSeen(Exception):  # noqa: N818 - nothing went wrong
     """All that was asked for has been seen: the rest of the unit need not run."""
 
 
-def shadow(model: Transformer, dtype: torch.dtype) -> Transformer:
+def eval_copy(model: Transformer, dtype: torch.dtype) -> Transformer:
     """The same model in eval mode and in another precision, leaving the original untouched.
 
     Weights that already have the precision are shared, not copied.
@@ -38,8 +38,8 @@ def shadow(model: Transformer, dtype: torch.dtype) -> Transformer:
             parameter if same else nn.Parameter(parameter.detach().to(dtype), requires_grad=parameter.requires_grad)
         )
         weights[id(parameter)] = turned
-    twin: Transformer = copy.deepcopy(model, weights)
-    return twin.eval()
+    copied: Transformer = copy.deepcopy(model, weights)
+    return copied.eval()
 
 
 @dataclass(frozen=True)

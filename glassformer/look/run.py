@@ -19,7 +19,7 @@ from glassformer.look.formulas import state
 from glassformer.look.honesty import Honesty, measure
 from glassformer.look.interventions import Intervention, TensorFacts, as_change, changed_inputs, touched
 from glassformer.look.named import axis_names
-from glassformer.look.replay import Replay, shadow
+from glassformer.look.replay import Replay, eval_copy
 from glassformer.look.trace import Trace, heads_of
 from glassformer.look.verify import LIMITS
 from glassformer.look.watch import chosen, refuse_sharded
@@ -67,7 +67,7 @@ def trace(
     places, labels = choose_places(original, inputs, target, places, labels)
     run = Run(
         original=original,
-        model=shadow(original, dtype),
+        model=eval_copy(original, dtype),
         inputs=inputs,
         target=target,
         places=places,

@@ -101,8 +101,8 @@ class Batch:
 
     `labels`: class indices or numbers at the tokens `scored_at` [N] (flat indices into B·S), one for each row [B], or
     one for each token [B, S]; -100 where nothing is asked. `counts`: by loss, the sum of the weights of its labels,
-    known before the forward pass. `row_ids` [B] int32 number the rows within their step, so that dropout treats each row
-    as its own however the step is cut into parts. `weights` [B] float32; a row of weight 0 only fills the shape.
+    known before the forward pass. `row_ids` [B] int32 number the rows within their step, so that dropout treats each
+    row as its own however the step is cut into parts. `weights` [B] float32; a row of weight 0 only fills the shape.
     `tokens` counts what is no padding. `decoder_inputs` feed the decoder of an encoder–decoder.
     """
 

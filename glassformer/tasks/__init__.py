@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class TaskEntry(NamedTuple):
-    """Where a task is, what it is in a line, the recipe that `train TASK FILES` begins from, without and with a model to
-    start from, and the options that name columns of its tables.
+    """Where a task is, what it is in a line, the recipe that `train TASK FILES` begins from, without and with a model
+    to start from, and the options that name columns of its tables.
     """
 
     module: str

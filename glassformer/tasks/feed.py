@@ -71,8 +71,9 @@ class Feed(Protocol):
 class TaskFeed:
     """A task's source as batches of `batch` examples.
 
-    Rows of one length come in one shape. Rows of many lengths are sorted into at most twelve lengths that are fixed here,
-    before training; the last batch of each is filled up with rows of weight 0, so that a compiled step meets no other.
+    Rows of one length come in one shape. Rows of many lengths are sorted into at most twelve lengths that are fixed
+    here, before training; the last batch of each is filled up with rows of weight 0, so that a compiled step meets no
+    other.
     """
 
     def __init__(self, task: Task, source: Source, *, batch: int = 32, seed: int = 0) -> None:

@@ -17,7 +17,7 @@ from glassformer.data.buckets import BucketedRows
 from glassformer.data.corrupt import MaskingSection
 from glassformer.data.order import Order
 from glassformer.data.pack import Frame, PackedRows
-from glassformer.data.settings import CorpusSection, DataSection
+from glassformer.data.settings import CorpusSection
 from glassformer.data.split import Side
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
@@ -57,10 +57,6 @@ class MaskedLM(CorpusTask):
     def check_body(cls, section: MaskedLMSection, body: ModelConfig) -> None:
         """Raise ConfigError unless the model is an encoder with a vocabulary head."""
         check_encoder(body)
-
-    @classmethod
-    def check_data(cls, data: DataSection) -> None:
-        """Every setting can be followed."""
 
     @classmethod
     def prepared(cls, section: MaskedLMSection, preparation: Preparation) -> tuple[Self, dict[Side, Source]]:
@@ -115,7 +111,9 @@ class MaskedLM(CorpusTask):
 def answered(
     model: Transformer, source: MaskedRows, *, heads: Sequence[str], limit: int | None
 ) -> Iterator[tuple[Batch, Output]]:
-    """All rows of a source, or `limit` of them chosen once and for all, masked as in no epoch, with the model's answers."""
+    """All rows of a source, or `limit` of them chosen once and for all, masked as in no epoch, with the model's
+    answers.
+    """
     device = next(model.parameters()).device
     order = Order(len(source), _ROWS, source.fingerprint, 0)
     count = min(limit or len(source), len(source))

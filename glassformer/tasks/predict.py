@@ -47,7 +47,7 @@ def predict(
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
-    tokens = 0
+    tokens, answered = 0, False
     for example in examples:
         entry = _Waiting(example)
         waiting.append(entry)
@@ -58,9 +58,10 @@ def predict(
             tokens += len(row.ids)
             if len(ahead) >= read_ahead or tokens >= READ_AHEAD_TOKENS:
                 _answer(predictor, model, ahead, fast=fast)
-                ahead, tokens = [], 0
+                ahead, tokens, answered = [], 0, True
         entry.complete = True
-        if not ahead:
+        if answered:
+            answered = False
             yield from _finished(predictor, waiting)
     if ahead:
         _answer(predictor, model, ahead, fast=fast)

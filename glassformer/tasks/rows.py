@@ -26,8 +26,8 @@ class Row:
     """One sequence for the model. A long text has several, one for each window; a choice one for each candidate.
 
     `masked_words` marks masked words, `scored_at` the tokens of the row whose vocabulary scores are asked for. `labels`
-    has for each loss one value for the row, one for each token of `scored_at`, or one for each token. The windows of one
-    text share a `weight` of 1.
+    has for each loss one value for the row, one for each token of `scored_at`, or one for each token. The windows of
+    one text share a `weight` of 1.
     """
 
     ids: Sequence[int]
@@ -80,7 +80,8 @@ def collate(
     labels, counts = {}, {}
     for name, axis in (axes or {}).items():
         labels[name] = _labels(rows, name, axis, count, length, room)
-        counts[name] = float(_weights_of(labels[name], axis, weights, rows))
+        # The sum of the very numbers that weigh the losses, exact in whatever parts a step is cut.
+        counts[name] = float(_weights_of(labels[name], axis, weights.double(), rows))
     return Batch(
         inputs=Inputs(
             ids=ids,
@@ -125,4 +126,4 @@ def _weights_of(labels: Tensor, axis: Axis, weights: Tensor, rows: Sequence[Row]
         return weights[asked].sum()
     if axis == "token":
         return (asked.sum(dim=1) * weights).sum()
-    return torch.tensor(sum(row.weight * len(row.scored_at) for row in rows))
+    return torch.tensor(sum(len(row.scored_at) for row in rows))

@@ -69,7 +69,7 @@ class Predictor(ABC, Generic[Example, Prediction]):
 
     @abstractmethod
     def rows(self, example: Example) -> Iterable[Row]:
-        """What the model is to read of an example; more than one row where it is longer than the model reads at once."""
+        """What the model is to read of an example: several rows where it is longer than the model reads at once."""
 
     @abstractmethod
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Any]]:
@@ -159,6 +159,7 @@ class Task(ABC):
     @classmethod
     def check_data(cls, data: DataSection) -> None:
         """Raise ConfigError for settings that this task cannot follow, before anything is read."""
+        return
 
     @classmethod
     @abstractmethod

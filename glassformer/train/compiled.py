@@ -16,7 +16,8 @@ from glassformer.tasks.feed import Feed
 from glassformer.train.ending import Ending
 from glassformer.train.settings import TrainSection
 
-# Compiling a shape takes 15 to 60 seconds on two cores and makes a step two to three times as fast: it pays from here on.
+# Compiling a shape takes 15 to 60 seconds on two cores and makes a step two to three times as fast: it pays from here
+# on.
 _REPAID_SECONDS = 150.0
 # What one core does in eager float32, roughly: enough to tell a run of seconds from one of minutes. The choice must not
 # depend on a measurement, or a resumed run could choose another way than the unbroken one.

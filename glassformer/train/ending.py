@@ -15,6 +15,7 @@ class Window:
 
     steps: int = 0
     loss: float = 0.0
+    losses: dict[str, float] = field(default_factory=dict)
     tokens: float = 0.0
     seconds: float = 0.0
 

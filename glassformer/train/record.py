@@ -23,7 +23,8 @@ class Step:
     """One finished step. `pieces` and `seconds` are of this step alone, `elapsed` is the time of the run so far,
     evaluation and saving among it, `fraction` is how much of the run is done.
 
-    `loss` is the weighted sum of `losses`, each per label, of which there were `counts`. `norm` the length of the gradient before clipping, `scores` the evaluation after this step.
+    `loss` is the weighted sum of `losses`, each per label, of which there were `counts`. `norm` the length of the
+    gradient before clipping, `scores` the evaluation after this step.
     """
 
     step: int
@@ -67,6 +68,8 @@ class Record:
         window = self._progress.window
         window.steps += 1
         window.loss += step.loss
+        for name, loss in step.losses.items():
+            window.losses[name] = window.losses.get(name, 0.0) + loss
         window.tokens += step.pieces
         window.seconds += step.seconds
         if step.step % self.every and step.scores is None and step.fraction < 1:
@@ -76,6 +79,8 @@ class Record:
             "epoch": round(step.epoch, 4),
             "seconds": round(step.elapsed, 3),
             "loss": window.loss / window.steps,
+            # Each loss apart, where there are several.
+            **{f"{name}_loss": total / window.steps for name, total in window.losses.items() if len(window.losses) > 1},
             "learning_rate": step.learning_rate,
             "norm": step.norm,
             "pieces_per_second": round(window.tokens / max(window.seconds, 1e-9), 1),

@@ -27,8 +27,9 @@ from glassformer.train.tune import freeze
 
 # Rows that an evaluation during training looks at, always the same: enough to choose the best model by.
 _EVALUATION_ROWS = 512
-# Evaluations in a run when the settings do not say how often.
-_EVALUATIONS = 10
+# Evaluations in a run when the settings do not say how often: fewer where they would look at more than a quarter as
+# many rows as the steps do.
+_EVALUATIONS, _LOOKED_AT = 10, 0.25
 # Steps of an epoch that are looked at to know how long one is: with rows in buckets each has a length of its own.
 _SAMPLED_STEPS = 32
 
@@ -139,7 +140,8 @@ class Run:
         """
         before, self.evaluated = self.evaluated, self.ending.fraction(self.progress)
         every = self.settings.evaluate_every
-        due = int(before * _EVALUATIONS) < int(self.evaluated * _EVALUATIONS)
+        often = self._evaluations
+        due = int(before * often) < int(self.evaluated * often)
         if every is not None:
             due = self.progress.step % every == 0 or self.evaluated >= 1
         if self.held_out is None or not due:
@@ -164,6 +166,13 @@ class Run:
                 do="resume with a lower learning rate, a longer warm-up or precision float32",
             )
         return scores
+
+    @property
+    def _evaluations(self) -> int:
+        if self.ending.steps is None:
+            return _EVALUATIONS
+        rows = self.ending.steps * self.settings.batch
+        return max(1, min(_EVALUATIONS, int(_LOOKED_AT * rows / _EVALUATION_ROWS)))
 
     @property
     def saving_due(self) -> bool:

@@ -13,9 +13,9 @@ class TrainSection(Settings):
     """How long, how fast and how safely. Of `steps`, `epochs` and `minutes` the first reached ends the run.
 
     `checkpoint_minutes` lie between two checkpoints, or more where saving would take over 1 % of the time; the first
-    comes after a minute.
-    `layer_decay` multiplies the learning rate once for each layer above: the heads have the whole rate, the last block
-    this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). `freeze` names parameters that stay as they are: `encoder.embed.*`.
+    comes after a minute. `layer_decay` multiplies the learning rate once for each layer above: the heads have the whole
+    rate, the last block this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). `freeze` names
+    parameters that stay as they are: `encoder.embed.*`.
     """
 
     steps: int | None = Field(default=None, ge=1)

@@ -617,7 +617,7 @@ def test_a_model_that_no_machine_holds_is_refused_before_the_text_is_read(tmp_pa
     text.write_bytes(b"\xff")
     values = recipe(text)
     values["model"]["settings"]["width"] = width
-    with pytest.raises(ConfigError, match=r"needs [\d,.]+ GB; got one with|sizes that a machine can hold"):
+    with pytest.raises(ConfigError, match=r"needs [\d,.]+ GB; got one with|model.settings.width: a whole number"):
         train(values, out=tmp_path / "run", witness=Silent())
     assert not (tmp_path / "run").exists()
 

@@ -30,7 +30,7 @@ def case(
 def output_cases(trained: Path, text: Path, folder: Path) -> dict[str, Case]:
     """Each verb with an output that takes nothing: closed, full or gone in turn; what ends at once with all three.
 
-    The demo, which takes minutes, is asked for its help.
+    The demo, which takes minutes, is asked for its help alone.
     """
     commands: list[tuple[str | Path, ...]] = [
         ("demo", "--help"),
@@ -45,6 +45,8 @@ def output_cases(trained: Path, text: Path, folder: Path) -> dict[str, Case]:
         ("export", trained, folder / "exported"),
         ("import", folder / "exported", folder / "imported"),
     ]
+    shown = {str(words[0]) for words in commands}
+    commands += [(verb, "--help") for verb in KNOWN if verb not in shown]  # and whatever verb is new
     every = [("--help",), ("--version",), ("fill", "--help"), ("fill", trained, "a [MASK]", "--json")]
     kinds = list(STREAMS)
     cases = [case(*words, stdout=kinds[place % 3]) for place, words in enumerate(commands)]

@@ -13,7 +13,7 @@ WEIGHTS = Axes("weights", ("sentence", "head", "query", "key"), (1, 2, 5, 5))
 
 
 @pytest.mark.parametrize(
-    ("said", "cell"),
+    ("asked", "cell"),
     [
         ("head=1,query=likes,key=She", (0, 1, 1, 0)),
         ("head=1, query=the , key=better", (0, 1, 2, 4)),
@@ -24,12 +24,12 @@ WEIGHTS = Axes("weights", ("sentence", "head", "query", "key"), (1, 2, 5, 5))
         ('head=0,query="She",key="[MASK]"@1', (0, 0, 0, 1)),
     ],
 )
-def test_words_and_indices(said: str, cell: tuple[int, ...]) -> None:
-    assert tuple(find_cell(WEIGHTS, read_cell(said), WORDS).values()) == cell
+def test_words_and_indices(asked: str, cell: tuple[int, ...]) -> None:
+    assert tuple(find_cell(WEIGHTS, read_cell(asked), WORDS).values()) == cell
 
 
 @pytest.mark.parametrize(
-    ("said", "wanted", "got", "do"),
+    ("asked", "wanted", "got", "do"),
     [
         ("head=0,query=[MASK],key=0", "'[MASK]'", "[1, 2]", "query=[MASK]@1, query=[MASK]@2"),
         ("head=0,query=her,key=0", "query 'her' in weights", "", "'She'"),
@@ -40,9 +40,9 @@ def test_words_and_indices(said: str, cell: tuple[int, ...]) -> None:
         ("head", "axis=word", "head", ""),
     ],
 )
-def test_what_cannot_be_found(said: str, wanted: str, got: str, do: str) -> None:
+def test_what_cannot_be_found(asked: str, wanted: str, got: str, do: str) -> None:
     with refused(UnknownNameError, wanted=wanted, got=got, do=do):
-        find_cell(WEIGHTS, read_cell(said), WORDS)
+        find_cell(WEIGHTS, read_cell(asked), WORDS)
 
 
 def test_vocabulary_labels_and_places() -> None:
@@ -55,14 +55,14 @@ def test_vocabulary_labels_and_places() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "index", "named"),
+    ("asked", "index", "named"),
     [("[MASK]@1", 0, "[MASK]@1"), ("[MASK]@4", 1, "[MASK]@4"), ("[MASK]@0", 2, "[MASK]@0"), ("-1", 3, "cook")],
 )
-def test_a_place_is_told_by_where_its_piece_stands_in_the_text(said: str, index: int, named: str) -> None:
+def test_a_place_is_named_by_the_position_of_its_piece_in_the_text(asked: str, index: int, named: str) -> None:
     """The axis counts 0, 1, 2; `@` counts the pieces of the text."""
     words = Words(inputs=[["She", "[MASK]", "the", "summer", "[MASK]"], ["[MASK]", "cook"]], vocabulary=VOCABULARY)
     axes = Axes("head.logits", ("place", "vocabulary"), (4, 15), places=((0, 1), (0, 4), (1, 0), (1, 1)))
-    cell = find_cell(axes, {"place": said, "vocabulary": "cook"}, words)
+    cell = find_cell(axes, {"place": asked, "vocabulary": "cook"}, words)
     assert cell["place"] == index
     assert name_cell(axes, cell, words)["place"] == named
     assert find_cell(axes, {"place": named, "vocabulary": "cook"}, words) == cell
@@ -76,7 +76,7 @@ def test_places_that_words_cannot_tell_apart_are_called_by_their_indices() -> No
         find_cell(axes, {"place": "[MASK]@1"}, words)
 
 
-def test_the_mark_of_a_blank_need_not_be_said() -> None:
+def test_the_mark_of_a_blank_may_be_left_out() -> None:
     words = Words(inputs=[["al", "\u0120the", "\u2581sea", "the", "\u0120b"]], vocabulary=("b", "\u0120b", "\u0120sea"))
     axes = Axes("x", ("piece", "vocabulary"), (5, 3))
     assert find_cell(axes, {"piece": "sea", "vocabulary": "sea"}, words) == {"piece": 2, "vocabulary": 2}
@@ -84,8 +84,8 @@ def test_the_mark_of_a_blank_need_not_be_said() -> None:
     with refused(UnknownNameError, do="piece=the@1, piece=the@3"):
         find_cell(axes, {"piece": "the", "vocabulary": 0}, words)
     for piece in range(5):
-        said = name_cell(axes, {"piece": piece, "vocabulary": 1}, words)
-        assert find_cell(axes, said, words) == {"piece": piece, "vocabulary": 1}
+        asked = name_cell(axes, {"piece": piece, "vocabulary": 1}, words)
+        assert find_cell(axes, asked, words) == {"piece": piece, "vocabulary": 1}
 
 
 def test_a_number_that_heads_and_queries_share_is_found_by_any_of_them() -> None:
@@ -108,14 +108,14 @@ def test_the_words_of_each_side() -> None:
         find_cell(crossing, {"query": "nie", "key": "nie"}, words)
 
 
-def test_what_is_said_of_a_cell_finds_it_again() -> None:
+def test_the_name_of_a_cell_finds_it_again() -> None:
     words = Words(inputs=[["a", "3", ",", "a", "x@1", 'quo"te']])
     axes = Axes("weights", ("query", "key"), (6, 6))
     for query in range(6):
-        said = name_cell(axes, {"query": query, "key": 0}, words)
-        if '"te' in said["query"]:
+        asked = name_cell(axes, {"query": query, "key": 0}, words)
+        if '"te' in asked["query"]:
             continue  # a word with a quotation mark is called by its place
-        text = ",".join(f"{axis}={index}" for axis, index in said.items())
+        text = ",".join(f"{axis}={index}" for axis, index in asked.items())
         assert find_cell(axes, read_cell(text), words) == {"query": query, "key": 0}
 
 

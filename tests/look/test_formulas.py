@@ -36,17 +36,17 @@ def test_every_tensor_agrees_with_its_formula(row: Row, dtype: torch.dtype) -> N
 
 
 @pytest.mark.parametrize("row", ALL, ids=str)
-def test_cells_told_one_by_one_agree_with_the_whole_tensor(row: Row) -> None:
+def test_cells_explained_one_by_one_agree_with_the_whole_tensor(row: Row) -> None:
     chance = random.Random(row.name)
     inputs, target = row.batch(padding="right")
     found = trace(row.model(), inputs, target, labels=None)
     for name, tensor in found.items():
         for _ in range(3):
             cell = {axis: chance.randrange(size) for axis, size in zip(found.axes(name), tensor.shape, strict=True)}
-            told = found.explain(name, cell)
-            assert told.value == float(tensor[tuple(cell.values())])
-            assert told.error <= 1e-12, told
-            for operand in told.operands:
+            explained = found.explain(name, cell)
+            assert explained.value == float(tensor[tuple(cell.values())])
+            assert explained.error <= 1e-12, explained
+            for operand in explained.operands:
                 assert operand.name is not None
                 again = found.explain(operand.name, operand.cell)
                 assert again.value == operand.value
@@ -59,7 +59,7 @@ def everything_may_be_given(found: Trace) -> None:
     assert checked.worst.error > 0
 
 
-def test_vectors_walls_masks_and_positions_that_were_given() -> None:
+def test_vectors_documents_masks_and_positions_that_were_given() -> None:
     row = row_named("bert")
     inputs, _ = row.batch(padding="left")
     assert inputs.ids is not None
@@ -89,8 +89,8 @@ def test_rows_with_nothing_to_look_at(row: Row) -> None:
     elif "set" in row.name:
         torch.testing.assert_close(weights, torch.full_like(weights, 1 / 7))
     else:
-        told = found["encoder.blocks.0.self_attention.masked"][:, :, 2]
-        torch.testing.assert_close(weights, told.softmax(dim=-1))
+        masked = found["encoder.blocks.0.self_attention.masked"][:, :, 2]
+        torch.testing.assert_close(weights, masked.softmax(dim=-1))
 
 
 @pytest.mark.parametrize("layout", ["paper", "tensor2tensor", "halves"])
@@ -117,13 +117,13 @@ def test_the_loss_has_a_formula_too(padding: Padding) -> None:
     found = trace(row.model(), inputs, target, labels=labels)
     assert found["head.logits"].shape == (2, 23)
     assert found.verify("loss").worst.error <= 1e-15
-    told = found.explain("loss")
+    explained = found.explain("loss")
     expected = torch.nn.functional.cross_entropy(found["head.logits"], torch.tensor([4, 7]))
-    torch.testing.assert_close(torch.tensor(told.recomputed, dtype=torch.float64), expected)
-    assert [operand.name for operand in told.operands] == ["head.log_probabilities"] * 2
+    torch.testing.assert_close(torch.tensor(explained.recomputed, dtype=torch.float64), expected)
+    assert [operand.name for operand in explained.operands] == ["head.log_probabilities"] * 2
 
 
-def test_far_distances_stand_in_the_buckets_the_model_uses() -> None:
+def test_far_distances_are_in_the_buckets_the_model_uses() -> None:
     row = row_named("t5")
     for buckets, reach in ((8, 6), (32, 128), (10, 20)):
         settings = {**row.settings, "buckets": buckets, "max_distance": reach}
@@ -147,7 +147,7 @@ def test_the_second_statement_imports_nothing_of_the_first() -> None:
 
 
 @pytest.mark.parametrize("row", ALL, ids=str)
-def test_every_formula_can_be_said_in_words_and_in_mathml(row: Row) -> None:
+def test_every_formula_has_words_and_mathml(row: Row) -> None:
     inputs, target = row.batch()
     for name, formula in trace(row.model(), inputs, target).statement.formulas.items():
         element = ElementTree.fromstring(formula.in_mathml())

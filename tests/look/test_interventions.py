@@ -104,11 +104,11 @@ def test_a_word_that_was_forbidden_all_words_looks_at_no_padding() -> None:
     found = trace(model, Inputs(ids=IDS, real=real)).intervene(*steps)
     assert found[f"{ATTENTION}.weights"][0, :, 0].tolist() == [[0.5, 0.5, 0.0, 0.0]] * 2
     assert found.verify().holds
-    told = found.explain(f"{ATTENTION}.masked", {"sentence": 0, "head": 0, "query": 0, "key": 2})
-    assert told.value == told.recomputed == -math.inf
-    assert told.terms[0].what == "forbidden: out of reach"
-    assert told.formula.endswith("scores where one may look, else -1000; -inf out of reach (padding)")
-    assert "out of reach" in told.mathml
+    explained = found.explain(f"{ATTENTION}.masked", {"sentence": 0, "head": 0, "query": 0, "key": 2})
+    assert explained.value == explained.recomputed == -math.inf
+    assert explained.terms[0].what == "forbidden: out of reach"
+    assert explained.formula.endswith("scores where one may look, else -1000; -inf out of reach (padding)")
+    assert "out of reach" in explained.mathml
 
 
 def test_heads_that_give_nothing_or_their_mean() -> None:
@@ -158,6 +158,10 @@ def test_a_mean_over_a_decoders_own_pieces() -> None:
     found = base.intervene(average_head(crossing, 0))
     mean = base[f"{crossing}.mixed"][:, 0][target.real].mean(dim=0)
     torch.testing.assert_close(found[f"{crossing}.mixed"][0, 0, 0], mean)
+    keys = f"{crossing}.key"
+    found = base.intervene(Replace(keys, "mean", (None, 0)))
+    torch.testing.assert_close(found[keys][0, 0, 0], base[keys][:, 0][inputs.real].mean(dim=0))
+    assert found.verify().holds
 
 
 def test_setting_a_number() -> None:
@@ -236,6 +240,9 @@ def test_what_changes_nothing_is_refused() -> None:
     ):
         with refused(UnknownNameError, wanted=repr(step), do="inputs"):
             plain().intervene(step)
+    for by in ("other", "meen"):
+        with refused(ConfigError, wanted="head.logits", got=repr(by)):
+            Replace("head.logits", by)  # type: ignore[arg-type]
     vectors = trace(bert_model(), Inputs(vectors=torch.zeros(1, 3, 12, dtype=torch.float64)))
     for step in (ChangeWord(1, 5), MaskWord(1, mask_id=3)):
         with refused(ConfigError, wanted=repr(step), got="vectors"):

@@ -179,7 +179,7 @@ def test_the_vocabulary_is_scored_where_it_is_needed() -> None:
     assert places_of(trace(writer, Inputs(ids=IDS, real=real))) == [2, 7]
 
 
-def test_labels_must_stand_somewhere() -> None:
+def test_labels_need_places() -> None:
     with refused(ShapeError, wanted="labels", got="[2]"):
         trace(bert_model(), Inputs(ids=IDS), labels=torch.tensor([1, 2]))
 
@@ -272,42 +272,42 @@ def test_files_that_are_no_traces(tmp_path: Path) -> None:
     for name in ("text", "missing"):
         with refused(CheckpointError, wanted=str(tmp_path / name)):
             load_trace(tmp_path / name)
-    told = {"glassformer": json.dumps({"format": "glassformer trace", "version": 99})}
-    save_file({"x": torch.zeros(1)}, tmp_path / "newer", metadata=told)
+    header = {"glassformer": json.dumps({"format": "glassformer trace", "version": 99})}
+    save_file({"x": torch.zeros(1)}, tmp_path / "newer", metadata=header)
     with refused(CheckpointError, wanted="version 1", got="99"):
         load_trace(tmp_path / "newer")
 
 
-def damaged(path: Path, *, lost: str = "", told: dict[str, object] | None = None) -> Path:
+def damaged(path: Path, *, lost: str = "", header: dict[str, object] | None = None) -> Path:
     """A saved trace with other words beside its tensors, or without some of these."""
     trace(bert_model(), Inputs(ids=IDS)).save(path, weights=True)
     with safe_open(path, framework="pt") as file:
         before = json.loads(file.metadata()["glassformer"])
     tensors = {name: tensor for name, tensor in load_file(path).items() if not lost or lost not in name}
-    save_file(tensors, path, metadata={"glassformer": json.dumps(before | (told or {}))})
+    save_file(tensors, path, metadata={"glassformer": json.dumps(before | (header or {}))})
     return path
 
 
-@pytest.mark.parametrize("told", ["[1]", "null", "3", "{}", "{"])
-def test_what_is_told_must_be_of_a_trace(told: str, tmp_path: Path) -> None:
-    save_file({"x": torch.zeros(1)}, tmp_path / "other", metadata={"glassformer": told})
+@pytest.mark.parametrize("header", ["[1]", "null", "3", "{}", "{"])
+def test_the_header_must_be_that_of_a_trace(header: str, tmp_path: Path) -> None:
+    save_file({"x": torch.zeros(1)}, tmp_path / "other", metadata={"glassformer": header})
     with refused(CheckpointError, wanted=str(tmp_path / "other")):
         load_trace(tmp_path / "other")
 
 
-def test_a_head_alone_is_no_trace(tmp_path: Path) -> None:
-    told = {"glassformer": json.dumps({"format": "glassformer trace", "version": 1})}
-    save_file({"x": torch.zeros(1)}, tmp_path / "head", metadata=told)
+def test_a_header_alone_is_no_trace(tmp_path: Path) -> None:
+    header = {"glassformer": json.dumps({"format": "glassformer trace", "version": 1})}
+    save_file({"x": torch.zeros(1)}, tmp_path / "head", metadata=header)
     with refused(CheckpointError, wanted=str(tmp_path / "head"), got="config"):
         load_trace(tmp_path / "head")
 
 
 @pytest.mark.parametrize(
-    "told", [{"config": {}}, {"words": []}, {"words": {"inputs": 3}}, {"honesty": {}}, {"interventions": 4}, {"x": 1}]
+    "header", [{"config": {}}, {"words": []}, {"words": {"inputs": 3}}, {"honesty": {}}, {"interventions": 4}, {"x": 1}]
 )
-def test_what_is_told_must_be_whole(told: dict[str, object], tmp_path: Path) -> None:
-    path = damaged(tmp_path / "trace", told=told)
-    with refused(CheckpointError, wanted=str(path), got=next(iter(told))):
+def test_the_header_must_be_whole(header: dict[str, object], tmp_path: Path) -> None:
+    path = damaged(tmp_path / "trace", header=header)
+    with refused(CheckpointError, wanted=str(path), got=next(iter(header))):
         load_trace(path)
 
 
@@ -402,7 +402,7 @@ def test_the_gate_belongs_to_the_run_before_interventions() -> None:
     assert found.intervene(zero_head(ATTENTION, 0)).honesty == found.honesty
 
 
-def test_a_trace_is_told_in_a_line() -> None:
+def test_a_trace_is_described_in_a_line() -> None:
     found = slides_trace()
     assert repr(found) == f"Trace(slides, 'She [MASK] [MASK] summer better', {len(found)} tensors, all stored)"
     row = row_named("t5")

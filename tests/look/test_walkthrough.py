@@ -89,14 +89,14 @@ def test_all_five_weighted_values_with_the_two_the_slides_leave_out() -> None:
         assert mixing.moves[-1].running == pytest.approx(found[f"{ATTENTION}.mixed"][0, head, 0].tolist(), abs=1e-14)
 
 
-def test_corrections_are_told_once_where_they_belong() -> None:
+def test_corrections_appear_once_where_they_belong() -> None:
     notes = {"embed.word": ("C-2",), "embed.sum": ("C-2", "C-11"), "masked": ("C-4", "C-34"), "nowhere": ("C-99",)}
 
     def notes_of(name: str) -> tuple[tuple[str, str], ...]:
         return tuple((number, "so") for end, numbers in notes.items() if name.endswith(end) for number in numbers)
 
-    told = {step.name: step.notes for step in walkthrough(slides_trace(), notes=notes_of) if step.notes}
-    assert told == {
+    shown = {step.name: step.notes for step in walkthrough(slides_trace(), notes=notes_of) if step.notes}
+    assert shown == {
         "encoder.embed.word": (("C-2", "so"),),
         "encoder.embed.sum": (("C-11", "so"),),
         f"{ATTENTION}.masked": (("C-4", "so"), ("C-34", "so")),
@@ -117,26 +117,26 @@ def test_the_walkthrough_as_lines() -> None:
 
 
 @pytest.mark.parametrize("row", FAMILIES, ids=str)
-def test_any_family_can_be_told(row: Row) -> None:
+def test_any_family_has_a_walkthrough(row: Row) -> None:
     inputs, target = row.batch(padding="right")
     found = trace(row.model(), inputs, target)
     steps = list(walkthrough(found, sentence=1, word=1, limits=Limits(terms=2, cells=2, heads=1, words=3)))
     lines = list(write(steps, Limits(terms=2)))
     assert len(lines) > 50
-    told = {step.name for step in steps}
-    assert {name for name in found if ".blocks." not in name} <= told
-    assert all(name in told for name in found if ".blocks.0." in name)
+    shown = {step.name for step in steps}
+    assert {name for name in found if ".blocks." not in name} <= shown
+    assert all(name in shown for name in found if ".blocks.0." in name)
     blocks = {name.split(".blocks.")[1].partition(".")[0] for name in found if ".blocks." in name}
     assert any("more block" in step.title for step in steps) == (len(blocks) > 1)
 
 
 def titles(name: str) -> dict[str, str]:
-    """What is said of each tensor of a row's model, by its name; the steps without a tensor by their titles."""
+    """The title of each tensor of a row's model, by its name; the steps without a tensor by their titles."""
     row = next(row for row in ALL if row.name == name)
     return {step.name or step.title: step.title for step in walkthrough(trace(row.model(), *row.batch(padding="none")))}
 
 
-def test_what_is_said_of_a_step_is_true_of_its_formula() -> None:
+def test_the_title_of_a_step_is_true_of_its_formula() -> None:
     bert_says, modern, llama_says = titles("bert"), titles("modernbert"), titles("llama")
     assert bert_says["encoder.embed.norm"] == "Mean 0, variance 1"
     assert llama_says["decoder.norm"] == "Mean square 1"
@@ -148,11 +148,11 @@ def test_what_is_said_of_a_step_is_true_of_its_formula() -> None:
     assert titles("bert, straight sentence head")["sentence_head.logits"] == "A score for each label"
 
 
-def test_blocks_that_are_left_out_are_said_to_be_alike_only_when_they_are() -> None:
-    told = {family: [title for title in titles(family) if "more block" in title] for family in ("bert", "modernbert")}
+def test_blocks_that_are_left_out_are_called_alike_only_when_they_are() -> None:
+    shown = {family: [title for title in titles(family) if "more block" in title] for family in ("bert", "modernbert")}
     last = len(row_named("modernbert").config().output_stack.blocks) - 1
-    assert told["bert"] == ["1 more block of the same kind, encoder.blocks.1"]
-    assert told["modernbert"] == [
+    assert shown["bert"] == ["1 more block of the same kind, encoder.blocks.1"]
+    assert shown["modernbert"] == [
         f"{last} more blocks with settings of their own, encoder.blocks.1 to encoder.blocks.{last}"
     ]
 
@@ -167,7 +167,7 @@ def test_only_what_the_slides_lack_is_marked_so() -> None:
     assert extra[f"{path}.feed_forward.residual"]
 
 
-def test_the_slides_are_spoken_of_only_where_all_their_steps_are_shown() -> None:
+def test_the_slides_are_mentioned_only_where_all_their_steps_are_shown() -> None:
     def remarked(found: Trace, limits: Limits | None = None) -> bool:
         return any(
             "leave out the rest" in remark for step in walkthrough(found, limits=limits) for remark in step.remarks
@@ -180,7 +180,7 @@ def test_the_slides_are_spoken_of_only_where_all_their_steps_are_shown() -> None
     assert not remarked(trace(row.model(), *row.batch(padding="none")))
 
 
-def test_what_is_too_large_is_thinned_and_said() -> None:
+def test_what_is_too_large_is_cut_and_counted() -> None:
     model = random_weights(build(bert(layers=2, width=48, heads=6, vocabulary=60)), seed=0)
     found = trace(model, Inputs(ids=torch.arange(20)[None]))
     steps = {step.name: step for step in walkthrough(found)}
@@ -223,12 +223,12 @@ def test_from_the_answer_all_the_way_down() -> None:
 
 def test_shares_of_each_source_word() -> None:
     found = slides_trace()
-    told = shares(found, ATTENTION, query=1)
-    assert [share.word for share in told] == list(SENTENCE)
-    assert [share.absent for share in told] == ["", "absent: hidden", "absent: hidden", "", ""]
+    shown = shares(found, ATTENTION, query=1)
+    assert [share.word for share in shown] == list(SENTENCE)
+    assert [share.absent for share in shown] == ["", "absent: hidden", "absent: hidden", "", ""]
     for head in range(2):
-        assert sum(share.weights[head] for share in told) == pytest.approx(1)
-    lines = list(share_lines(told))
+        assert sum(share.weights[head] for share in shown) == pytest.approx(1)
+    lines = list(share_lines(shown))
     assert "length given" in lines[0]
     assert lines[2].endswith("absent: hidden")
 

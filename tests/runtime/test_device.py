@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from glassformer.errors import DeviceError
+from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.runtime.device import choose_device, has_fast_bfloat16, repeatable, settle
+from glassformer.runtime import device as machines
+from glassformer.runtime.device import choose_device, has_fast_bfloat16, repeatable
 from glassformer.runtime.memory import keep_freed_memory
-from glassformer.tasks.task import Batch
-from glassformer.train import machine as machines
 from glassformer.train.loop import fit
-from tests.train.toy import Toy, toy_model, toy_settings
+from tests.train.toy import Toy, machine_of, toy_model, toy_settings
 
 CPU = torch.device("cpu")
 
@@ -28,11 +28,11 @@ def test_a_device_that_is_not_there(name: str) -> None:
     with pytest.raises(
         DeviceError, match=f"the device '{name}' was asked for; got this machine has a CPU only; use --device"
     ):
-        settle(toy_settings(device=name))
+        machine_of(toy_settings(device=name))
 
 
 def test_precision() -> None:
-    bfloat16, float64 = settle(toy_settings(precision="bfloat16")), settle(toy_settings(precision="float64"))
+    bfloat16, float64 = machine_of(toy_settings(precision="bfloat16")), machine_of(toy_settings(precision="float64"))
     assert (bfloat16.autocast, bfloat16.weights) == (True, torch.float32)
     assert (float64.autocast, float64.weights) == (False, torch.float64)
     with bfloat16.context():
@@ -58,7 +58,7 @@ def test_bfloat16_is_taken_where_it_is_fast(
     told.write_text(f"processor\t: 0\n{line}\n")
     monkeypatch.setattr(machines, "Path", lambda name: told)
     assert has_fast_bfloat16(CPU) is fast
-    chosen = settle(toy_settings(precision="auto", device="cpu"))
+    chosen = machine_of(toy_settings(precision="auto", device="cpu"))
     assert chosen.autocast is fast
     assert ("bfloat16 products" in str(chosen)) is fast
 
@@ -71,7 +71,7 @@ def test_nothing_is_known_where_the_system_does_not_tell(monkeypatch: pytest.Mon
 def test_threads() -> None:
     before = torch.get_num_threads()
     try:
-        assert settle(toy_settings(threads=2)).threads == torch.get_num_threads() == 2
+        assert machine_of(toy_settings(threads=2)).threads == torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 
@@ -92,7 +92,7 @@ def as_it_was() -> Iterator[None]:
 @pytest.mark.parametrize(("mode", "warn_only"), [(False, False), (True, False), (True, True)])
 def test_what_is_switched_on_is_switched_back_again(mode: bool, warn_only: bool) -> None:
     torch.use_deterministic_algorithms(mode, warn_only=warn_only)
-    with repeatable(settle(toy_settings(device="cpu"))):
+    with repeatable(machine_of(toy_settings(device="cpu"))):
         assert torch.are_deterministic_algorithms_enabled()
         assert not torch.is_deterministic_algorithms_warn_only_enabled()
     assert torch.are_deterministic_algorithms_enabled() is mode

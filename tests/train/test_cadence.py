@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from glassformer.errors import CheckpointError
+from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.task import Batch
 from glassformer.train.cadence import Cadence
 from glassformer.train.checkpoint import Shelf, weights
 from glassformer.train.loop import fit
@@ -139,7 +139,7 @@ class Worsening(Toy):
 
     asked = 0
 
-    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
         self.asked += 1
         return {"loss": float(self.asked)}
 

@@ -10,18 +10,19 @@ from torch import Tensor
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.compilers import nop
 
+from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.runtime import compiler, run
-from glassformer.runtime.device import settle
-from glassformer.tasks.task import Batch
+from glassformer.runtime import compiler
+from glassformer.train import run
 from glassformer.train.checkpoint import Shelf
 from glassformer.train.compiled import LossAndGradient, worth_compiling
 from glassformer.train.ending import Ending
 from glassformer.train.loop import fit, step_seed
-from tests.train.toy import Toy, toy_model, toy_settings
+from tests.train.toy import Toy, machine_of, toy_model, toy_settings
 
 # float32, the logits' sum in another order.
 ORDER = 1e-6
+ONE = {"masked_words": 1.0}
 
 
 def quiet(message: str) -> None:
@@ -57,24 +58,24 @@ def test_compiled_learns_as_eager_does(tmp_path: Path) -> None:
 class Unkind(Toy):
     """A loss that no compiler takes as one graph."""
 
-    def loss(self, model: Transformer, batch: Batch) -> Tensor:
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         torch._dynamo.graph_break()
-        return super().loss(model, batch)
+        return super().losses(model, batch)
 
 
 def test_a_failed_compile_is_told_and_goes_on() -> None:
     model = toy_model()
     told: list[str] = []
     settings = toy_settings()
-    loss_and_gradient = LossAndGradient(Unkind(), model, settle(settings), compiled=True, say=told.append)
+    loss_and_gradient = LossAndGradient(Unkind(), model, machine_of(settings), compiled=True, say=told.append)
     batch = Toy().batch(0).with_noise(step_seed(0, 0))
-    assert loss_and_gradient(batch) == pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)
+    assert loss_and_gradient(batch, ONE) == {"masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)}
     assert not loss_and_gradient.compiled
     assert len(told) == 1
     assert told[0].startswith("could not compile (Unsupported: ")
     assert told[0].endswith("going on without")
     assert "\n" not in told[0]
-    assert loss_and_gradient(batch) == pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)
+    assert loss_and_gradient(batch, ONE) == {"masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)}
 
 
 @pytest.fixture
@@ -89,12 +90,14 @@ def test_more_shapes_than_torch_would_compile() -> None:
     """Rows in buckets have up to 21 lengths, and torch alone stops at the ninth shape."""
     told: list[str] = []
     model = toy_model(layers=1)
-    loss_and_gradient = LossAndGradient(Toy(), model, settle(toy_settings()), compiled=True, say=told.append)
+    loss_and_gradient = LossAndGradient(Toy(), model, machine_of(toy_settings()), compiled=True, say=told.append)
     before = torch._dynamo.config.recompile_limit
     torch._dynamo.utils.counters.clear()
     for size in (*range(2, 12), *range(2, 12)):
         batch = Toy(size=size).batch(0).with_noise(step_seed(0, 0))
-        assert loss_and_gradient(batch) == pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)
+        assert loss_and_gradient(batch, ONE) == {
+            "masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)
+        }
     assert loss_and_gradient.compiled
     assert told == []
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 10
@@ -104,20 +107,24 @@ def test_more_shapes_than_torch_would_compile() -> None:
 class LaterUnkind(Toy):
     """A loss that no compiler takes as one graph, from three rows on."""
 
-    def loss(self, model: Transformer, batch: Batch) -> Tensor:
-        if len(batch.numbers) > 2:
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        if len(batch.row_ids) > 2:
             torch._dynamo.graph_break()
-        return super().loss(model, batch)
+        return super().losses(model, batch)
 
 
 @pytest.mark.usefixtures("without_kernels")
 def test_a_later_shape_that_fails_is_told_and_goes_on() -> None:
     model = toy_model(layers=1)
     told: list[str] = []
-    loss_and_gradient = LossAndGradient(LaterUnkind(), model, settle(toy_settings()), compiled=True, say=told.append)
+    loss_and_gradient = LossAndGradient(
+        LaterUnkind(), model, machine_of(toy_settings()), compiled=True, say=told.append
+    )
     for size in (2, 3, 4):
         batch = Toy(size=size).batch(0).with_noise(step_seed(0, 0))
-        assert loss_and_gradient(batch) == pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)
+        assert loss_and_gradient(batch, ONE) == {
+            "masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)
+        }
         assert loss_and_gradient.compiled is (size == 2)
     assert len(told) == 1
     assert told[0].startswith("could not compile (Unsupported")
@@ -134,11 +141,11 @@ def test_a_way_back_that_fails_is_told_and_goes_on(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(compiler, "_build", backend)
     told: list[str] = []
     model, other = toy_model(layers=1), toy_model(layers=1)
-    loss_and_gradient = LossAndGradient(Toy(), model, settle(toy_settings()), compiled=True, say=told.append)
+    loss_and_gradient = LossAndGradient(Toy(), model, machine_of(toy_settings()), compiled=True, say=told.append)
     batch = Toy().batch(0).with_noise(step_seed(0, 0))
     loss = Toy().loss(other, batch) / 7
     loss.backward()
-    assert loss_and_gradient(batch, 7) == loss.item()
+    assert loss_and_gradient(batch, {"masked_words": 7.0}) == {"masked_words": loss.item()}
     assert not loss_and_gradient.compiled
     assert told == ["could not compile (RuntimeError: no way back); going on without"]
     for name, parameter in model.named_parameters():
@@ -150,26 +157,45 @@ def test_a_way_back_that_fails_is_told_and_goes_on(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("without_kernels")
 def test_too_little_memory_is_not_taken_for_a_failed_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(batch: Batch) -> Tensor:
+    def full(batch: Batch) -> dict[str, Tensor]:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    loss_and_gradient = LossAndGradient(Toy(), toy_model(layers=1), settle(toy_settings()), compiled=True, say=quiet)
+    loss_and_gradient = LossAndGradient(
+        Toy(), toy_model(layers=1), machine_of(toy_settings()), compiled=True, say=quiet
+    )
     batch = Toy().batch(0).with_noise(step_seed(0, 0))
-    loss_and_gradient(batch)
+    loss_and_gradient(batch, ONE)
     monkeypatch.setattr(loss_and_gradient, "_function", full)
     with pytest.raises(torch.OutOfMemoryError):
-        loss_and_gradient(batch)
+        loss_and_gradient(batch, ONE)
     assert loss_and_gradient.compiled
 
 
-def test_an_error_of_ours_is_not_taken_for_a_failed_compile() -> None:
+@pytest.mark.parametrize("error", [ValueError, AttributeError, KeyError, IndexError])
+def test_an_error_of_ours_is_raised_and_not_told_as_a_failed_compile(error: type[Exception]) -> None:
     class Wrong(Toy):
-        def loss(self, model: Transformer, batch: Batch) -> Tensor:
-            raise ValueError("ours")
+        def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+            raise error("ours")
 
-    loss_and_gradient = LossAndGradient(Wrong(), toy_model(), settle(toy_settings()), compiled=True, say=quiet)
-    with pytest.raises(ValueError, match="ours"):
-        loss_and_gradient(Toy().batch(0))
+    told: list[str] = []
+    loss_and_gradient = LossAndGradient(
+        Wrong(), toy_model(), machine_of(toy_settings()), compiled=True, say=told.append
+    )
+    with pytest.raises(error) as raised:
+        loss_and_gradient(Toy().batch(0), ONE)
+    assert type(raised.value) is error
+    assert raised.value.args == ("ours",)
+    assert told == []
+
+
+def test_an_attribute_that_is_not_there_is_an_error_of_ours_too() -> None:
+    class Wrong(Toy):
+        def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+            return {"masked_words": batch.nothing_of_this_name}  # type: ignore[attr-defined]
+
+    loss_and_gradient = LossAndGradient(Wrong(), toy_model(), machine_of(toy_settings()), compiled=True, say=quiet)
+    with pytest.raises(AttributeError):
+        loss_and_gradient(Toy().batch(0).with_noise(step_seed(0, 0)), ONE)
 
 
 @pytest.mark.parametrize(
@@ -190,13 +216,13 @@ def test_compiled_where_it_is_repaid(
     monkeypatch.setattr(compiler, "has_compiler", lambda device: True)
     model = torch.nn.Linear(1000, 1000)
     settings = toy_settings(compile=choice)
-    assert worth_compiling(settings, Ending(steps, seconds), model, pieces, settle(settings))[0] is expected
+    assert worth_compiling(settings, Ending(steps, seconds), model, Toy(), pieces, machine_of(settings))[0] is expected
 
 
 def test_without_a_compiler_there_is_no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     settings = toy_settings(compile="auto", device="cpu")
-    chosen, reason = worth_compiling(settings, Ending(10**9, None), toy_model(), 4096, settle(settings))
+    chosen, reason = worth_compiling(settings, Ending(10**9, None), toy_model(), Toy(), 4096, machine_of(settings))
     assert not chosen
     assert reason == "not compiled: there is no C++ compiler here"
 

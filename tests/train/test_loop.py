@@ -8,7 +8,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,14 +22,13 @@ from torch.utils.checkpoint import checkpoint
 
 from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.look.run import trace
-from glassformer.models.inputs import Inputs
+from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
-from glassformer.tasks.task import Batch
 from glassformer.train.checkpoint import Shelf, weights
 from glassformer.train.loop import fit, step_seed
 from glassformer.train.record import Step
-from glassformer.train.run import mean_pieces, to_standard_error
+from glassformer.train.run import mean_tokens, to_standard_error
 from glassformer.train.settings import TrainSection
 from glassformer.train.stopping import Interrupted
 from tests.train.toy import Toy, toy_model, toy_settings
@@ -69,7 +68,7 @@ def test_parts_of_a_batch_equal_the_whole(tmp_path: Path, parts: int) -> None:
     whole, one = train(tmp_path / "whole", steps=3, epsilon=1e-6)
     cut, many = train(tmp_path / "cut", steps=3, epsilon=1e-6, accumulate=parts)
     assert farthest(whole, cut) < 1e-6  # sums of a few hundred float32 numbers in another order
-    assert [step.targets for step in one] == [step.targets for step in many]
+    assert [step.counts for step in one] == [step.counts for step in many]
     assert [step.loss for step in one] == pytest.approx([step.loss for step in many], rel=1e-6)
 
 
@@ -123,12 +122,12 @@ class Uneven(Toy):
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
         assert step < 100
-        return replace(super().batch(step, part, parts), pieces=3 * 10**8 if step == 0 else 10**6)
+        return replace(super().batch(step, part, parts), tokens=3 * 10**8 if step == 0 else 10**6)
 
 
 def test_a_step_is_as_long_as_the_steps_of_an_epoch_are() -> None:
-    assert mean_pieces(Toy()) == sum(Toy().batch(step).pieces for step in range(3)) / 3  # its epoch has 2.5 steps
-    assert 10**6 < mean_pieces(Uneven()) < 2 * 10**7
+    assert mean_tokens(Toy()) == sum(Toy().batch(step).tokens for step in range(3)) / 3  # its epoch has 2.5 steps
+    assert 10**6 < mean_tokens(Uneven()) < 2 * 10**7
 
 
 def test_one_step_does_not_decide_on_compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +148,7 @@ def test_every_weight_moves_in_the_first_step(tmp_path: Path) -> None:
 
 def test_a_step_that_asks_nothing_reports_nothing(tmp_path: Path) -> None:
     _, steps = train(tmp_path, task=Toy(hide=0), steps=1)
-    assert (steps[0].targets, steps[0].loss, steps[0].norm) == (0, 0, 0)
+    assert (steps[0].counts, steps[0].loss, steps[0].norm) == ({"masked_words": 0}, 0, 0)
 
 
 def test_clipping_scales_all_gradients_alike(tmp_path: Path) -> None:
@@ -280,7 +279,7 @@ class Getting(Toy):
         self.losses = list(losses)
         self.seen: list[Tensor] = []
 
-    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
         self.seen.append(model.word_table.detach().clone())
         return {"loss": self.losses.pop(0)}
 
@@ -333,9 +332,13 @@ def test_patience_ends_the_run(tmp_path: Path) -> None:
     assert more == []
 
 
-def test_ten_evaluations_unless_told(tmp_path: Path) -> None:
-    _, steps = train(tmp_path, held_out=Toy(seed=5), steps=40)
-    assert [step.step for step in steps if step.scores] == list(range(4, 41, 4))
+@pytest.mark.parametrize(("batch", "expected"), [(512, range(4, 41, 4)), (8, [40]), (256, range(8, 41, 8))])
+def test_ten_evaluations_unless_told_or_fewer_in_a_small_run(
+    tmp_path: Path, batch: int, expected: Sequence[int]
+) -> None:
+    """Each looks at 512 rows; together they look at no more than a quarter of the rows of the steps."""
+    _, steps = train(tmp_path, held_out=Toy(seed=5), steps=40, batch=batch)
+    assert [step.step for step in steps if step.scores] == list(expected)
 
 
 def test_the_moving_average_is_what_is_judged_and_kept(tmp_path: Path) -> None:
@@ -383,13 +386,13 @@ class Timed(Toy):
     now = 0.0
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
-        return replace(super().batch(step, part, parts), pieces=50)
+        return replace(super().batch(step, part, parts), tokens=50)
 
     def loss(self, model: Transformer, batch: Batch) -> Tensor:
         self.now += 1
         return super().loss(model, batch)
 
-    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
         self.now += 60
         return {"loss": 1.0}
 
@@ -423,7 +426,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_move(tmp_path: Path)
     assert equal(before, weights(model))
     saved = load_file(tmp_path / "not-finite-step-3.safetensors")
     assert torch.equal(saved["0.inputs.ids"], Toy().batch(2, 0, 2).inputs.ids)  # type: ignore[arg-type]
-    assert torch.equal(saved["1.labels"], Toy().batch(2, 1, 2).labels)
+    assert torch.equal(saved["1.labels.masked_words"], Toy().batch(2, 1, 2).labels["masked_words"])
     # Nothing is lost: what was learned is saved, and whoever goes on meets the same batch.
     newest = Shelf(tmp_path / "checkpoints").newest()
     assert newest is not None
@@ -444,9 +447,9 @@ class Unwell(Toy):
         super().__init__(seed=5)
         self.unwell, self.times = unwell, 0
 
-    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
         self.times += 1
-        return {"loss": math.nan} if self.times in self.unwell else super().evaluate(model, rows=rows)
+        return {"loss": math.nan} if self.times in self.unwell else super().evaluate(model, limit=limit)
 
 
 def test_a_held_out_loss_that_is_not_finite_is_never_the_best(tmp_path: Path) -> None:
@@ -460,8 +463,10 @@ def test_a_held_out_loss_that_is_not_finite_is_never_the_best(tmp_path: Path) ->
 
 @pytest.mark.parametrize("chosen", [{}, {"average": 2, "checkpoint_every": 1}, {"ema": 0.9}, {"patience": 1}])
 def test_a_run_that_ends_broken_says_so_and_saves_nothing(tmp_path: Path, chosen: dict[str, Any]) -> None:
-    with pytest.raises(NotFiniteError, match="the held-out loss after step 2 is not; got nan; resume with a lower"):
+    with pytest.raises(NotFiniteError) as raised:
         train(tmp_path, held_out=Unwell(2), steps=2, evaluate_every=1, **chosen)
+    assert raised.value.got == "loss nan"
+    assert "step 2" in raised.value.wanted
     found = Shelf(tmp_path / "checkpoints").newest()
     assert (None if found is None else found.step) == (1 if "average" in chosen else None)
     _, again = train(tmp_path, held_out=Unwell(), steps=2, evaluate_every=1, resume=True, **chosen)

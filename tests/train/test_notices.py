@@ -39,7 +39,7 @@ def test_a_short_run_is_not_judged() -> None:
     assert told([6.0] * 99, steps=99) == []
 
 
-def test_without_a_blind_loss_nothing_is_told() -> None:
+def test_without_a_baseline_loss_nothing_is_told() -> None:
     assert told([6.0] * 1000, steps=1000, blind=None) == []
 
 

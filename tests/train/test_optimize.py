@@ -7,8 +7,10 @@ import pytest
 import torch
 from torch import nn
 
+from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
-from glassformer.train.optimize import MovingAverage, build_optimizer, decay_groups, optimizer_tensors, trained
+from glassformer.train.optimize import MovingAverage, build_optimizer, optimizer_tensors
+from glassformer.train.tune import freeze, parameter_groups, trained
 from tests.train.toy import toy_model, toy_settings
 
 STEPS, RATE, BETA1, BETA2, EPSILON, DECAY = 7, 0.01, 0.8, 0.95, 1e-6, 0.1
@@ -63,11 +65,39 @@ def test_the_two_differ() -> None:
 def test_biases_and_norms_do_not_decay() -> None:
     model = toy_model()
     names = {parameter: name for name, parameter in model.named_parameters()}
-    decaying, others = decay_groups(model, 0.01)
+    decaying, others = parameter_groups(model, toy_settings(decay=0.01))
     assert (decaying["weight_decay"], others["weight_decay"]) == (0.01, 0.0)
     assert {names[p] for p in others["params"]} == {n for n in names.values() if n.endswith("bias") or "norm" in n}
     assert all(names[p].endswith("weight") for p in decaying["params"])
     assert len(decaying["params"]) + len(others["params"]) == len(names)
+
+
+def test_each_layer_has_its_share_of_the_rate() -> None:
+    """Clark et al. 2020: the heads have the whole rate, each layer below it `layer_decay` of the one above."""
+    model = toy_model()
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    scales = {
+        names[parameter]: group["scale"]
+        for group in parameter_groups(model, toy_settings(layer_decay=0.5))
+        for parameter in group["params"]
+    }
+    assert scales.keys() == set(names.values())
+    expected = {"head.": 1.0, "encoder.blocks.1.": 0.5, "encoder.blocks.0.": 0.25, "encoder.embed.": 0.125}
+    for name, scale in scales.items():
+        assert scale == next(share for start, share in expected.items() if name.startswith(start)), name
+    assert {group["scale"] for group in parameter_groups(model, toy_settings())} == {1.0}
+
+
+def test_what_is_frozen_by_name_stays_and_what_cannot_be_is_said() -> None:
+    model = toy_model()
+    embeddings = sum(parameter.numel() for parameter in model.get_submodule("encoder.embed").parameters())
+    assert freeze(model, ("encoder.embed.*",)) == embeddings
+    assert not any(name.startswith("encoder.embed.") for name in trained(model))
+    with pytest.raises(ConfigError) as unknown:
+        freeze(model, ("encoder.embed.*", "decoder.*"))
+    assert unknown.value.got == "decoder.*"
+    with pytest.raises(ConfigError):
+        freeze(model, ("*",))
 
 
 def test_frozen_parameters_are_left_out() -> None:

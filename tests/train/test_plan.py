@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from glassformer.errors import ConfigError
+from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.task import Batch
 from glassformer.train import plan as probe
 from glassformer.train.checkpoint import weights
 from glassformer.train.plan import plan
@@ -90,11 +90,11 @@ class Bucketed(Toy):
         return 2 + step % 4
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
-        return replace(Toy(size=self.rows(step)).batch(0, part, parts), pieces=10 * self.rows(step))
+        return replace(Toy(size=self.rows(step)).batch(0, part, parts), tokens=10 * self.rows(step))
 
     def loss(self, model: Transformer, batch: Batch) -> Tensor:
-        self.now += batch.pieces + 60 * (batch.pieces not in self.known)
-        self.known.add(batch.pieces)
+        self.now += batch.tokens + 60 * (batch.tokens not in self.known)
+        self.known.add(batch.tokens)
         return super().loss(model, batch)
 
 

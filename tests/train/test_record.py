@@ -21,7 +21,8 @@ from glassformer.train.record import Record, Step
 def step(number: int, **changes: Any) -> Step:
     usual: dict[str, Any] = {
         "step": number, "steps": 30, "fraction": number / 30, "epoch": 0.5, "loss": float(number), "learning_rate": 0.1,
-        "norm": 1.0, "targets": 5, "pieces": 40, "seconds": 0.5, "elapsed": number / 2,
+        "norm": 1.0, "losses": {"one": float(number)}, "counts": {"one": 5.0}, "pieces": 40, "seconds": 0.5, "elapsed":
+        number / 2,
     }  # fmt: skip
     return Step(**usual | changes)
 
@@ -39,6 +40,14 @@ def test_a_line_every_ten_steps_and_at_evaluations(tmp_path: Path) -> None:
     assert [line["loss"] for line in seen] == [5.5, 12.5, 17.5, 25.5]  # means since the line before
     assert [line.get("held_out_loss") for line in seen] == [None, 7.0, None, None]
     assert seen[0]["pieces_per_second"] == 80.0
+
+
+def test_each_of_several_losses_stands_apart(tmp_path: Path) -> None:
+    record = Record(tmp_path, Progress(0), tensorboard=False)
+    for number in range(1, 11):
+        record.see(step(number, loss=3.0 * number, losses={"one": 1.0 * number, "two": 2.0 * number}))
+    (line,) = lines(tmp_path)
+    assert (line["loss"], line["one_loss"], line["two_loss"]) == (16.5, 5.5, 11.0)
 
 
 def test_what_is_not_finite_is_null(tmp_path: Path) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from glassformer.config import ModelConfig
 from glassformer.models.families import bert
-from glassformer.models.inputs import Inputs
+from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer, build
+from glassformer.runtime.device import Machine, choose_machine
 from glassformer.tasks.cross_entropy import cross_entropy
-from glassformer.tasks.task import Batch, evaluating
+from glassformer.tasks.task import evaluating
 from glassformer.train.settings import TrainSection
 
 VOCABULARY, LENGTH, ROWS = 23, 12, 20
@@ -30,9 +32,13 @@ class Toy:
     seed: int = 0
     hide: int | None = None
     name: str = "toy"
+    best: str = "-loss"
     fingerprint: str = "toy"
     poison_step: int | None = None
-    blind_loss: float | None = math.log(VOCABULARY)
+    baseline_loss: float | None = math.log(VOCABULARY)
+    shapes: int = 1
+    weights: Mapping[str, float] = field(default_factory=lambda: {"masked_words": 1.0})
+    frozen: Mapping[str, nn.Module] = field(default_factory=dict)
 
     @property
     def steps_per_epoch(self) -> float:
@@ -46,14 +52,16 @@ class Toy:
         return self._rows(order % ROWS, order, poison=step == self.poison_step)
 
     def loss(self, model: Transformer, batch: Batch) -> Tensor:
-        logits = model(batch.inputs, places=batch.places).logits
-        assert logits is not None
-        return cross_entropy(logits, batch.labels)
+        """The sum of the one loss there is."""
+        return cross_entropy(model(batch.inputs, places=batch.scored_at).logits, batch.labels["masked_words"])
 
-    def evaluate(self, model: Transformer, *, rows: int | None = None) -> dict[str, float]:
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        return {"masked_words": self.loss(model, batch)}
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
         batch = self._rows(np.arange(ROWS), np.arange(ROWS)).to(next(model.parameters()).device)
         with evaluating(model):
-            return {"loss": float(self.loss(model, batch)) / batch.targets, "rows": float(rows or 0)}
+            return {"loss": float(self.loss(model, batch)) / batch.counts["masked_words"], "rows": float(limit or 0)}
 
     def _rows(self, rows: np.ndarray, order: np.ndarray, *, poison: bool = False) -> Batch:
         ids, labels, real = [], [], []
@@ -73,11 +81,12 @@ class Toy:
         label = torch.tensor(np.concatenate(labels))
         return Batch(
             inputs=Inputs(ids=torch.tensor(np.array(ids)), vectors=vectors, real=torch.tensor(np.array(real))),
-            labels=label,
-            places=torch.arange(len(rows) * LENGTH),
-            numbers=torch.tensor(order % (1 << 31), dtype=torch.int32),
-            targets=int((label >= 0).sum()),
-            pieces=int(np.sum(real)),
+            labels={"masked_words": label},
+            scored_at=torch.arange(len(rows) * LENGTH),
+            row_ids=torch.tensor(order % (1 << 31), dtype=torch.int32),
+            weights=torch.ones(len(rows)),
+            counts={"masked_words": float((label >= 0).sum())},
+            tokens=int(np.sum(real)),
         )
 
 
@@ -94,3 +103,8 @@ def toy_model(*, dropout: float = 0.0, seed: int = 0, layers: int = 2) -> Transf
 def toy_settings(**changes: object) -> TrainSection:
     usual: dict[str, object] = {"steps": 6, "batch": 8, "precision": "float32", "compile": "off", "learning_rate": 3e-3}
     return TrainSection.model_validate(usual | changes)
+
+
+def machine_of(settings: TrainSection) -> Machine:
+    """The machine that these settings ask for."""
+    return choose_machine(settings.device, settings.precision, settings.threads)

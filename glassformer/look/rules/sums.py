@@ -139,19 +139,16 @@ class DotProduct(Rule):
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The axes of the result, whatever they are."""
         left, right = tensors.raw(self.left).double(), tensors.raw(self.right).double()
-        letters: dict[str, str] = {}
-        for name in (*tensors.axes, self.over, *self.left.names, *self.right.names):
-            letters.setdefault(name, chr(ord("a") + len(letters)))
-        if self.over in tensors.axes or set(letters) != {*tensors.axes, self.over}:
+        order = list(dict.fromkeys((*tensors.axes, self.over, *self.left.names, *self.right.names)))
+        if self.over in tensors.axes or set(order) != {*tensors.axes, self.over}:
             raise FormulaError(f"{tensors.formula.name} cannot sum over {self.over} with these axes")
-        read_as = [
-            "".join(letters[name] for name in names) for names in (self.left.names, self.right.names, tensors.axes)
-        ]
-        equation = f"{read_as[0]},{read_as[1]}->{read_as[2]}"
+        read_as = ([order.index(name) for name in names] for names in (self.left.names, self.right.names, tensors.axes))
+        of_left, of_right, result = read_as
         try:
-            found = torch.einsum(equation, left, right) * self.scale
+            found = torch.einsum(left, of_left, right, of_right, result) * self.scale
             # The size is only a measure of rounding: single precision is enough for it and twice as fast.
-            size = torch.einsum(equation, left.abs().float(), right.abs().float()).double() * abs(self.scale)
+            sizes = torch.einsum(left.abs().float(), of_left, right.abs().float(), of_right, result)
+            size = sizes.double() * abs(self.scale)
         except RuntimeError as error:
             name = tensors.formula.name
             raise FormulaError(f"{name} must multiply operands whose axes fit", got=str(error)) from None

@@ -1,0 +1,151 @@
+"""The tasks whose promises every row of tests/contracts/test_tasks.py holds them to, each with a small data set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SENTENCES = (
+    "She likes the summer better than the winter.",
+    "He loves to cook healthy food for his friends.",
+    "They go hiking quite often in the mountains.",
+    "The quick brown fox jumps over the lazy dog.",
+    "A model that nobody can read is a model that nobody can trust.",
+)
+
+
+def write_prose(folder: Path) -> Path:
+    """Documents of several sentences, parted by blank lines."""
+    path = folder / "prose.txt"
+    path.write_text(
+        "\n\n".join(
+            f"Story {number} begins. {SENTENCES[number % 5]} {SENTENCES[(number * 7 + 2) % 5]} It ends on day {number}."
+            for number in range(30)
+        ),
+        encoding="utf-8",
+    )
+    return path
+
+
+def write_labels(folder: Path) -> Path:
+    """Texts of very different lengths with one of three labels, in a table without a header."""
+    path = folder / "labels.tsv"
+    rows = [
+        f"{' '.join([SENTENCES[number % 5]] * (1 + number % 4 * (number % 3)))} {number}\t{'abc'[number % 3]}"
+        for number in range(48)
+    ]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def write_pairs(folder: Path) -> Path:
+    """Pairs of texts with a label, in a table with a header."""
+    path = folder / "pairs.csv"
+    rows = [
+        f'"{SENTENCES[n % 5]} {n}","{SENTENCES[(n + n % 2) % 5]}",{"same" if n % 2 == 0 else "other"}'
+        for n in range(40)
+    ]
+    path.write_text("first,second,verdict\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def write_masks(folder: Path) -> Path:
+    """Texts with their masks and answers."""
+    path = folder / "masks.jsonl"
+    rows = []
+    for number in range(24):
+        words = SENTENCES[number % 5].rstrip(".").split()
+        hidden = sorted({number % len(words), (number * 3 + 1) % len(words)})
+        answers = [words[place] for place in hidden]
+        text = " ".join("[MASK]" if place in hidden else word for place, word in enumerate(words))
+        rows.append(json.dumps({"text": text, "answers": answers}))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+@dataclass(frozen=True)
+class Row:
+    """A task with its data, its settings, a verb that its models answer with records to ask, and a damaged record.
+
+    `bad` is appended to the data and must be named with its line; None where running text has no bad rows.
+    """
+
+    name: str
+    task: str
+    write: Callable[[Path], Path]
+    losses: tuple[str, ...]
+    verb: str
+    records: tuple[Mapping[str, object], ...]
+    data: Mapping[str, Any]
+    family: str = "bert"
+    bad: str | None = None
+    head: str = "head"
+
+    def recipe(self, folder: Path) -> dict[str, Any]:
+        """A recipe for a tiny model, with every setting that decides the bits written out."""
+        settings = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 32, "dropout": 0.1, "max_length": 32}
+        return {
+            "task": {"name": self.task},
+            "data": {"files": [str(self.write(folder))], "validation": 0.2, "length": 24, **self.data},
+            "tokenizer": {"kind": "wordpiece", "vocabulary": 160},
+            "model": {"family": self.family, "size": "tiny", "settings": settings},
+            "train": {
+                "steps": 6,
+                "batch": 8,
+                "learning_rate": 0.005,
+                "precision": "float32",
+                "compile": "off",
+                "device": "cpu",
+                "threads": 1,
+                "checkpoint_every": 2,
+                "keep": 9,
+                "evaluate_every": 3,
+            },
+        }
+
+
+def texts(*, mask: bool) -> tuple[Mapping[str, object], ...]:
+    """Texts to ask about, short and long, the longest in several windows."""
+    found = [SENTENCES[number % 5] if number % 4 else " ".join(SENTENCES) for number in range(12)]
+    return tuple({"text": text.replace(" the ", " [MASK] ", 1) if mask else text} for text in found if "the" in text)
+
+
+TASKS = (
+    Row("masked-lm", "masked-lm", write_prose, ("masked_words",), "fill", texts(mask=True), {}),
+    Row("bert", "bert", write_prose, ("masked_words", "next_sentence"), "fill", texts(mask=True), {}),
+    Row(
+        "annotated-masks",
+        "annotated-masks",
+        write_masks,
+        ("masked_words",),
+        "fill",
+        texts(mask=True),
+        {},
+        bad='{"text": "no mask at all", "answers": ["one"]}',
+    ),
+    Row(
+        "classify",
+        "classify",
+        write_labels,
+        ("label",),
+        "classify",
+        texts(mask=False),
+        {"text": "0", "label": "1"},
+        bad="only one cell",
+        head="sentence_head",
+    ),
+    Row(
+        "classify pairs",
+        "classify",
+        write_pairs,
+        ("label",),
+        "classify",
+        tuple({**each, "pair": SENTENCES[0]} for each in texts(mask=False)),
+        {"text": "first", "pair": "second", "label": "verdict"},
+        bad=",the first text is empty,same",
+        head="sentence_head",
+    ),
+)
