@@ -26,6 +26,7 @@ from glassformer.data.split import place_of, text_hash
 from glassformer.errors import CheckpointError, ConfigError, DataError, DeviceError, TrainingError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
+from glassformer.tasks.score import interval
 from glassformer.train.alone import alone
 from glassformer.train.record import Step
 from glassformer.train.stopping import Interrupted
@@ -52,6 +53,7 @@ class Listener(Silent):
 
 def recipe(text: Path, **train_settings: Any) -> dict[str, Any]:
     return {
+        "task": {"name": "masked-lm"},
         "data": {"files": [str(text)], "length": 24, "validation": 0.2, "licence": "CC0 1.0"},
         "tokenizer": {"vocabulary": 160},
         "model": {"size": "tiny", "settings": {"layers": 1, "width": 16, "heads": 2}},
@@ -94,17 +96,20 @@ def test_a_text_that_is_another_by_now_is_told_and_leaves_the_model_as_it_is(
 ) -> None:
     folder, listener = tmp_path / "run", Listener()
     before = sorted(folder.rglob("*"))
-    assert evaluate(load(folder), witness=listener) == run.metrics["scores"]
+    assert evaluate(load(folder), witness=listener).flat() == run.metrics["scores"]
     assert listener.notes == []
     text_file.write_text(text_file.read_text(encoding="utf-8").replace("She", "They"), encoding="utf-8")
-    assert evaluate(load(folder), witness=listener) != run.metrics["scores"]
+    assert evaluate(load(folder), witness=listener).flat() != run.metrics["scores"]
     assert [note for note in listener.notes if "not the one the model was trained on" in note]
     assert sorted(folder.rglob("*")) == before
 
 
 def test_a_side_that_was_not_held_out(run: Model) -> None:
-    with pytest.raises(ConfigError, match=r"side test is needed; got .* all of its text but the side validation; ask"):
+    with pytest.raises(ConfigError) as caught:
         evaluate(run, side="test")
+    assert "test" in caught.value.wanted
+    assert "validation" in caught.value.got
+    assert "validation" in caught.value.do
 
 
 def test_the_unigram_is_that_of_the_training_text(run: Model, tmp_path: Path) -> None:
@@ -130,9 +135,11 @@ def test_the_card_says_what_is_known(run: Model, tmp_path: Path) -> None:
     assert "* Licence: CC0 1.0" in card
     assert "of the documents, chosen by a hash of their text" in card
     assert f"| all | {sum(tensor.numel() for tensor in weights(run).values()):,} |" in card
-    assert f"| this model | {run.metrics['scores']['loss']:.3f} |" in card
-    assert f"{run.metrics['scores']['unigram_loss']:.3f}" in card
-    assert "rows of 24 pieces" in card
+    for score in ("loss", "perplexity", "unigram_loss"):
+        assert f"| {score.replace('_', ' ')} | {run.metrics['scores'][score]:,.3f} |" in card
+    low, high = interval(run.metrics["scores"]["accuracy"], run.metrics["scores"]["targets"])
+    assert f"({low:.1%} … {high:.1%})" in card
+    assert "rows of 24 " in card
     assert 'gf.load("run")' in card
     assert str(tmp_path) not in card  # whoever reads it need not know on which machine it was
 
@@ -246,7 +253,7 @@ def test_a_place_that_can_be_no_folder_is_refused(text_file: Path, tmp_path: Pat
         os.mkfifo(tmp_path / name)
     out = tmp_path / name
     for resume in (False, True):
-        with pytest.raises(TrainingError) as caught:
+        with pytest.raises((TrainingError, ConfigError)) as caught:
             train(recipe(text_file), out=out, resume=resume, witness=Silent())
         assert name in caught.value.got
     with pytest.raises(CheckpointError):
@@ -261,8 +268,10 @@ def test_a_place_that_can_be_no_folder_is_refused(text_file: Path, tmp_path: Pat
 def test_a_run_goes_on_with_its_own_split(run: Model, text_file: Path, tmp_path: Path, share: str) -> None:
     other = recipe(text_file, steps=7)
     other["data"][share] = 0.4
-    with pytest.raises(ConfigError, match=rf"goes on as it began, with data\.{share} = 0\.[02]; got 0\.4; leave"):
+    with pytest.raises(ConfigError) as caught:
         train(other, out=tmp_path / "run", resume=True, witness=Silent())
+    assert f"data.{share} = {0.2 if share == 'validation' else 0.0}" in caught.value.wanted
+    assert caught.value.got == "0.4"
     assert load(tmp_path / "run").metrics == run.metrics
 
 
@@ -276,8 +285,10 @@ def test_a_share_that_was_widened_is_the_same_when_it_is_asked_for_again(text_fi
     again = train(values, out=tmp_path / "run", resume=True, witness=Silent())
     assert again.data == first.data
     values["data"]["validation"] = 0.3
-    with pytest.raises(ConfigError, match=r"data\.validation = 0\.0\d+; got 0\.3; leave"):
+    with pytest.raises(ConfigError) as caught:
         train(values, out=tmp_path / "run", resume=True, witness=Silent())
+    assert f"data.validation = {first.data.validation}" in caught.value.wanted
+    assert caught.value.got == "0.3"
 
 
 def test_a_text_that_has_changed_is_told_and_split_as_before(run: Model, text_file: Path, tmp_path: Path) -> None:
@@ -295,12 +306,21 @@ def test_a_text_that_has_changed_is_told_and_split_as_before(run: Model, text_fi
 
 def test_another_run_is_not_written_over(run: Model, text_file: Path, tmp_path: Path) -> None:
     before = weights(load(tmp_path / "run"))
-    with pytest.raises(ConfigError, match="which holds a run; add --resume"):
+    with pytest.raises(ConfigError) as caught:
         train(recipe(text_file), out=tmp_path / "run", witness=Silent())
+    assert str(tmp_path / "run") in caught.value.got
+    assert "--resume" in caught.value.do
     changed = recipe(text_file)
     changed["model"]["settings"]["layers"] = 2
-    with pytest.raises(ConfigError, match=r"goes on as it began, with model\.settings"):
+    with pytest.raises(ConfigError) as caught:
         train(changed, out=tmp_path / "run", resume=True, witness=Silent())
+    assert "model.settings" in caught.value.wanted
+    assert "'layers': 2" in caught.value.got
+    changed = recipe(text_file) | {"task": {"name": "masked-lm", "rate": 0.3}}
+    with pytest.raises(ConfigError) as caught:
+        train(changed, out=tmp_path / "run", resume=True, witness=Silent())
+    assert "task.rate = 0.15" in caught.value.wanted
+    assert caught.value.got == "0.3"
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(load(tmp_path / "run")).items())
 
 
@@ -323,18 +343,22 @@ def test_begin_from_an_earlier_model(run: Model, text_file: Path, tmp_path: Path
     for name, tensor in weights(run).items():
         assert torch.allclose(tensor, weights(tuned)[name], atol=1e-6)
     values["model"] = {"start": str(tmp_path / "run"), "size": "mini"}
-    with pytest.raises(ConfigError, match="brings its own sizes"):
+    with pytest.raises(ConfigError) as caught:
         train(values, out=tmp_path / "refused", witness=Silent())
+    assert "model.start" in caught.value.got
+    assert "model.size" in caught.value.got
 
 
 def test_settings_of_a_tokenizer_that_is_not_learned(run: Model, text_file: Path, tmp_path: Path) -> None:
     values = {**recipe(text_file), "model": {"start": str(tmp_path / "run")}}
-    with pytest.raises(ConfigError, match=r"pieces; got model\.start together with tokenizer\.vocabulary; leave"):
+    with pytest.raises(ConfigError) as caught:
         train(values, out=tmp_path / "refused", witness=Silent())
+    assert caught.value.got == "model.start together with tokenizer.vocabulary"
     values = recipe(text_file)
     values["tokenizer"]["file"] = str(tmp_path / "run" / "tokenizer.json")
-    with pytest.raises(ConfigError, match=r"got tokenizer\.file together with tokenizer\.vocabulary"):
+    with pytest.raises(ConfigError) as caught:
         train(values, out=tmp_path / "refused", witness=Silent())
+    assert caught.value.got == "tokenizer.file together with tokenizer.vocabulary"
     assert not (tmp_path / "refused").exists()
 
 
@@ -345,7 +369,7 @@ def test_a_tokenizer_that_is_there_is_not_said_to_be_learned(
     model = train(values, out=tmp_path / "second", witness=Screen())
     assert model.tokenizer.vocabulary() == run.tokenizer.vocabulary()
     shown = capsys.readouterr().err
-    assert "cutting the text into pieces" in shown
+    assert "splitting the text into tokens" in shown
     assert "learning a vocabulary" not in shown
 
 
@@ -393,12 +417,12 @@ def test_what_fit_refuses_leaves_nothing_either(text_file: Path, tmp_path: Path,
 @pytest.mark.parametrize(
     ("section", "settings", "told"),
     [
-        ("train", {"accumulate": 5}, "cuts a batch into parts"),
-        ("train", {"average": 2}, "the mean of checkpoints at chosen steps"),
-        ("train", {"patience": 2}, "needs held-out text"),
-        ("train", {"schedule": "noam", "warmup": 0}, "measured in warm-ups"),
-        ("train", {"steps": None}, "a run needs an end"),
-        ("data", {"length": 2}, "longer than its 2 special pieces"),
+        ("train", {"accumulate": 5}, "5"),
+        ("train", {"average": 2}, "average"),
+        ("train", {"patience": 2}, "patience"),
+        ("train", {"schedule": "noam", "warmup": 0}, "warmup"),
+        ("train", {"steps": None}, "steps"),
+        ("data", {"length": 2}, "data.length = 2"),
     ],
 )
 def test_what_no_text_can_mend_is_refused_before_any_is_read(
@@ -408,16 +432,19 @@ def test_what_no_text_can_mend_is_refused_before_any_is_read(
     values = recipe(text_file)
     values["data"]["validation"] = 0.0
     values[section] |= settings
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError) as caught:
         train(values, out=tmp_path / "run", witness=Silent())
+    assert told in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 
 def test_rows_longer_than_the_model_to_start_from(run: Model, text_file: Path, tmp_path: Path) -> None:
     values = {**recipe(text_file), "model": {"start": str(tmp_path / "run")}, "tokenizer": {}}
     values["data"]["length"] = 600
-    with pytest.raises(ConfigError, match="got one that numbers 512"):
+    with pytest.raises(ConfigError) as caught:
         train(values, out=tmp_path / "longer", witness=Silent())
+    assert "data.length = 600" in caught.value.wanted
+    assert "512" in caught.value.got
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -491,16 +518,24 @@ def test_a_text_that_fills_the_model_leaves_padding_untried(run: Model) -> None:
 
 def test_nothing_is_left_behind_by_what_cannot_be_done(text_file: Path, tmp_path: Path) -> None:
     missing = recipe(tmp_path / "nowhere.txt")
-    with pytest.raises(DataError, match="got no such file"):
+    with pytest.raises(DataError) as told:
         train(missing, out=tmp_path / "run", witness=Silent())
+    assert str(tmp_path / "nowhere.txt") in told.value.wanted
     wide = recipe(text_file)
     wide["model"]["settings"]["heads"] = 3
-    with pytest.raises(ConfigError, match="multiple of heads"):
+    with pytest.raises(ConfigError) as caught:
         train(wide, out=tmp_path / "run", witness=Silent())
-    with pytest.raises(ConfigError, match="needs text"):
+    assert "heads" in str(caught.value)
+    with pytest.raises(ConfigError) as caught:
+        train({"task": {"name": "classify"}}, out=tmp_path / "run", witness=Silent())
+    assert "data.files" in caught.value.got
+    assert "train classify" in caught.value.do
+    with pytest.raises(ConfigError) as caught:
         train({}, out=tmp_path / "run", witness=Silent())
-    with pytest.raises(DeviceError, match="'nonsense'"):
+    assert "masked-lm" in caught.value.do
+    with pytest.raises(DeviceError) as refused:
         train(recipe(text_file, device="nonsense"), out=tmp_path / "run", witness=Silent())
+    assert "'nonsense'" in refused.value.wanted
     assert not (tmp_path / "run").exists()
 
 
@@ -561,7 +596,8 @@ def test_a_vocabulary_that_has_to_be_larger_is_told(text_file: Path, tmp_path: P
     model = train(recipe(text_file, steps=1) | {"tokenizer": {"vocabulary": 8}}, out=tmp_path / "run", witness=listener)
     size = model.tokenizer.vocabulary_size
     assert size > 8
-    assert f"a vocabulary of {size} pieces, not 8: with fewer the text cannot be written" in listener.notes
+    (told,) = [note for note in listener.notes if f"a vocabulary of {size} " in note]
+    assert "not 8:" in told
 
 
 def test_a_text_of_which_the_tokenizer_knows_nothing_is_refused(run: Model, tmp_path: Path) -> None:
@@ -569,46 +605,68 @@ def test_a_text_of_which_the_tokenizer_knows_nothing_is_refused(run: Model, tmp_
     text = tmp_path / "runes.txt"
     text.write_text("\u16a0\u16a2 \u16a6\n\n\u16a8 \u16b1\u16b2 \u16a0\n\n\u16b1 \u16b2", encoding="utf-8")
     values = recipe(text) | {"tokenizer": {"file": str(tmp_path / "run")}}
-    with pytest.raises(DataError, match="words that can be hidden; got none that the tokenizer knows"):
+    with pytest.raises(DataError) as caught:
         train(values, out=tmp_path / "unread", witness=Listener())
+    assert "tokenizer" in caught.value.got
+    assert "tokenizer" in caught.value.do
 
 
-def test_rows_that_cannot_be_used_are_left_out_of_given_masks_too(tmp_path: Path) -> None:
+def annotated(path: Path) -> dict[str, Any]:
+    return recipe(path) | {
+        "task": {"name": "annotated-masks"},
+        "data": {"files": [str(path)], "length": 24},
+    }
+
+
+def test_rows_that_cannot_be_used_are_left_out_of_annotated_masks_too(tmp_path: Path) -> None:
     rows = [{"text": "She [MASK] summer", "answers": ["likes"]}, {"text": "He [MASK]", "answers": []}]
-    path = tmp_path / "given.jsonl"
+    path = tmp_path / "annotated.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    values = recipe(path) | {"task": {"given": True}}
-    with pytest.raises(DataError, match="line 2"):
+    values = annotated(path)
+    with pytest.raises(DataError) as caught:
         train(values, out=tmp_path / "run", witness=Silent())
+    assert f"{path}, line 2" in caught.value.wanted
     values["data"]["on_bad_row"] = "skip"
     listener = Listener()
     model = train(values, out=tmp_path / "run", witness=listener)
-    assert any(note.startswith("1 bad rows were left out, the first: ") and "line 2" in note for note in listener.notes)
-    assert model.evaluate(path)["targets"] == model.metrics["scores"]["targets"]
+    (told,) = [note for note in listener.notes if "line 2" in note]
+    assert told.startswith("1 bad ")
+    assert model.evaluate(path)["targets"] == model.metrics["scores"]["targets"] == 1
 
 
-def test_given_masks_hold_nothing_out_and_say_what_was_asked_in_vain(tmp_path: Path) -> None:
-    path = tmp_path / "given.jsonl"
+def test_annotated_masks_hold_nothing_out_unless_it_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "annotated.jsonl"
     path.write_text('{"text": "She [MASK] summer", "answers": ["likes"]}\n' * 3)
-    values = recipe(path) | {"task": {"given": True, "rate": 0.3}}
-    listener = Listener()
-    model = train(values, out=tmp_path / "run", witness=listener)
-    assert "the masks stand in the data; without effect: task.rate, data.validation" in listener.notes
+    model = train(annotated(path), out=tmp_path / "run", witness=Silent())
     assert "* Held out: nothing" in model.card
     assert "No text was held out" in model.card
     assert model.info()["data"]["validation"] == 0.0
-    again = train(values, out=tmp_path / "run", resume=True, witness=Silent())
+    again = train(annotated(path), out=tmp_path / "run", resume=True, witness=Silent())
     assert again.metrics == model.metrics
-    listener = Listener()
-    model = train(
-        values | {"task": {"given": True}, "data": {"files": [str(path)]}}, out=tmp_path / "plain", witness=listener
-    )
-    assert not any("without effect" in note for note in listener.notes)
-    assert "* Held out: nothing" in model.card
+    rows = [{"text": f"She [MASK] summer {number}", "answers": ["likes"]} for number in range(30)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    values = annotated(path)
+    values["data"]["validation"] = 0.3
+    held = train(values, out=tmp_path / "held", witness=Silent())
+    assert held.metrics["measured_on"] == "held-out text"
+    assert 0 < held.metrics["scores"]["targets"] < 30
+    assert load(tmp_path / "held").evaluate() == held.metrics["scores"]
+
+
+def test_nothing_is_drawn_for_annotated_masks_and_no_text_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "annotated.jsonl"
+    rows = ['{"text": "She [MASK] summer", "answers": ["likes"]}\n'] * 3
+    path.write_text("".join(rows))
+    values = annotated(path)
+    with pytest.raises(ConfigError) as refused:  # what would be without effect is no setting of the task
+        train(values | {"task": {"name": "annotated-masks", "rate": 0.3}}, out=tmp_path / "run", witness=Silent())
+    assert "'task.rate'" in refused.value.wanted
     with path.open("a") as more:
         more.write(json.dumps({"text": "She [MASK] " + "summer " * 30, "answers": ["likes"]}))
-    with pytest.raises(DataError, match=r"line 4: .* must fit into a row of 24 pieces"):
+    with pytest.raises(DataError) as caught:
         train(values, out=tmp_path / "long", witness=Silent())
+    assert f"{path}, line 4" in caught.value.wanted
+    assert "row of 24 " in caught.value.wanted
 
 
 @pytest.mark.parametrize("width", [40_960_000, 10**30])
@@ -617,8 +675,9 @@ def test_a_model_that_no_machine_holds_is_refused_before_the_text_is_read(tmp_pa
     text.write_bytes(b"\xff")
     values = recipe(text)
     values["model"]["settings"]["width"] = width
-    with pytest.raises(ConfigError, match=r"needs [\d,.]+ GB; got one with|model.settings.width: a whole number"):
+    with pytest.raises(ConfigError) as caught:
         train(values, out=tmp_path / "run", witness=Silent())
+    assert " GB" in caught.value.got or "width" in caught.value.wanted
     assert not (tmp_path / "run").exists()
 
 
@@ -628,10 +687,13 @@ def test_nothing_was_held_out(text_file: Path, tmp_path: Path) -> None:
     model = train(values, out=tmp_path / "run", witness=Silent())
     assert "* Held out: nothing" in model.card
     assert "No text was held out" in model.card
-    with pytest.raises(ConfigError, match="held-out text is needed"):
+    with pytest.raises(ConfigError) as caught:
         model.evaluate()
-    with pytest.raises(ConfigError, match="files to measure on are needed"):
+    assert "all of its text" in caught.value.got
+    assert "name files" in caught.value.do
+    with pytest.raises(ConfigError) as caught:
         Model(model.module, model.tokenizer).evaluate()
+    assert caught.value.got == "none"
 
 
 # --------------------------------------------------------------------------- what a person sees
@@ -641,7 +703,7 @@ def test_the_screen_tells_of_a_run(text_file: Path, tmp_path: Path, capsys: pyte
     train(recipe(text_file), out=tmp_path / "run", witness=Screen())
     shown = capsys.readouterr()
     assert shown.out == ""
-    for told in ("learning a vocabulary of 160 pieces", "held out", "step 6: loss", "pieces/s", "held-out loss"):
+    for told in ("learning a vocabulary of 160 ", "held out", "step 6: loss", "s/s", "held-out loss"):
         assert told in shown.err
 
 
