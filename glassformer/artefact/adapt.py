@@ -1,4 +1,4 @@
-"""A model that is there as the start of another one: what fits is taken over, the rest is drawn anew, and that is told."""
+"""A model that is there as the start of another one: what fits is taken over, and what is fresh is told."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def trace(
 
 
 def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, list[str]]:
-    """A whole text or pair as one row, and its tokens as the vocabulary writes them; raises DataError for only blanks."""
+    """A whole text or pair as one row, and its tokens as the vocabulary writes them; raises DataError for blanks."""
     tokenizer = model.tokenizer
     encoding = tokenizer.encode(text, special=False)
     if not len(encoding):

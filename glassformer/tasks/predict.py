@@ -100,7 +100,7 @@ def _answer(
 
 
 def grouped(lengths: Sequence[int]) -> Iterator[range]:
-    """Cut rows of falling lengths into batches of at most BATCH_TOKENS tokens, padding included; at least one row each."""
+    """Cut rows of falling lengths into batches of at least one row and at most BATCH_TOKENS tokens with padding."""
     start = 0
     while start < len(lengths):
         end = min(len(lengths), start + max(1, BATCH_TOKENS // max(lengths[start], 1)))

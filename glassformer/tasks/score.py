@@ -93,7 +93,7 @@ class Tally:
 
 
 def compared(logits: Tensor | None, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """The cross-entropy of each label that is asked and whether the largest logit is its own: [N, V], [N] -> [n], [n]."""
+    """The cross-entropy of each label that is asked, and whether its logit is the largest: [N, V], [N] -> [n], [n]."""
     assert logits is not None
     asked = labels != IGNORED
     log_probabilities = widened(logits[asked]).log_softmax(dim=-1)  # [n, V]
