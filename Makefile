@@ -7,7 +7,7 @@ WORKERS ?= 2
 
 .PHONY: demo test test-long lint format types bench results clean
 
-demo: $(VENV)/.package  ## train the slides' sentences and a real masked-word model, and look inside
+demo: $(VENV)/.package  ## train the slides' sentences and a masked-word model, and look inside
 	$(BIN)/glassformer demo
 
 test: $(VENV)/.tests  ## the whole suite, about four minutes on two cores

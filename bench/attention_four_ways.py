@@ -4,7 +4,7 @@
 package's own, in torch on one thread, the next two are numpy, the last is plain Python; all in float64. Weights as in
 torch: output x input, so q = W x.
 
-B sentences · S pieces · W width · H heads · D query and key size · E value size
+B sentences · S tokens · W width · H heads · D query and key size · E value size
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class Problem:
 
     @staticmethod
     def draw(
-        *, batch: int = 3, pieces: int = 5, width: int = 6, heads: int = 2, query_size: int = 4, value_size: int = 3
+        *, batch: int = 3, tokens: int = 5, width: int = 6, heads: int = 2, query_size: int = 4, value_size: int = 3
     ) -> Problem:
-        """Random numbers, and a mask that lets each piece see itself and those before it."""
-        chance = np.random.default_rng(0)
+        """Random numbers, and a mask that lets each token see itself and those before it."""
+        rng = np.random.default_rng(0)
         return Problem(
-            x=chance.normal(size=(batch, pieces, width)),
-            query=chance.normal(size=(heads * query_size, width)) / math.sqrt(width),
-            key=chance.normal(size=(heads * query_size, width)) / math.sqrt(width),
-            value=chance.normal(size=(heads * value_size, width)) / math.sqrt(width),
-            output=chance.normal(size=(width, heads * value_size)) / math.sqrt(width),
-            may_look=np.tril(np.ones((pieces, pieces), dtype=bool)),
+            x=rng.normal(size=(batch, tokens, width)),
+            query=rng.normal(size=(heads * query_size, width)) / math.sqrt(width),
+            key=rng.normal(size=(heads * query_size, width)) / math.sqrt(width),
+            value=rng.normal(size=(heads * value_size, width)) / math.sqrt(width),
+            output=rng.normal(size=(width, heads * value_size)) / math.sqrt(width),
+            may_look=np.tril(np.ones((tokens, tokens), dtype=bool)),
             heads=heads,
         )
 
@@ -98,8 +98,8 @@ def split_after_projection(problem: Problem) -> Array:
     """One projection, then the vectors are cut into heads: all heads in one four-dimensional product."""
 
     def project(matrix: Array) -> Array:
-        batch, pieces, _ = problem.x.shape
-        return (problem.x @ matrix.T).reshape(batch, pieces, problem.heads, -1).transpose(0, 2, 1, 3)  # [B, H, S, D]
+        batch, tokens, _ = problem.x.shape
+        return (problem.x @ matrix.T).reshape(batch, tokens, problem.heads, -1).transpose(0, 2, 1, 3)  # [B, H, S, D]
 
     query, key, value = project(problem.query), project(problem.key), project(problem.value)
     weights = softmax(
@@ -174,7 +174,7 @@ def median_seconds(run: Callable[[], Array], *, rounds: int) -> float:
 def measure() -> dict[str, object]:
     """Milliseconds of the four ways at two sizes, on one thread."""
     torch.set_num_threads(1)
-    larger = Problem.draw(batch=8, pieces=64, width=128, heads=4, query_size=32, value_size=32)
+    larger = Problem.draw(batch=8, tokens=64, width=128, heads=4, query_size=32, value_size=32)
     sizes = {"the slides: 3 x 5 words, 2 heads of 4": Problem.draw(), "8 x 64 words, 4 heads of 32": larger}
     return {"milliseconds": {size: _milliseconds(problem) for size, problem in sizes.items()}}
 

@@ -2,10 +2,10 @@
 
 `python -m bench.formula_or_kernel` writes docs/results/bench-formula-or-kernel.json. It is what the number LARGEST_HELD
 in glassformer/parts/attention.py rests on: up to so many keys a training step in bf16 on a processor walks the formula.
-Both are compiled, in turn, on 4,096 pieces with padding, heads of 64, no dropout (the kernel knows none), with BERT's
+Both are compiled, in turn, on 4,096 tokens with padding, heads of 64, no dropout (the kernel knows none), with BERT's
 fill (-10000 is added) and with minus infinity.
 
-B sentences · S pieces · W width
+B sentences · S tokens · W width
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glassformer.parts import attention
 from glassformer.parts.attention import Attention
 from glassformer.parts.context import Context
 
-PIECES, HEAD = 4096, 64
+TOKENS, HEAD = 4096, 64
 LENGTHS, WIDTHS = (64, 128, 256, 512, 1024, 2048), (256, 768)
 FILLS = {"-10000": FillConfig(rule="add", value=-10000.0), "-inf": FillConfig()}
 TURNS, STEPS = 7, 3
@@ -36,8 +36,8 @@ def step_of(width: int, length: int, fill: FillConfig, *, formula: bool) -> Call
     """A compiled forward and backward pass that goes the way asked for."""
     generator = torch.Generator().manual_seed(0)
     module = Attention(attention_of(width, width // HEAD, fill=fill), width).train()
-    x = torch.randn(PIECES // length, length, width, generator=generator).requires_grad_()  # [B, S, W]
-    real = torch.ones(PIECES // length, length, dtype=torch.int32)  # [B, S]
+    x = torch.randn(TOKENS // length, length, width, generator=generator).requires_grad_()  # [B, S, W]
+    real = torch.ones(TOKENS // length, length, dtype=torch.int32)  # [B, S]
     real[0, -1] = 0
 
     def loss(x: Tensor, real: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ def run() -> dict[str, object]:
     for width, length, fill in itertools.product(WIDTHS, LENGTHS, FILLS):
         case = f"width {width}, {fill}"
         found = measured.setdefault(case, {})[str(length)] = compare(width, length, FILLS[fill])
-        print(f"{case}, {length} pieces: the kernel takes {found['times']:.2f} times", file=sys.stderr, flush=True)
+        print(f"{case}, {length} tokens: the kernel takes {found['times']:.2f} times", file=sys.stderr, flush=True)
     return {"milliseconds": measured, "largest_held": attention.LARGEST_HELD}
 
 

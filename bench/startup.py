@@ -35,8 +35,8 @@ def measure() -> dict[str, object]:
 
     Each round has its own order: in a fixed one the same command would always pay for running behind the heaviest.
     """
-    chance = random.Random(0)
-    orders = [chance.sample(sorted(COMMANDS), len(COMMANDS)) for _ in range(RUNS + 1)]
+    rng = random.Random(0)
+    orders = [rng.sample(sorted(COMMANDS), len(COMMANDS)) for _ in range(RUNS + 1)]
     rounds = [{name: seconds(COMMANDS[name]) for name in order} for order in orders][1:]
     return {"seconds": {name: statistics.median(turn[name] for turn in rounds) for name in COMMANDS}, "runs": RUNS}
 

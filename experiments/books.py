@@ -1,10 +1,10 @@
 """A BERT-mini on fifty books for thirty minutes, read on five others: ours, the peer, and the baselines.
 
-    python -m experiments.books ours        # then: peer, neighbours, unigram; each is resumable and writes one JSON
+    python -m experiments.books ours        # then: peer, trigram, unigram; each is resumable and writes one JSON
     python -m experiments.tables            # docs/results.md from what has been measured
 
-All rows read the same pieces: one WordPiece vocabulary learned on the fifty books, rows of 128 pieces, 15 % of the
-pieces hidden by one fixed draw. Ours and the peer have the same size, batch, learning rate, schedule and minutes.
+All rows read the same tokens: one WordPiece vocabulary learned on the fifty books, rows of 128 tokens, 15 % of the
+tokens masked by one fixed draw. Ours and the peer have the same size, batch, learning rate, schedule and minutes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from experiments import results
-from experiments.neighbours import Neighbours
+from experiments.trigram import TrigramBaseline
 from glassformer.artefact.resolve import Recipe, TokenizerSection
 from glassformer.config import read_settings
 from glassformer.data.batch import Integers
@@ -67,7 +67,7 @@ def sections() -> dict[str, CorpusSection]:
     }
 
 
-def tokenizer() -> Tokenizer:
+def learned_tokenizer() -> Tokenizer:
     """The one vocabulary, learned on the training books."""
     folder = WORK / "tokenizer"
     if not folder.exists():
@@ -76,46 +76,52 @@ def tokenizer() -> Tokenizer:
     return load_tokenizer(folder)
 
 
-def store(name: str, pieces: Tokenizer) -> TokenStore:
+def store(name: str, tokenizer: Tokenizer) -> TokenStore:
     """The tokenized text of one part."""
-    return prepare(sections()[name], pieces, WORK / "cache").stores["train"]
+    return prepare(sections()[name], tokenizer, WORK / "cache").stores["train"]
 
 
-def masked_rows(rows: PackedRows, numbers: Integers, pieces: Tokenizer, *, epoch: int, seed: int) -> Corrupted:
-    """Rows with 15 % of their pieces hidden, 80/10/10."""
-    batch = rows.rows(numbers)
+def masked_rows(rows: PackedRows, row_ids: Integers, tokenizer: Tokenizer, *, epoch: int, seed: int) -> Corrupted:
+    """Rows with 15 % of their tokens masked, 80/10/10."""
+    batch = rows.rows(row_ids)
     return mask_words(
         batch.ids,
         batch.real & ~batch.special,
         batch.words,
         settings=MaskedLMSection(),
-        vocabulary=pieces.vocabulary_size,
-        mask_id=pieces.mask_id,
-        special_ids=pieces.special_ids,
+        vocabulary=tokenizer.vocabulary_size,
+        mask_id=tokenizer.mask_id,
+        special_ids=tokenizer.special_ids,
         seed=seed,
-        rows=numbers,
+        rows=row_ids,
         epoch=epoch,
     )
 
 
-def held_out(name: str, pieces: Tokenizer) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def held_out(name: str, tokenizer: Tokenizer) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Every row of a held-out part with one fixed draw of masks: ids [B, S], places [N], answers [N]."""
-    rows = PackedRows(store(name, pieces), LENGTH, frame=Frame.encoder(pieces), walls=False, pad_id=pieces.pad_id or 0)
+    rows = PackedRows(
+        store(name, tokenizer),
+        LENGTH,
+        frame=Frame.encoder(tokenizer),
+        document_mask=False,
+        pad_id=tokenizer.pad_id or 0,
+    )
     for start in range(0, len(rows) - 1, 64):  # the last row alone may have padding: it is left out
-        numbers = np.arange(start, min(start + 64, len(rows) - 1))
-        corrupted = masked_rows(rows, numbers, pieces, epoch=0, seed=2026)
+        row_ids = np.arange(start, min(start + 64, len(rows) - 1))
+        corrupted = masked_rows(rows, row_ids, tokenizer, epoch=0, seed=2026)
         labels = torch.from_numpy(corrupted.labels).flatten()
         places = torch.nonzero(labels != IGNORED).flatten()
         yield torch.from_numpy(corrupted.ids), places, labels[places]
 
 
 @torch.inference_mode()
-def measure(predict: Predict, pieces: Tokenizer) -> dict[str, dict[str, float]]:
-    """Loss, perplexity and accuracy at the hidden places of both held-out parts."""
+def measure(predict: Predict, tokenizer: Tokenizer) -> dict[str, dict[str, float]]:
+    """Loss, perplexity and accuracy at the masked positions of both held-out parts."""
     scores = {}
     for name in ("books", "wikitext2"):
         loss, right, count = 0.0, 0, 0
-        for ids, places, answers in held_out(name, pieces):
+        for ids, places, answers in held_out(name, tokenizer):
             log_probabilities = predict(ids, places).double().log_softmax(-1)
             loss -= float(log_probabilities.gather(1, answers[:, None]).sum())
             right += int((log_probabilities.argmax(-1) == answers).sum())
@@ -146,14 +152,14 @@ def ours(name: str, model: Mapping[str, Any], training: Mapping[str, Any]) -> di
     import glassformer as gf
     from glassformer.models.inputs import Inputs
 
-    pieces = tokenizer()
+    tokenizer = learned_tokenizer()
     recipe = read_settings(
         Recipe,
         {
             "data": {
                 "files": list(sections()["train"].files),
                 "validation": 0.02,
-                "walls": False,
+                "document_mask": False,
                 "length": LENGTH,
                 "cache": str(WORK / "cache"),
             },
@@ -163,7 +169,7 @@ def ours(name: str, model: Mapping[str, Any], training: Mapping[str, Any]) -> di
         },
     )
     module = gf.train(recipe, out=WORK / name, resume=(WORK / name).exists()).module.eval()
-    scores = measure(lambda ids, places: module(Inputs(ids=ids), places=places).logits, pieces)
+    scores = measure(lambda ids, places: module(Inputs(ids=ids), scored_at=places).logits, tokenizer)
     settings = {"family": model["family"], "dropout": model.get("settings", {}).get("dropout", 0.0), **training}
     return {"scores": scores, "steps": steps_of(WORK / name), "minutes": MINUTES, "settings": settings}
 
@@ -196,7 +202,7 @@ def peer() -> dict[str, Any]:
     """
     from transformers import BertConfig, BertForMaskedLM, DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
-    pieces = tokenizer()
+    tokenizer = learned_tokenizer()
     folder = WORK / "peer"
     folder.mkdir(parents=True, exist_ok=True)
     roles = {
@@ -210,12 +216,12 @@ def peer() -> dict[str, Any]:
         PreTrainedTokenizerFast(tokenizer_file=str(WORK / "tokenizer" / "tokenizer.json"), **roles),
         mlm_probability=0.15,
     )
-    rows = PackedRows(store("train", pieces), LENGTH, frame=Frame.encoder(pieces), walls=False)
+    rows = PackedRows(store("train", tokenizer), LENGTH, frame=Frame.encoder(tokenizer), document_mask=False)
     texts = torch.from_numpy(rows.rows(np.arange(len(rows) - 1)).ids)  # [rows, S]
 
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=pieces.vocabulary_size,
+        vocab_size=tokenizer.vocabulary_size,
         hidden_size=256,
         num_hidden_layers=4,
         num_attention_heads=4,
@@ -268,20 +274,22 @@ def peer() -> dict[str, Any]:
         return model.cls(states)
 
     settings = {"family": "bert", "dropout": DROPOUT, **BERT_TRAINING}
-    return {"scores": measure(predict, pieces), "steps": step, "minutes": MINUTES, "settings": settings}
+    return {"scores": measure(predict, tokenizer), "steps": step, "minutes": MINUTES, "settings": settings}
 
 
 def baseline(kind: str) -> dict[str, Any]:
-    """A guess by counting: the most frequent piece, or the pieces seen between both neighbours."""
-    pieces = tokenizer()
-    text = store("train", pieces)
+    """A guess by counting: the most frequent token, or the tokens seen between both neighbours."""
+    tokenizer = learned_tokenizer()
+    text = store("train", tokenizer)
     guess: Baseline = (
-        Unigram.count(text.ids, pieces.vocabulary_size) if kind == "unigram" else Neighbours.count(text, pieces)
+        Unigram.count(text.ids, tokenizer.vocabulary_size)
+        if kind == "unigram"
+        else TrigramBaseline.count(text, tokenizer)
     )
     scores = {}
     for name in ("books", "wikitext2"):
         losses, right = [], []
-        for ids, places, answers in held_out(name, pieces):
+        for ids, places, answers in held_out(name, tokenizer):
             loss, hit = guess.guess(ids.numpy(), places.numpy(), answers.numpy())
             losses.append(loss)
             right.append(hit)
@@ -301,7 +309,7 @@ ROWS: dict[str, Callable[[], dict[str, Any]]] = {
     "modernbert": lambda: ours("modernbert", MODERNBERT, MODERNBERT_TRAINING),
     "peer": peer,
     "unigram": lambda: baseline("unigram"),
-    "neighbours": lambda: baseline("neighbours"),
+    "trigram": lambda: baseline("trigram"),
 }
 
 

@@ -16,8 +16,8 @@ BOOKS = {
     "books-modernbert": "glassformer, ModernBERT's parts at BERT-mini's size (what `train masked-lm` uses)",
     "books-ours": "glassformer, BERT-mini",
     "books-peer": "transformers' BertForMaskedLM, the same BERT-mini, bf16 autocast",
-    "books-neighbours": "both neighbours, counted (trigrams with back-off)",
-    "books-unigram": "the most frequent piece",
+    "books-trigram": "both neighbours, counted (trigrams with back-off)",
+    "books-unigram": "the most frequent token",
 }
 
 BOOKS_TEXT = f"""# Results
@@ -26,11 +26,11 @@ Built by `python -m experiments.tables` from `docs/results/*.json`; no measured 
 
 ## Masked words: fifty books in thirty minutes
 
-One WordPiece vocabulary of {VOCABULARY:,} pieces learned on fifty of the 55 books of `text_books`; rows of {LENGTH}
-pieces; batch {BATCH}; {MINUTES:g} minutes on two cores for each model. Held out: *Dracula*, *The Origin of Species*,
+One WordPiece vocabulary of {VOCABULARY:,} tokens learned on fifty of the 55 books of `text_books`; rows of {LENGTH}
+tokens; batch {BATCH}; {MINUTES:g} minutes on two cores for each model. Held out: *Dracula*, *The Origin of Species*,
 *Pride and Prejudice*, *Alice's Adventures in Wonderland*, *The Adventures of Sherlock Holmes*; and, from elsewhere,
-the validation and test parts of WikiText-2. Loss is in nats for each hidden piece, at the same places for every row of
-the table (15 % of the pieces, 80/10/10, one fixed draw). Pieces that the books' vocabulary does not know are asked too,
+the validation and test parts of WikiText-2. Loss is in nats for each masked token, at the same places for every row of
+the table (15 % of the tokens, 80/10/10, one fixed draw). Tokens that the books' vocabulary does not know are asked too,
 unlike in training: about one in nine of WikiText-2's, none of the books'.
 """
 
@@ -101,7 +101,7 @@ def _settings(row: Mapping[str, Any]) -> str:
 
 def _verdict() -> list[str]:
     """The sentences under the table: each of ours against the peer, and against counting."""
-    peer, counted = results.read("books-peer"), results.read("books-neighbours")
+    peer, counted = results.read("books-peer"), results.read("books-trigram")
     lines = []
     for name, label in (("books-modernbert", "With ModernBERT's parts"), ("books-ours", "With BERT's parts")):
         row = results.read(name)
@@ -225,7 +225,7 @@ def _formula_or_kernel() -> str:
     if row is None:
         return NOT_YET
     measured = row["milliseconds"]
-    head = ["pieces in a row", *(f"{width}: {what}" for width in measured for what in ("formula, ms", "kernel, times"))]
+    head = ["tokens in a row", *(f"{width}: {what}" for width in measured for what in ("formula, ms", "kernel, times"))]
     lengths = list(next(iter(measured.values())))
     rows = [
         [
@@ -239,8 +239,8 @@ def _formula_or_kernel() -> str:
         for length in lengths
     ]
     return (
-        "One layer forward and back, compiled, bf16, 4,096 pieces, heads of 64. Training on a processor walks the\n"
-        f"formula up to {row['largest_held']:,} pieces, and torch's fused kernel beyond. Times: the kernel's over the\n"
+        "One layer forward and back, compiled, bf16, 4,096 tokens, heads of 64. Training on a processor walks the\n"
+        f"formula up to {row['largest_held']:,} tokens, and torch's fused kernel beyond. Times: the kernel's over the\n"
         "formula's, for each number that is added to a forbidden score.\n\n" + table(head, rows)
     )
 

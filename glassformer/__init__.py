@@ -1,13 +1,11 @@
-"""Transformers you can see through: train, tune, run and open up encoders, decoders and encoder–decoders.
+"""Transformers you can look inside: train, tune, run and inspect encoders, decoders and encoder–decoders.
 
-Importing this costs next to nothing: a name is fetched from its room when it is first used.
+Importing this package is cheap: a name is imported from its module when it is first used.
 """
 
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,7 +46,7 @@ __all__ = [
     "watch",
 ]
 
-_ROOMS = {
+_MODULES = {
     "GlassformerError": "errors",
     "Inputs": "models.inputs",
     "Model": "artefact.model",
@@ -69,23 +67,12 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
-
-
-class _Package(ModuleType):
-    """`train` is a room and also the word people type: importing the room must not cover the word."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _ROOMS and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -1,6 +1,6 @@
 """The tree of settings: frozen, strict, and shaped like the modules it builds.
 
-A parent never carries its child's settings. Rules are checked before a tensor exists. An unknown key is
+A parent does not repeat its child's settings. Rules are checked before a tensor exists. An unknown key is
 refused with the nearest known name. Recipes (`[task] [data] [tokenizer] [model] [train]`) live in TOML files;
 the model's tree is saved as JSON beside its weights and is enough to rebuild it.
 """
@@ -66,7 +66,7 @@ class PositionConfig(Settings):
     offset: int = Field(default=0, ge=0)
 
     @model_validator(mode="after")
-    def _of_its_kind(self) -> Self:
+    def _fits_its_kind(self) -> Self:
         if self.offset and self.kind != "learned":
             raise ValueError(f"offset counts rows of a learned table: with {self.kind} positions it must be 0")
         if self.layout != "paper" and self.kind != "sinusoidal":
@@ -87,7 +87,7 @@ class RelativeBiasConfig(Settings):
     max_distance: int = Field(default=128, ge=2)
 
     @model_validator(mode="after")
-    def _room_to_grow(self) -> Self:
+    def _distance_beyond_single_buckets(self) -> Self:
         if self.max_distance <= self.buckets // 2:
             raise ValueError(
                 f"half of the {self.buckets} buckets are single distances: max_distance must be greater than "
@@ -157,7 +157,7 @@ class SublayerConfig(Settings):
     dropout: float = Field(default=0.0, ge=0, lt=1)
 
     @model_validator(mode="after")
-    def _norm_has_a_place(self) -> Self:
+    def _norm_needs_norm_at(self) -> Self:
         if self.norm is not None and self.norm_at == "none":
             raise ValueError("a norm is given but norm_at is 'none': choose after, before or branch")
         return self
@@ -178,7 +178,7 @@ class FeedForwardSublayerConfig(SublayerConfig):
 class EmbedConfig(Settings):
     """Word, position and segment vectors, summed.
 
-    `hidden_words`: `token` leaves hidden words to their own piece, [MASK] (BERT); `zero_word` zeroes the word
+    `masked_words`: `token` gives masked words their own token, [MASK] (BERT); `zero_word` zeroes the word
     vector before the position is added (the slides); `zero_sum` zeroes after it (see C-2 for what goes wrong).
     """
 
@@ -188,7 +188,7 @@ class EmbedConfig(Settings):
     scaled: bool = False
     norm: NormConfig | None = None
     dropout: float = Field(default=0.0, ge=0, lt=1)
-    hidden_words: Literal["token", "zero_word", "zero_sum"] = "token"
+    masked_words: Literal["token", "zero_word", "zero_sum"] = "token"
 
 
 # --------------------------------------------------------------------------- models
@@ -203,7 +203,7 @@ class BlockConfig(Settings):
 
 
 class StackConfig(Settings):
-    """Embedding, blocks and a last norm. `hide_masked` forbids hidden words as keys (the slides)."""
+    """Embedding, blocks and a last norm. With `hide_masked` no word may look at a masked word (the slides)."""
 
     width: int = Field(ge=1)
     embed: EmbedConfig
@@ -225,7 +225,7 @@ class StackConfig(Settings):
             raise ValueError("a relative bias measures distances within one text: cross-attention has none")
         crossing = [block.cross_attention.body for block in self.blocks if block.cross_attention]
         if any(attention.rotary is not None for attention in crossing):
-            raise ValueError("rotary positions count pieces of one text: cross-attention has none")
+            raise ValueError("rotary positions count tokens of one text: cross-attention has none")
         if any(attention.window is not None for attention in crossing):
             raise ValueError("a window measures distances within one text: cross-attention has none")
         heads = {block.self_attention.body.heads for block in self.blocks}
@@ -237,12 +237,12 @@ class StackConfig(Settings):
 
     @property
     def max_length(self) -> int | None:
-        """Pieces this stack can number, None when there is no such limit."""
+        """Tokens this stack can number, None when there is no such limit."""
         return self.embed.position.max_length if self.embed.position.kind == "learned" else None
 
 
 class VocabularyHeadConfig(Settings):
-    """From states to a score for each piece; `transform` is BERT's dense, activation and norm before it."""
+    """From states to a score for each token; `transform` is BERT's dense, activation and norm before it."""
 
     transform: bool = False
     transform_bias: bool = True
@@ -278,7 +278,7 @@ class InitialConfig(Settings):
 
 
 class ModelConfig(Settings):
-    """The whole model: an encoder, a decoder, or both, and its heads. `family` is only a name on the box."""
+    """The whole model: an encoder, a decoder, or both, and its heads. `family` is only a label: no forward reads it."""
 
     family: str
     encoder: StackConfig | None = None

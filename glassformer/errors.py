@@ -1,4 +1,4 @@
-"""What a user can meet. Each error says what was wanted, what came, and what to do."""
+"""The errors a user can get. Each says what was wanted, what was got, and what to do."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def _same_chances() -> None:
-    """Each test sees the same random numbers, alone or among others."""
+    """Each test sees the same random numbers, alone or after others."""
     random.seed(0)
     np.random.seed(0)
     torch.manual_seed(0)
@@ -54,8 +54,8 @@ def shake() -> Callable[[nn.Module], None]:
         generator = torch.Generator().manual_seed(1)
         with torch.no_grad():
             for parameter in model.parameters():
-                noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-                parameter.copy_(noise * 0.3 + (0.0 if parameter.dim() > 1 else 0.5))
+                dropout_key = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+                parameter.copy_(dropout_key * 0.3 + (0.0 if parameter.dim() > 1 else 0.5))
 
     return draw
 

@@ -1,4 +1,4 @@
-"""The smallest watcher: every tensor a model taps, by its public name."""
+"""The smallest watcher: records every tensor a model taps, by its public name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from glassformer.models.names import tensor_name
 from glassformer.parts.tap import watcher
 
 
-class Witness:
-    """Wants everything, changes nothing."""
+class TapRecorder:
+    """Records every tap, changes nothing."""
 
     def __init__(self, model: nn.Module) -> None:
         self.paths = {module: path for path, module in model.named_modules()}
@@ -27,9 +27,9 @@ class Witness:
 
 
 @contextmanager
-def witness(model: nn.Module) -> Iterator[dict[str, Tensor]]:
+def record_taps(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     """Inside this block each forward of the model fills the dictionary that is given."""
-    watching = Witness(model)
+    watching = TapRecorder(model)
     token = watcher.set(watching)
     try:
         yield watching.tensors

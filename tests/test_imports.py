@@ -13,15 +13,15 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "glassformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-EVERYONE = {"errors", "paths", "plain", "config", "whole", "pickles", "json_text", "checksum"}
-LIBRARY = EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks", "decode", "train", "convert", "look"}
+EVERYONE = {"errors", "paths", "plain", "config", "atomic", "pickles", "json_text", "checksum"}
+LIBRARY = EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks", "decode", "training", "convert", "look"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "paths": {"errors"},
     "plain": {"errors"},
     "config": {"errors", "paths", "plain"},
-    "whole": set(),
+    "atomic": set(),
     "pickles": {"errors"},
     "json_text": set(),
     "checksum": {"json_text"},
@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "data": EVERYONE | {"text"},
     "decode": EVERYONE | {"parts.cache", "parts.mask", "models", "text"},
     "tasks": EVERYONE | {"parts", "models", "runtime", "data", "text", "decode"},
-    "train": EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks.feed"},
+    "training": EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks.feed"},
     "convert": EVERYONE | {"parts", "models", "text"},
     "look": EVERYONE | {"parts.tap", "models", "text", "decode"},
     "recipes": EVERYONE,
@@ -108,11 +108,11 @@ def lazy_imports(source: str) -> Iterator[tuple[int, str]]:
 
 def allowed(module: str, target: str) -> bool:
     """Whether the module may import the target (a module, or a name inside one)."""
-    room = module.split(".")[0]
-    if target.split(".")[0] == room or target == "__version__":
+    package = module.split(".")[0]
+    if target.split(".")[0] == package or target == "__version__":
         return True
-    rooms = MAY_IMPORT.get(module, MAY_IMPORT.get(room, set())) | EXCEPTIONS.get(module, set())
-    return any(target == one or target.startswith(f"{one}.") for one in rooms)
+    packages = MAY_IMPORT.get(module, MAY_IMPORT.get(package, set())) | EXCEPTIONS.get(module, set())
+    return any(target == one or target.startswith(f"{one}.") for one in packages)
 
 
 def trespasses(module: str, source: str, *, package: bool) -> list[str]:
@@ -136,9 +136,9 @@ def test_imports_run_one_way(path: Path) -> None:
         ("models.stack", "from ..look import watch"),
         ("look.watch", "from glassformer.parts.attention import Attention"),
         ("look.watch", "from glassformer.explorer import server"),
-        ("train.loop", "from glassformer.tasks.masked_lm import MaskedLM"),
-        ("train.loop", "from glassformer.tasks.task import Task"),
-        ("runtime.device", "from glassformer.train.settings import TrainSection"),
+        ("training.loop", "from glassformer.tasks.masked_lm import MaskedLM"),
+        ("training.loop", "from glassformer.tasks.task import Task"),
+        ("runtime.device", "from glassformer.training.settings import TrainSection"),
         ("text.load", "import importlib\nimportlib.import_module('glassformer.data')"),
         ("errors", "from glassformer.config import Settings"),
         ("artefact.model", "from glassformer.cli import fill"),
@@ -156,7 +156,7 @@ def test_a_wrong_import_is_noticed(module: str, source: str) -> None:
     [
         ("look.trace", "def show():\n    from glassformer.explorer import page"),
         ("look.watch", "from glassformer.parts.tap import tap"),
-        ("train.loop", "from glassformer.tasks.feed import Feed"),
+        ("training.loop", "from glassformer.tasks.feed import Feed"),
         ("tasks.feed", "from glassformer.runtime.memory import recomputing"),
         ("models.stack", "from ..parts.mask import causal\nfrom .inputs import Inputs"),
         ("cli.fill", "from glassformer.explorer import server"),
@@ -242,9 +242,9 @@ def test_a_circle_is_noticed(sources: dict[str, str]) -> None:
     assert circles(graph) == [sorted(sources)]
 
 
-def test_every_room_has_its_rule() -> None:
-    rooms = {module_of(path).split(".")[0] for path in FILES} - {""}
-    assert rooms <= set(MAY_IMPORT)
+def test_every_package_has_its_rule() -> None:
+    packages = {module_of(path).split(".")[0] for path in FILES} - {""}
+    assert packages <= set(MAY_IMPORT)
 
 
 def test_no_room_without_a_meaning() -> None:

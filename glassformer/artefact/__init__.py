@@ -1,1 +1,1 @@
-"""What is saved, what `load` and `train` give back, and the verbs people use."""
+"""What is saved, what `load` and `train` return, and the verbs on it."""

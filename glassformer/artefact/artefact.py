@@ -15,7 +15,7 @@ from glassformer.data.settings import DataSection
 from glassformer.errors import TokenizerError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Context, TaskSection
-from glassformer.text.fit import check_fit
+from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer
 
 
@@ -46,7 +46,7 @@ class Artefact:
         source: Path | None = None,
     ) -> None:
         if tokenizer is not None:
-            check_fit(tokenizer, module.config.output_stack.embed.vocabulary)
+            check_compatible(tokenizer, module.config.output_stack.embed.vocabulary)
         self.module = module.eval()
         self._tokenizer = tokenizer
         self.task, self.length, self.data = task, length, data
@@ -102,7 +102,7 @@ class Artefact:
         return min(limits) if limits else None
 
     @property
-    def room(self) -> int | None:
+    def max_text_tokens(self) -> int | None:
         """Tokens of text the model can be shown at once: a row without its special tokens."""
         return None if self.row_tokens is None else self.row_tokens - sum(self.tokenizer.frame)
 

@@ -1,4 +1,4 @@
-"""The model card that is written for the user: what is known, and plainly what is not."""
+"""The model card: what is known about a model, and what is not."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ model = gf.load({place})
 
 
 def write_card(model: Artefact, folder: Path) -> str:
-    """The card, in Markdown, of a model saved in that folder; it tells the folder's name, and not where it is."""
+    """The card, in Markdown, of a model saved in that folder; it has the folder's name, not its path."""
     from glassformer import __version__
 
     facts = describe(model)
@@ -127,7 +127,7 @@ def _scores(model: Artefact) -> Iterator[str]:
     if not isinstance(scores, dict) or not scores:
         yield "Not measured."
         return
-    text, count = model.metrics.get("measured_on", "text not told"), scores.get("targets") or 0
+    text, count = model.metrics.get("measured_on", "unknown text"), scores.get("targets") or 0
     yield f"Measured on {text}, {count:,.0f} targets."
     yield ""
     yield "| | score |"
@@ -148,7 +148,7 @@ def _told(name: str, value: float, count: float) -> str:
 
 def _limits(model: Artefact) -> Iterator[str]:
     if model.length is not None:
-        yield f"It has learned from rows of {model.length} pieces; longer texts are read in overlapping windows."
+        yield f"It has learned from rows of {model.length} tokens; longer texts are read in overlapping windows."
     if model.task is not None and model.config.head is not None:
         yield "Several masked words are guessed independently of one another."
     yield "It repeats what its text says, errors and prejudices included; its guesses are no facts."

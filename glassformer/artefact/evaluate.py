@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from glassformer.artefact.artefact import Artefact
-from glassformer.artefact.witness import Silent, Witness
+from glassformer.artefact.progress import NoProgress, Progress
 from glassformer.data.corpus import fingerprint_of
 from glassformer.data.settings import CorpusSection, DataSection
-from glassformer.data.split import Side
+from glassformer.data.split import Split
 from glassformer.errors import ConfigError, DataError
 from glassformer.tasks import task_named
 from glassformer.tasks.masked_lm import MaskedLMSection
@@ -26,35 +26,35 @@ def evaluate(
     model: Artefact,
     files: Sequence[str | Path] = (),
     *,
-    side: Side | None = None,
+    split: Split | None = None,
     columns: Mapping[str, str] | None = None,
-    witness: Witness | None = None,
+    progress: Progress | None = None,
 ) -> Scores:
     """The scores of the model's task, and of the baselines.
 
     On all of `files`; without files, on what was held out of the data that the model was trained on, found again by its
-    hash: the part `side`, validation unless told. `columns` are settings of the data section, such as the columns of a
+    hash: the part `split`, validation by default. `columns` are settings of the data section, such as the columns of a
     table that calls them otherwise than the training files do. A model without a task is measured by masked words.
     Raises DataError when the files cannot be read, ConfigError when nothing was held out, or for a model that cannot do
     the task.
     """
-    witness = Silent() if witness is None else witness
+    progress = NoProgress() if progress is None else progress
     section: TaskSection = MaskedLMSection() if model.task is None else model.task
     kind = task_named(section.name)
     kind.check_body(section, model.config)
-    if files and side is not None:
+    if files and split is not None:
         raise ConfigError(
-            "a side is a part of the text that the model was trained on",
-            got=f"files together with the side {side}",
+            "a split is a part of the text that the model was trained on",
+            got=f"files together with the split {split}",
             do="leave one of them out: all of the files is measured",
         )
-    side = side or "validation"
-    data = _given_files(model, kind.Data(), files, columns or {}) if files else _own_text(model, side)
+    split = split or "validation"
+    data = _named_files(model, kind.Data(), files, columns or {}) if files else _own_text(model, split)
     with tempfile.TemporaryDirectory() as folder:
         shares = {"validation": data.validation, "test": data.test}
-        cache = (None if files else _left_by_the_run(model, data, shares, witness)) or Path(folder)
+        cache = (None if files else _left_by_the_run(model, data, shares, progress)) or Path(folder)
         if "unigram_counts" not in model.metrics and isinstance(data, CorpusSection):
-            witness.note("the unigram baseline is counted on the measured text: the training text's is not known")
+            progress.note("the unigram baseline is counted on the measured text: the training text's is not known")
         task, sources = kind.prepared(
             section,
             Preparation(
@@ -65,19 +65,21 @@ def evaluate(
                 shares=shares,
                 seed=data.seed,
                 facts=model.metrics,
-                log=witness.note,
-                stage=witness.reading,
+                log=progress.note,
+                stage=progress.reading,
                 measuring=True,
             ),
         )
-        source = sources.get("train" if files else side)
+        source = sources.get("train" if files else split)
         if source is None:
-            raise DataError(f"held-out text is needed to measure on (side {side})", got="no document", do="name files")
+            raise DataError(
+                f"held-out text is needed to measure on (split {split})", got="no document", do="name files"
+            )
         with precision(model.device, fast=model.fast):
             return task.evaluate(model.module, source)
 
 
-def _given_files(
+def _named_files(
     model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, str]
 ) -> DataSection:
     """All of these files, cut as the model's own text was."""
@@ -97,31 +99,33 @@ def _given_files(
     )
 
 
-def _own_text(model: Artefact, side: Side) -> DataSection:
+def _own_text(model: Artefact, split: Split) -> DataSection:
     """The text the model was trained on, with what was held out of it."""
     data = model.data
     if data is None:
         raise ConfigError(
             "files to measure on are needed", got="none", do="the model does not know the text it was trained on"
         )
-    by_hash = {"validation": data.validation, "test": data.test, "train": 1.0}[side]
-    if not by_hash and not (data.validation_files and side == "validation"):
+    by_hash = {"validation": data.validation, "test": data.test, "train": 1.0}[split]
+    if not by_hash and not (data.validation_files and split == "validation"):
         other = next((name for name in ("validation", "test") if getattr(data, name)), None)
         raise ConfigError(
-            "held-out text is needed" if other is None else f"held-out text of the side {side} is needed",
-            got=f"a model that was trained on all of its text{'' if other is None else f' but the side {other}'}",
-            do="name files" if other is None else f"ask for the side {other}, or name files",
+            "held-out text is needed" if other is None else f"held-out text of the split {split} is needed",
+            got=f"a model that was trained on all of its text{'' if other is None else f' but the split {other}'}",
+            do="name files" if other is None else f"ask for the split {other}, or name files",
         )
     return data
 
 
-def _left_by_the_run(model: Artefact, data: DataSection, shares: Mapping[str, float], witness: Witness) -> Path | None:
+def _left_by_the_run(
+    model: Artefact, data: DataSection, shares: Mapping[str, float], progress: Progress
+) -> Path | None:
     """Where the run that made the model has left this text as tokens. Tells when it is another text by now."""
     if not isinstance(data, CorpusSection):
         return None
     fingerprint = fingerprint_of(data, model.tokenizer, shares)
     if model.metrics.get("text_fingerprint") not in (None, fingerprint):
-        witness.note("the text is not the one the model was trained on: what is held out now may have been learned")
+        progress.note("the text is not the one the model was trained on: what is held out now may have been learned")
     left = None if model.source is None else model.source / "tokens"
     # Another text would be cut anew and left there: a model that is only measured stays as it is.
     return left if left is not None and (left / fingerprint[:16]).is_dir() else None

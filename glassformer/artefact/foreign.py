@@ -32,16 +32,16 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
     with torch.device("meta"):  # shapes alone: the numbers come from the file
         module = Transformer(found.config)
     module.load_state_dict(found.state, assign=True)
-    return kind(module, found.tokenizer, token_settings=found.report.tokens, source=folder), found.report
+    return kind(module, found.tokenizer, token_settings=found.report.token_settings, source=folder), found.report
 
 
 def write_foreign(model: Artefact, directory: str | Path) -> None:
     """Write a folder that `transformers` loads and that computes the same.
 
     Raises ConfigError for a family that Hugging Face does not have, CheckpointError when it cannot be written, or when
-    the folder holds a model: an earlier export of this one cannot be told from somebody else's only copy.
+    the folder holds a model: it may be the only copy of another model.
     """
     refuse_a_model(directory, "an export")
     state: Mapping[str, torch.Tensor] = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
     tokenizer = model.tokenizer if model.has_tokenizer else None
-    write_huggingface(directory, model.config, state, tokenizer, tokens=model.token_settings)
+    write_huggingface(directory, model.config, state, tokenizer, token_settings=model.token_settings)

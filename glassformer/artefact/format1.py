@@ -1,4 +1,4 @@
-"""What was called otherwise in format 1: the one table by which older models are read and older recipes are refused."""
+"""Names that have changed since format 1: by these tables older models are read and older recipes are refused."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 from glassformer.errors import ConfigError
 
 # Keys of recipes, of `task` and `data` in glassformer.json too.
-RECIPE_KEYS: dict[str, str] = {}
+RECIPE_KEYS: dict[str, str] = {"data.walls": "data.document_mask"}
 # Keys of glassformer.json; * stands for any step.
 MODEL_KEYS: dict[str, str] = {
     "tokens": "token_settings",
+    "model.*.embed.hidden_words": "model.*.embed.masked_words",
 }
 # Settings of format 1 that are a task of their own now.
 _ANNOTATED = "task.given"
@@ -25,7 +26,7 @@ def refuse_old_keys(values: Mapping[str, Any], where: str) -> None:
             raise ConfigError(f"{where}: the setting {new} is needed", got=f"its older name {old}", do=f"write {new}")
     if _holds(values, _ANNOTATED):
         raise ConfigError(
-            f"{where}: masks that stand in the data are a task of their own",
+            f"{where}: annotated masks are a task of their own",
             got="its older name task.given",
             do='write name = "annotated-masks" in [task]',
         )

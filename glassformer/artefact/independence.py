@@ -1,6 +1,6 @@
-"""Whether an answer depends on its neighbours or its padding: measured on a model and a text of the user's own.
+"""Whether an answer depends on padding or on the other rows of its batch, measured for a model and a text.
 
-S pieces · V vocabulary
+S tokens · V vocabulary
 """
 
 from __future__ import annotations
@@ -17,35 +17,34 @@ from glassformer.parts.position import exact_device
 from glassformer.tasks.rows import Row, collate
 
 LIMIT = 1e-12
-# As many pieces of padding, and as many neighbours, as make a difference if there is one.
-_PADDING, _NEIGHBOURS = 7, 3
+# Tokens of padding and other rows in the batch: enough to show a difference if there is one.
+_PADDING, _BATCH_MATES = 7, 3
 
 
 @dataclass(frozen=True)
 class Independence:
     """Largest differences of the answer in float64, as shares of its largest number.
 
-    `padding` is None where it was not tried: a text that fills the model has no room for any.
+    `padding` is None where it was not tried: a text of the model's maximum length cannot be padded.
     """
 
     padding: float | None
-    neighbours: float
+    batch_mates: float
     limit: float = LIMIT
 
     @property
     def holds(self) -> bool:
         """Whether the text's answer is its own."""
-        return max(self.padding or 0.0, self.neighbours) <= self.limit
+        return max(self.padding or 0.0, self.batch_mates) <= self.limit
 
     def __str__(self) -> str:
-        verdict = "The answer is the text's own" if self.holds else "THE ANSWER DEPENDS ON ITS COMPANY"
+        verdict = "The answer is the text's own" if self.holds else "THE ANSWER DEPENDS ON PADDING OR BATCH MATES"
         padded = (
             "padding not tried, the text fills the model"
             if self.padding is None
             else f"{self.padding:.1e} with padding"
         )
-        told = f"{padded}, {self.neighbours:.1e} among neighbours"
-        return f"{verdict}: {told} (limit {self.limit:.0e})"
+        return f"{verdict}: {padded}, {self.batch_mates:.1e} with batch mates (limit {self.limit:.0e})"
 
 
 def independence(model: Artefact, text: str, pair: str | None = None) -> Independence:
@@ -58,9 +57,9 @@ def independence(model: Artefact, text: str, pair: str | None = None) -> Indepen
     module = copy.deepcopy(model.module).to(device).double().eval()
     mine, _ = row_of(model, text, pair)
     limit = model.config.output_stack.max_length
-    room = _PADDING if limit is None else min(_PADDING, limit - len(mine.ids))
-    longer = Row(ids=[*mine.ids, *list(mine.ids)[:1] * room])
-    others = [Row(ids=list(mine.ids)[::-1]), *[longer] * (_NEIGHBOURS - 1)]
+    padding = _PADDING if limit is None else min(_PADDING, limit - len(mine.ids))
+    longer = Row(ids=[*mine.ids, *list(mine.ids)[:1] * padding])
+    others = [Row(ids=list(mine.ids)[::-1]), *[longer] * (_BATCH_MATES - 1)]
 
     def states(rows: list[Row]) -> Tensor:
         inputs = collate(rows, pad_id=model.tokenizer.pad_id or 0).inputs.to(device)
@@ -75,6 +74,6 @@ def independence(model: Artefact, text: str, pair: str | None = None) -> Indepen
     alone = states([mine])
     largest = alone.abs().max().item()
     return Independence(
-        padding=(states([mine, longer]) - alone).abs().max().item() / largest if room else None,
-        neighbours=(states([mine, *others]) - alone).abs().max().item() / largest,
+        padding=(states([mine, longer]) - alone).abs().max().item() / largest if padding else None,
+        batch_mates=(states([mine, *others]) - alone).abs().max().item() / largest,
     )

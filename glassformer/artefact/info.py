@@ -22,7 +22,7 @@ def describe(model: Artefact) -> dict[str, Any]:
         },
         "parameters": _parameters(model),
         "tokenizer": _tokenizer(model),
-        "reads_at_once": model.room if model.has_tokenizer else model.length,
+        "reads_at_once": model.max_text_tokens if model.has_tokenizer else model.length,
         "prediction": {"device": str(model.device), "precision": _precision(model)},
         "data": None if model.data is None else model.data.model_dump(mode="json", exclude_none=True),
         "scores": model.metrics.get("scores"),
@@ -35,7 +35,7 @@ def describe(model: Artefact) -> dict[str, Any]:
 
 def _sizes(stack: StackConfig) -> dict[str, Any]:
     first = stack.blocks[0]
-    attention, thinking = first.self_attention.body, first.feed_forward
+    attention, feed_forward = first.self_attention.body, first.feed_forward
     return {
         "layers": len(stack.blocks),
         "width": stack.width,
@@ -43,7 +43,7 @@ def _sizes(stack: StackConfig) -> dict[str, Any]:
         "key_value_heads": attention.key_value_heads,
         "query_size": attention.query_size,
         "value_size": attention.value_size,
-        "feed_forward": None if thinking is None else thinking.body.width,
+        "feed_forward": None if feed_forward is None else feed_forward.body.width,
         "positions": _positions(stack),
         "vocabulary": stack.embed.vocabulary,
         "longest": stack.max_length,
@@ -59,7 +59,7 @@ def _positions(stack: StackConfig) -> str:
 
 
 def _parameters(model: Artefact) -> dict[str, int]:
-    """Counts by part; a shared table counts where it stands first."""
+    """Counts by part; a shared table is counted once, in the first part that has it."""
     counts = {"all": 0}
     for name, parameter in model.module.named_parameters():
         steps = name.split(".")
@@ -74,8 +74,8 @@ def _tokenizer(model: Artefact) -> dict[str, Any] | None:
         return None
     tokenizer = model.tokenizer
     return {
-        "pieces": tokenizer.vocabulary_size,
-        "special": {role: piece for role, piece in vars(tokenizer.special).items() if piece is not None},
+        "tokens": tokenizer.vocabulary_size,
+        "special": {role: token for role, token in vars(tokenizer.special).items() if token is not None},
         "fingerprint": tokenizer.fingerprint[:16],
     }
 
@@ -99,7 +99,7 @@ _EXAMPLES = {"layers": "2", "dropout": "0.1"}
 
 def _not_drawn(name: str, what: str, config: ModelConfig) -> dict[str, Any]:
     if name not in _IS_ON:
-        return {"name": name, "what": what, "on": True, "switch": "part of training or batching, always there"}
+        return {"name": name, "what": what, "on": True, "switch": "part of training or batching, always on"}
     assert config.encoder is not None
     on = _IS_ON[name](config, config.encoder.blocks[0])
     switch = f"train --set model.settings.{name}={_EXAMPLES.get(name, 'true')}"

@@ -32,8 +32,8 @@ class Model(Artefact):
     def fill(self, text: str | Texts, *, top: int = 5) -> Filled | list[Filled]:
         """The `top` best guesses for each [MASK] in a text, or in each of many texts.
 
-        Masked words are guessed independently of one another. A text longer than the model's `room` is read in windows.
-        Raises DataError for a text without [MASK], ConfigError for a model that cannot fill.
+        Masked words are guessed independently of one another. A text longer than the model's `max_text_tokens` is read
+        in windows. Raises DataError for a text without [MASK], ConfigError for a model that cannot fill.
         """
         found: list[Filled] = self._answers("fill", _texts(text), {"top": top})
         return found[0] if isinstance(text, str) else found
@@ -79,7 +79,7 @@ class Model(Artefact):
         return evaluate(self, files).flat()
 
     def trace(self, text: str, *, keep: Iterable[str] | str | None = None, dtype: torch.dtype | None = None) -> Trace:
-        """Run one text and put every tensor within reach; `keep` names those to store rather than compute again.
+        """Run one text and give access to every tensor; `keep` names those to store rather than compute again.
 
         Always in float32 or float64 (`dtype`), whatever the model predicts in.
         """
@@ -94,7 +94,7 @@ class Model(Artefact):
         return describe(self)
 
     def save(self, directory: str | Path) -> Path:
-        """Write all of it to a directory, whole or not at all; raises CheckpointError when that is impossible."""
+        """Write all of it to a directory, atomically; raises CheckpointError when that is impossible."""
         return store.write(directory, self)
 
     def _answers(self, verb: str, records: Sequence[Mapping[str, object]], options: Mapping[str, Any]) -> list[Any]:

@@ -11,11 +11,11 @@ from glassformer.artefact import store
 from glassformer.artefact.foreign import read_foreign
 from glassformer.artefact.model import Model
 from glassformer.artefact.resolve import HUB, RECIPE
+from glassformer.atomic import current
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.paths import check_path
 from glassformer.pickles import refuse_pickles
 from glassformer.runtime.device import choose_device
-from glassformer.whole import settled
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
 
@@ -28,7 +28,7 @@ def load(
 ) -> Model:
     """Open a saved model: a folder of ours, or one of Hugging Face's (`config.json` and safetensors).
 
-    `dtype` is that of the weights, float32 unless told; `fast` predicts in bfloat16. The network is never touched,
+    `dtype` is that of the weights, float32 by default; `fast` predicts in bfloat16. The network is never touched,
     unless you ask for `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for a device that
     is not there.
     """
@@ -56,7 +56,7 @@ def open_as_saved(path: str | Path) -> Model:
     if store.is_ours(path):
         return store.read(path, Model)
     refuse_pickles(path)
-    if (settled(path) / "config.json").is_file():
+    if (current(path) / "config.json").is_file():
         return read_foreign(path, Model)[0]
     raise CheckpointError(
         f"a saved model is needed at {path}",

@@ -12,9 +12,9 @@ import torch
 from glassformer.artefact.adapt import adapt
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
+from glassformer.artefact.progress import Advance, Progress
 from glassformer.artefact.resolve import Recipe, TokenizerSection
 from glassformer.artefact.vectors import use_vectors
-from glassformer.artefact.witness import Counting, Witness
 from glassformer.config import ModelConfig
 from glassformer.data.files import find_files
 from glassformer.errors import ConfigError
@@ -24,17 +24,17 @@ from glassformer.runtime.device import choose_device, memory_of, use_threads
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.task import Preparation, Task
-from glassformer.text.fit import check_fit
+from glassformer.text.compatible import check_compatible
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
-from glassformer.train.run import check
+from glassformer.training.run import check
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that `fit` needs, and the recipe with everything settled that was left open."""
+    """All that `fit` needs, and the recipe with all open settings resolved."""
 
     recipe: Recipe
     tokenizer: Tokenizer
@@ -44,7 +44,7 @@ class Prepared:
     held_out: TaskFeed | None
 
 
-def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: Tokenizer | None = None) -> Prepared:
+def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: Tokenizer | None = None) -> Prepared:
     """Read, tokenize and split the data, and build the model. `folder` takes what is made on the way.
 
     `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError,
@@ -59,7 +59,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
     for paths in filter(None, (data.files, data.validation_files)):
         found = find_files(paths, text=data.text, tables=kind.reads_tables)
         size += sum(path.stat().st_size for path in found.used)
-        witness.note(str(found))
+        progress.note(str(found))
     assert named
     use_threads(recipe.train.threads)
     check(recipe.train, held_out=bool(data.validation_files or data.validation))
@@ -76,7 +76,7 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         vocabulary = recipe.tokenizer.vocabulary if tokenizer is None else tokenizer.vocabulary_size
         kind.check_body(recipe.task, body_config(recipe, vocabulary))
         check_memory(recipe, body_config(recipe, 1))  # how many tokens there will be is not known yet
-        witness.note("no model to start from: it learns everything from this data alone (--start MODEL names one)")
+        progress.note("no model to start from: it learns everything from this data alone (--start MODEL names one)")
     else:
         kind.check_body(recipe.task, start.config)
     shares = {"validation": data.validation, "test": data.test}
@@ -84,9 +84,9 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
         shares = kind.resolve_shares(data)
     data = data.model_copy(update=shares)
     if tokenizer is None:
-        with witness.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} tokens", size) as progress:
-            tokenizer = _learned(recipe.tokenizer, kind.training_texts(data, shares), progress, witness)
-        _note_size(recipe.tokenizer, tokenizer, witness)
+        with progress.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} tokens", size) as advance:
+            tokenizer = _learned(recipe.tokenizer, kind.training_texts(data, shares), advance, progress)
+        _note_size(recipe.tokenizer, tokenizer, progress)
     body = (
         start.config if start is not None else body_config(recipe, tokenizer.vocabulary_size, pad_id=tokenizer.pad_id)
     )
@@ -99,12 +99,12 @@ def prepare_run(recipe: Recipe, folder: Path, witness: Witness, *, tokenizer: To
             cache=folder / "tokens",
             shares=shares,
             seed=recipe.train.seed,
-            log=witness.note,
-            stage=witness.reading,
+            log=progress.note,
+            stage=progress.reading,
         ),
     )
     recipe = recipe.model_copy(update={"data": data, "task": task.section})
-    module = _module(recipe, task.model(body), tokenizer, start, witness)
+    module = _module(recipe, task.model(body), tokenizer, start, progress)
     feed = TaskFeed(task, sources["train"], batch=recipe.train.batch, seed=recipe.train.seed)
     held_out = TaskFeed(task, sources["validation"]) if "validation" in sources else None
     return Prepared(recipe, tokenizer, module, task, feed, held_out)
@@ -137,22 +137,22 @@ def _check_row(recipe: Recipe, tokenizer: Tokenizer | None) -> None:
         )
 
 
-def _learned(section: TokenizerSection, texts: Iterable[str], progress: Counting | None, witness: Witness) -> Tokenizer:
+def _learned(section: TokenizerSection, texts: Iterable[str], advance: Advance | None, progress: Progress) -> Tokenizer:
     return train_tokenizer(
         section.kind,
         texts,
         vocabulary=section.vocabulary,
         lowercase=section.lowercase,
         special=None if section.special else NONE,
-        progress=progress,
-        note=witness.note,
+        advance=advance,
+        note=progress.note,
     )
 
 
-def _note_size(section: TokenizerSection, tokenizer: Tokenizer, witness: Witness) -> None:
+def _note_size(section: TokenizerSection, tokenizer: Tokenizer, progress: Progress) -> None:
     size = tokenizer.vocabulary_size
     if section.file is None and size > section.vocabulary:
-        witness.note(
+        progress.note(
             f"a vocabulary of {size:,} tokens, not {section.vocabulary:,}: with fewer the text cannot be written"
         )
 
@@ -212,19 +212,19 @@ def check_memory(recipe: Recipe, config: ModelConfig) -> None:
 
 
 def _module(
-    recipe: Recipe, config: ModelConfig, tokenizer: Tokenizer, start: Model | None, witness: Witness
+    recipe: Recipe, config: ModelConfig, tokenizer: Tokenizer, start: Model | None, progress: Progress
 ) -> Transformer:
     if start is not None:
         module, told = adapt(start.module, config, seed=recipe.train.seed)
         if told:
-            witness.note(told)
+            progress.note(told)
         return module
-    check_fit(tokenizer, config.output_stack.embed.vocabulary)
+    check_compatible(tokenizer, config.output_stack.embed.vocabulary)
     check_memory(recipe, config)
     module = build(config, seed=recipe.train.seed)
     if recipe.model.vectors is not None:
         freeze = recipe.model.freeze_vectors
-        witness.note(use_vectors(module, tokenizer, recipe.model.vectors, freeze=freeze))
+        progress.note(use_vectors(module, tokenizer, recipe.model.vectors, freeze=freeze))
     return module
 
 

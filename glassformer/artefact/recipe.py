@@ -14,23 +14,23 @@ from glassformer.artefact import store
 from glassformer.artefact.card import write_card
 from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
+from glassformer.artefact.progress import ConsoleProgress, Progress
 from glassformer.artefact.resolve import RECIPE, Recipe, read_saved_recipe, resolve, write_recipe
-from glassformer.artefact.witness import Screen, Witness
 from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
 from glassformer.paths import check_path
 from glassformer.runtime.device import choose_device
 from glassformer.tasks import task_named
 from glassformer.text.load import load_tokenizer
-from glassformer.train.alone import alone
-from glassformer.train.checkpoint import Shelf
-from glassformer.train.loop import fit
-from glassformer.train.run import better_if_higher
+from glassformer.training.checkpoint import Checkpoints
+from glassformer.training.lock import exclusive
+from glassformer.training.loop import fit
+from glassformer.training.run import better_if_higher
 
-# What must not change while a run goes on: else its checkpoints would mean something else.
+# What must not change while a run is resumed: its checkpoints depend on it.
 _FIXED = ("task", "data", "tokenizer", "model")
 # Shares of a split are widened when there are few documents.
-_SETTLED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
-# Enough hidden words for an accuracy within about half a percent; `evaluate` measures on all.
+_RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
+# Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
 _WRITTEN_BEFORE_TRAINING = ("tokens", store.TOKENIZER, RECIPE, "metrics.jsonl", "tensorboard")
@@ -42,51 +42,51 @@ def train(
     out: str | Path,
     resume: bool = False,
     set: Mapping[str, object] | None = None,
-    witness: Witness | None = None,
+    progress: Progress | None = None,
 ) -> Model:
     """Train a model as a recipe says and save it to the folder `out`.
 
     `recipe` is a TOML file, a mapping, settings, or the name of a recipe of the package (`masked-lm-mini`); `set`
     changes single settings, `{"train.steps": 100}`. With `resume` a run that was stopped goes on from its newest
-    checkpoint; it needs no recipe then, for its own stands in `out`. `witness` sees the progress, by default on
+    checkpoint; it needs no recipe then, for its own stands in `out`. `progress` sees the progress, by default on
     standard error.
 
     Raises a GlassformerError for what cannot be done, before training where it can be known, and
-    `glassformer.train.stopping.Interrupted` after Ctrl-C, with everything saved.
+    `glassformer.training.stopping.Interrupted` after Ctrl-C, with everything saved.
     """
     check_path(out, ConfigError, utf8=True)
     out = Path(out)
-    witness = Screen() if witness is None else witness
-    settled = resolve(_recorded(out, resume=resume) if recipe is None else recipe, set)
-    choose_device(settled.train.device)
-    with _leaving_nothing_when_refused(out), alone(out):
-        known = _begin(out, settled, resume=resume)
-        if resume and not Shelf(out / _CHECKPOINTS):
-            witness.note(
+    progress = ConsoleProgress() if progress is None else progress
+    resolved = resolve(_recorded(out, resume=resume) if recipe is None else recipe, set)
+    choose_device(resolved.train.device)
+    with _leaving_nothing_when_refused(out), exclusive(out):
+        known = _begin(out, resolved, resume=resume)
+        if resume and not Checkpoints(out / _CHECKPOINTS):
+            progress.note(
                 f"there is no run in {out} to go on with: a new one begins"
                 if known is None
                 else f"the run in {out} has no checkpoint yet: it begins again at step 0, with its tokenizer and split"
             )
         if known is not None:
             # With the split and the labels that it has learned by.
-            settled = settled.model_copy(update={"data": known.data, "task": known.task})
-        prepared = prepare_run(settled, out, witness, tokenizer=None if known is None else load_tokenizer(out))
+            resolved = resolved.model_copy(update={"data": known.data, "task": known.task})
+        prepared = prepare_run(resolved, out, progress, tokenizer=None if known is None else load_tokenizer(out))
         if known is None:
-            # A run that is stopped and resumed must find the same pieces and the same settings.
+            # A run that is stopped and resumed must find the same tokens and the same settings.
             prepared.tokenizer.save(out)
             write_recipe(out, prepared.recipe)
-        facts = _run(prepared, out, known, witness, resume=resume)
+        facts = _run(prepared, out, known, progress, resume=resume)
     return _finish(prepared, out, facts)
 
 
-def _run(prepared: Prepared, out: Path, known: Recipe | None, witness: Witness, *, resume: bool) -> dict[str, Any]:
+def _run(prepared: Prepared, out: Path, known: Recipe | None, progress: Progress, *, resume: bool) -> dict[str, Any]:
     """Train to the end; how long it took, also where an earlier call took it."""
     feed, settings, held_out = prepared.feed, prepared.recipe.train, prepared.held_out
-    steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, say=witness.note)
-    for number, _ in enumerate(witness.training(steps)):
+    steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, log=progress.note)
+    for number, _ in enumerate(progress.training(steps)):
         if number == 0 and known not in (None, prepared.recipe):  # settings that the run has now taken
             write_recipe(out, prepared.recipe)
-    last = Shelf(out / _CHECKPOINTS).newest()
+    last = Checkpoints(out / _CHECKPOINTS).newest()
     assert last is not None  # a run ends with a checkpoint
     return {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
 
@@ -108,7 +108,7 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
 
     Raises ConfigError when the folder holds another run, CheckpointError when it holds a model and no checkpoint.
     """
-    if not Shelf(out / _CHECKPOINTS):
+    if not Checkpoints(out / _CHECKPOINTS):
         store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
     known = read_saved_recipe(out)
     if known is None:
@@ -122,7 +122,7 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     for name in _FIXED:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:
-            found_by_the_run = (name, key) in _SETTLED_BY_THE_RUN or (name == "task" and not now[key])
+            found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (name == "task" and not now[key])
             if now[key] != was.get(key) and not found_by_the_run:
                 raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))
     _check_shares(recipe, known)
@@ -152,7 +152,7 @@ def _changed(name: str, was: object, got: str) -> ConfigError:
 
 @contextmanager
 def _leaving_nothing_when_refused(out: Path) -> Iterator[None]:
-    """Before its first checkpoint a run that is refused takes away what it has written to `out`, and nothing else."""
+    """Before its first checkpoint a run that is refused removes what it has written to `out`, and nothing else."""
     new_folders = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
     new_names = [name for name in _WRITTEN_BEFORE_TRAINING if not os.path.exists(out / name)]
     try:

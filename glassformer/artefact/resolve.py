@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import Field, create_model
 
 from glassformer.artefact.format1 import recipe_of_format_1, refuse_old_keys
+from glassformer.atomic import atomic_write, current
 from glassformer.checksum import check_sealed_text, sealed_text
 from glassformer.config import MOST_WORDS, Settings, parse_toml, read_settings, read_toml, toml_of
 from glassformer.data.settings import DataSection
@@ -23,8 +24,7 @@ from glassformer.errors import ConfigError, did_you_mean
 from glassformer.paths import check_path, refuse_endless
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import TaskSection
-from glassformer.train.settings import TrainSection
-from glassformer.whole import drafted, settled
+from glassformer.training.settings import TrainSection
 
 # Where the resolved recipe of a run or a saved model is kept.
 RECIPE = "recipe.toml"
@@ -44,9 +44,9 @@ _PATHS = (
 
 
 class TokenizerSection(Settings):
-    """Which pieces text is cut into: a `file` or folder that exists, else one is trained on the training text.
+    """Which tokens text is cut into: a `file` or folder that exists, else one is trained on the training text.
 
-    Without `special` a vocabulary of whole words has no pieces but its words (the slides).
+    Without `special` a vocabulary of whole words has no tokens but its words (the slides).
     """
 
     kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
@@ -98,13 +98,13 @@ def read_recipe(values: Mapping[str, Any], *, where: str) -> Recipe:
 
 def write_recipe(directory: Path, recipe: Recipe) -> None:
     """Write what a model or a run is made from; raises OSError when the disk does not take it."""
-    with drafted(directory / RECIPE) as draft:
+    with atomic_write(directory / RECIPE) as draft:
         draft.write_text(sealed_text(toml_of(recipe)), encoding="utf-8")
 
 
 def read_saved_recipe(directory: str | Path) -> Recipe | None:
     """What a model or a run was made from, None where that is not known; raises ConfigError when it is damaged."""
-    path = settled(Path(directory)) / RECIPE
+    path = current(Path(directory)) / RECIPE
     if not os.path.isfile(path):  # not path.is_file(), which raises for a name that is too long
         return None
     values = read_toml(path)
@@ -190,9 +190,9 @@ def _changed(values: Mapping[str, Any], changes: Mapping[str, object]) -> dict[s
 
 def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The same tables with paths made absolute."""
-    settled = dict(values)
+    resolved = dict(values)
     for section, key in _PATHS:
-        table = settled.get(section)
+        table = resolved.get(section)
         if not isinstance(table, Mapping) or table.get(key) is None:
             continue
         path = table[key]
@@ -200,8 +200,8 @@ def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             path = path if path.startswith(HUB) else _placed(path, folder)
         elif isinstance(path, list | tuple) and all(isinstance(one, str) for one in path):
             path = [_placed(one, folder) for one in path]
-        settled[section] = {**table, key: path}
-    return settled
+        resolved[section] = {**table, key: path}
+    return resolved
 
 
 def _placed(path: str, folder: Path) -> str:

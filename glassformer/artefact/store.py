@@ -1,4 +1,4 @@
-"""A saved model: one directory that holds all of it, whole or not at all.
+"""A saved model: one directory that holds all of it, written atomically.
 
 `glassformer.json` says how to rebuild the model, and that the directory is ours; `model.safetensors` holds the
 weights, each shared one once; `tokenizer.json`, `recipe.toml`, `metrics.json` and a model card stand beside them.
@@ -25,6 +25,7 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.format1 import facts_of_format_1
 from glassformer.artefact.resolve import RECIPE, write_recipe
 from glassformer.artefact.weights import Header, blocks_in, build_with, read_weights_header, write_weights
+from glassformer.atomic import current, replace_files
 from glassformer.checksum import check_seal, file_checksum, sealed_json
 from glassformer.config import ModelConfig, Settings, read_settings
 from glassformer.data.settings import DataSection
@@ -34,11 +35,10 @@ from glassformer.paths import check_path
 from glassformer.pickles import refuse_pickles
 from glassformer.tasks import task_named
 from glassformer.tasks.task import TaskSection
-from glassformer.text.fit import check_fit
+from glassformer.text.compatible import check_compatible
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.whole import replacing, settled
 
 FORMAT = 2
 SETTINGS, WEIGHTS, TOKENIZER, METRICS, CARD = (
@@ -49,7 +49,7 @@ SETTINGS, WEIGHTS, TOKENIZER, METRICS, CARD = (
     "README.md",
 )
 FILES = (SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD)
-# What tells that a folder holds a model, ours or anybody's, in one file or in shards.
+# Files by which a folder with a model is known, ours or another's, in one file or in shards.
 _OF_A_MODEL = (SETTINGS, "config.json", "*model*.safetensors", "*model*.bin")
 Kind = TypeVar("Kind", bound=Artefact)
 # More than a glassformer.json can have: for labels and tokens, and for each tensor that its blocks have. A larger one
@@ -58,7 +58,7 @@ _LARGEST, _LARGEST_PER_TENSOR = 1 << 24, 1 << 13
 
 
 class TokenizerFacts(Settings):
-    """Which tokenizer belongs to the model: the SHA-256 of its file, and which piece plays which role."""
+    """Which tokenizer belongs to the model: the SHA-256 of its file, and which token has which role."""
 
     sha256: str
     roles: SpecialTokens
@@ -98,7 +98,7 @@ def write(directory: str | Path, saved: Artefact) -> Path:
     """
     directory = Path(directory)
     try:
-        with replacing(directory, FILES) as folder:
+        with replace_files(directory, FILES) as folder:
             _write_files(folder, saved)
     except OSError as error:
         raise CheckpointError(
@@ -116,7 +116,7 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
     CheckpointError when the directory is none of ours, lacks a file, was cut short, is damaged, or of another version.
     """
     given = Path(directory)
-    directory = settled(given)
+    directory = current(given)
     if not (directory / SETTINGS).is_file():
         refuse_pickles(directory)
         raise CheckpointError(f"a saved model is needed at {directory}", got=f"no {SETTINGS} there")
@@ -143,14 +143,14 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
 
 def is_ours(directory: str | Path) -> bool:
     """Whether a directory holds a saved model of ours."""
-    return os.path.isfile(settled(Path(directory)) / SETTINGS)
+    return os.path.isfile(current(Path(directory)) / SETTINGS)
 
 
 def refuse_a_model(directory: str | Path, what: str) -> None:
     """Raise CheckpointError when a directory holds a model: nothing that a person makes takes its place unasked."""
     check_path(directory, CheckpointError, utf8=True)
     directory = Path(directory)
-    if any(any(folder.glob(name)) for folder in (directory, settled(directory)) for name in _OF_A_MODEL):
+    if any(any(folder.glob(name)) for folder in (directory, current(directory)) for name in _OF_A_MODEL):
         raise CheckpointError(
             f"{what} needs a folder of its own",
             got=f"{directory}, which holds a model",
@@ -275,12 +275,12 @@ def _tokenizer(path: Path, facts: TokenizerFacts, model: ModelConfig) -> Tokeniz
     if not path.is_file():
         raise CheckpointError(f"the model's tokenizer is needed at {path}", got="no such file")
     tokenizer = load_tokenizer(path)
-    check_fit(tokenizer, model.output_stack.embed.vocabulary)
+    check_compatible(tokenizer, model.output_stack.embed.vocabulary)
     if _sha256(path) != facts.sha256:
         raise CheckpointError(
             f"{path} must be the tokenizer that was saved with the model",
             got="another one",
-            do="put the original back: other pieces would give the words other meanings",
+            do="put the original back: the model's ids belong to its tokens",
         )
     if facts.roles == tokenizer.special:
         return tokenizer

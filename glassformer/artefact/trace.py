@@ -1,4 +1,4 @@
-"""One text through a model with every tensor within reach, its cells called by the text's own words."""
+"""A trace of one text through a model, its cells named by the text's own words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def trace(
     return look(
         model.module,
         inputs,
-        places=places,
+        scored_at=places,
         words=Words(
             inputs=[tokens],
             vocabulary=model.tokenizer.vocabulary(),
@@ -65,10 +65,10 @@ def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, li
         ((ids, segments),) = text_rows(tokenizer, text, pair, length=None)
         stack = model.config.output_stack
         row = Row(ids=ids, segments=segments if stack.embed.segments > 1 else None)
-        return row, [tokenizer.piece(id_) for id_ in ids]
+        return row, [tokenizer.token(id_) for id_ in ids]
     before, after = tokenizer.frame_ids
     row = make_row(encoding, Window(0, len(encoding), 0, len(encoding)), tokenizer)
-    return row, [*map(tokenizer.piece, before), *encoding.pieces, *map(tokenizer.piece, after)]
+    return row, [*map(tokenizer.token, before), *encoding.tokens, *map(tokenizer.token, after)]
 
 
 def refuse_two_stacks(model: Artefact) -> None:
@@ -83,7 +83,7 @@ def refuse_two_stacks(model: Artefact) -> None:
 
 
 def _guessed(model: Artefact, text: str, places: list[int]) -> dict[tuple[int, int], str]:
-    """What the model says stands at the hidden places."""
+    """The model's best guesses at the masked positions."""
     if not places or model.config.encoder is None or model.config.head is None:
         return {}
     (filled,) = answer(model, "fill", [({"text": text}, "")], {"top": 1})

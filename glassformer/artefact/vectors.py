@@ -21,7 +21,7 @@ _BLANKS = ("Ġ", "▁")
 
 
 def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, freeze: bool) -> str:
-    """Copy the vector of each piece that is a word of the file; the others stay as drawn. Says how many were found.
+    """Copy the vector of each token that is a word of the file; the others stay random. Returns how many were found.
 
     With `freeze` no word vector is trained. Raises DataError for a file that cannot be read, ShapeError when its
     vectors are not as long as the model's.
@@ -45,15 +45,15 @@ def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, 
         raise DataError(f"{path} must share words with the vocabulary", got="none in common")
     table.requires_grad_(not freeze)
     frozen = ", frozen" if freeze else ""
-    return f"{len(found):,} of {len(tokenizer.vocabulary()):,} pieces have a vector in {path}{frozen}"
+    return f"{len(found):,} of {len(tokenizer.vocabulary()):,} tokens have a vector in {path}{frozen}"
 
 
 def _places(tokenizer: Tokenizer) -> dict[str, list[int]]:
-    """The ids of the pieces that begin a word, by that word."""
+    """The ids of the tokens that begin a word, by that word."""
     places: dict[str, list[int]] = {}
-    for id_, piece in enumerate(tokenizer.vocabulary()):
-        if id_ not in tokenizer.special_ids and piece:
-            word = piece[1:] if piece.startswith(_BLANKS) else piece
+    for id_, token in enumerate(tokenizer.vocabulary()):
+        if id_ not in tokenizer.special_ids and token:
+            word = token[1:] if token.startswith(_BLANKS) else token
             places.setdefault(word, []).append(id_)
     return places
 

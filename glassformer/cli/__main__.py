@@ -21,14 +21,14 @@ from glassformer.tasks import VERBS as ANSWERS
 # the module of its name (import in import_.py) as a function of its name.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
-        "demo": "watch two small models learn: the slides' sentences, then real English",
+        "demo": "train two small models and look inside: the slides' sentences, then English text",
         "plan": "parameters, memory and time of a training, before it starts",
         "train": "train a model from text files or a recipe",
         "evaluate": "measure a model on held-out text, beside baselines",
     },
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Look inside": {
-        "explain": "follow every number from words to answer, like a teacher at the board",
+        "explain": "every step from words to answer, with its numbers and formulas",
         "verify": "check every tensor of your model on your text against its formula",
         "info": "what a saved model is: sizes, task, tokenizer, data",
     },
@@ -110,7 +110,7 @@ def help_text() -> str:
     lines = ["Transformers you can see through.", "", "Usage: glassformer VERB ...", ""]
     for purpose, verbs in VERBS.items():
         lines += [purpose, *(f"  {verb:<10}{line}" for verb, line in verbs.items()), ""]
-    lines += ["glassformer VERB --help explains a verb; glassformer --version tells the version."]
+    lines += ["glassformer VERB --help explains a verb; glassformer --version prints the version."]
     return "\n".join(lines)
 
 
@@ -120,7 +120,7 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     # Typer's versions carry click under different names; the root of its errors is reached through one they all export.
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command()(_heard(_command(verb)))
+    app.command()(_reporting_interrupts(_command(verb)))
     try:
         code = app(args=list(arguments), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:
@@ -138,18 +138,18 @@ def _command(verb: str) -> Callable[..., None]:
     return command
 
 
-def _heard(command: Callable[..., None]) -> Callable[..., int]:
-    """The command, its interrupts told before Typer sees them, which would end with 130 and say nothing."""
+def _reporting_interrupts(command: Callable[..., None]) -> Callable[..., int]:
+    """The command, its interrupts reported before Typer sees them, which would exit with 130 and no message."""
 
     @functools.wraps(command)
-    def heard(*arguments: object, **options: object) -> int:
+    def reporting(*arguments: object, **options: object) -> int:
         try:
             command(*arguments, **options)
         except KeyboardInterrupt as interrupt:
             return _stopped(interrupt)
         return DONE
 
-    return heard
+    return reporting
 
 
 def _stopped(interrupt: KeyboardInterrupt) -> int:

@@ -16,9 +16,9 @@ def evaluate(
     files: Annotated[
         list[str] | None, typer.Argument(help="Data to measure on; without, what was held out in training.")
     ] = None,
-    side: Annotated[
+    split: Annotated[
         Literal["validation", "test"] | None,
-        typer.Option("--side", help="Which held-out side, without files; validation unless told."),
+        typer.Option("--split", help="Which held-out split, without files; validation by default."),
     ] = None,
     text: Annotated[str | None, typer.Option("--text", help="Column with the text, if not as in training.")] = None,
     pair: Annotated[
@@ -33,13 +33,13 @@ def evaluate(
 ) -> None:
     """The scores of a model's task, beside the baselines that it has to beat."""
     from glassformer.artefact.evaluate import evaluate as measure
-    from glassformer.artefact.witness import Screen
+    from glassformer.artefact.progress import ConsoleProgress
     from glassformer.tasks.score import interval
 
     opened = open_model(model, device=device, fast=fast, threads=threads)
     columns = {name: value for name, value in (("text", text), ("pair", pair), ("label", label)) if value is not None}
     with results(out) as handle:  # not after: a place that takes no results is to be known before they are measured
-        scores = measure(opened, files or (), side=side, columns=columns, witness=Screen())
+        scores = measure(opened, files or (), split=split, columns=columns, progress=ConsoleProgress())
         if json:
             record(scores.flat(), handle)
             return

@@ -50,9 +50,9 @@ def _walk(trace: Trace, word: int, *, notes: bool, json: bool) -> None:
     from glassformer.look.render import write
     from glassformer.look.walkthrough import no_notes, walkthrough
 
-    pieces = trace.words.sentence("inputs", 0)
-    if word >= len(pieces):
-        raise UnknownNameError(f"--word counts from 0 to {len(pieces) - 1}", got=str(word), do=f"words: {list(pieces)}")
+    tokens = trace.words.sentence("inputs", 0)
+    if word >= len(tokens):
+        raise UnknownNameError(f"--word counts from 0 to {len(tokens) - 1}", got=str(word), do=f"words: {list(tokens)}")
     limits = Limits.fitting(trace.config)
     steps = walkthrough(trace, word=word, notes=_notes if notes else no_notes, limits=limits)
     if json:

@@ -33,9 +33,9 @@ def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     sections.append(("parameters", {part: f"{count:,}" for part, count in facts["parameters"].items()}))
     tokenizer = facts["tokenizer"]
     if tokenizer is not None:
-        special = ", ".join(f"{role} {piece}" for role, piece in tokenizer["special"].items())
-        sections.append(("tokenizer", {"pieces": f"{tokenizer['pieces']:,}", "special": special or "none"}))
-    prediction = {**facts["prediction"], "reads at once": f"{facts['reads_at_once'] or 'any number of'} pieces"}
+        special = ", ".join(f"{role} {token}" for role, token in tokenizer["special"].items())
+        sections.append(("tokenizer", {"tokens": f"{tokenizer['tokens']:,}", "special": special or "none"}))
+    prediction = {**facts["prediction"], "reads at once": f"{facts['reads_at_once'] or 'any number of'} tokens"}
     sections.append(("prediction", prediction))
     data = facts["data"]
     if data is not None:

@@ -1,4 +1,4 @@
-"""glassformer plan: the same words as train, and what they will take."""
+"""glassformer plan: the arguments of train, and what that training would take."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from glassformer.cli.options import Json, Set
-from glassformer.cli.recipe_options import Files, What, asked_recipe, with_recipe_options
+from glassformer.cli.recipe_options import Files, What, requested_recipe, with_recipe_options
 from glassformer.cli.screen import console, record
 from glassformer.errors import ConfigError
 
 if TYPE_CHECKING:
-    from glassformer.train.plan import Plan
+    from glassformer.training.plan import Plan
 
 
 @with_recipe_options
@@ -27,20 +27,20 @@ def plan(
     json: Json = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """What train would take with the same words: parameters, memory and time, from a probe of a few steps."""
+    """What train would take with the same arguments: parameters, memory and time, from a probe of a few steps."""
     if what is None:
         raise ConfigError(
             "a recipe (.toml) or a task is needed", got="neither", do="glassformer plan masked-lm TEXT.txt"
         )
-    recipe = asked_recipe(what, files or [], settings=settings or {}, assignments=set or [])
+    recipe = requested_recipe(what, files or [], settings=settings or {}, assignments=set or [])
     from glassformer.artefact.prepare import prepare_run
-    from glassformer.artefact.witness import Screen
-    from glassformer.train.plan import plan as probe
+    from glassformer.artefact.progress import ConsoleProgress
+    from glassformer.training.plan import plan as probe
 
-    witness = Screen()
+    progress = ConsoleProgress()
     with tempfile.TemporaryDirectory() as folder:
-        prepared = prepare_run(recipe, Path(folder), witness)
-        found = probe(prepared.module, prepared.feed, recipe.train, say=witness.note)
+        prepared = prepare_run(recipe, Path(folder), progress)
+        found = probe(prepared.module, prepared.feed, recipe.train, log=progress.note)
     if json:
         record(found.to_dict(), sys.stdout)
     else:
@@ -48,7 +48,7 @@ def plan(
 
 
 def _show(found: Plan) -> None:
-    from glassformer.artefact.witness import clock
+    from glassformer.artefact.progress import clock
 
     rows = {
         "machine": found.machine,
@@ -57,10 +57,10 @@ def _show(found: Plan) -> None:
         "weights": megabytes(found.weights_bytes),
         "gradients": megabytes(found.gradients_bytes),
         "optimizer": megabytes(found.optimizer_bytes),
-        "memory so far": megabytes(found.peak_bytes) if found.peak_bytes is not None else "not told by the system",
+        "memory so far": megabytes(found.peak_bytes) if found.peak_bytes is not None else "not reported by the system",
         "a checkpoint": megabytes(found.checkpoint_bytes),
-        "a step": f"{found.rows_per_step} rows, {found.pieces_per_step:,} pieces, {found.seconds_per_step:.3f} s",
-        "speed": f"{found.pieces_per_second:,.0f} pieces/s",
+        "a step": f"{found.rows_per_step} rows, {found.tokens_per_step:,} tokens, {found.seconds_per_step:.3f} s",
+        "speed": f"{found.tokens_per_second:,.0f} tokens/s",
         "the run": f"{found.steps:,} steps, {found.epochs:.1f} times the text",
         "time": f"{clock(found.seconds)}, of which {clock(found.setup_seconds)} for setting up",
     }

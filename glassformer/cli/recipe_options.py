@@ -82,7 +82,7 @@ def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
     return gathered
 
 
-def asked_recipe(
+def requested_recipe(
     what: str, files: Sequence[str], *, settings: Mapping[str, object], assignments: Sequence[str]
 ) -> Recipe:
     """The recipe that was asked for: a file, a recipe of the package or a task, with single settings changed.

@@ -15,21 +15,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from glassformer.atomic import atomic_write
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
 from glassformer.paths import check_path
-from glassformer.whole import drafted
 
 
 def note(message: str) -> None:
-    """Tell the person something that is no result."""
+    """Print a note, which is not a result, to standard error."""
     print(message, file=sys.stderr)
 
 
-def note_windows(windows: int, room: int | None) -> None:
+def note_windows(windows: int, max_text_tokens: int | None) -> None:
     """Say that a text was longer than the model reads at once."""
     if windows > 1:
-        note(f"longer than the {room} pieces the model reads at once: it was cut into {windows} windows")
+        note(f"longer than the {max_text_tokens} tokens the model reads at once: it was cut into {windows} windows")
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def results(out: Path | None) -> Iterator[TextIO]:
             with out.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
         else:
-            with drafted(out) as draft, draft.open("w", encoding="utf-8", errors="backslashreplace") as handle:
+            with atomic_write(out) as draft, draft.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
     except OSError as error:  # not as it is: it would name the draft
         raise DataError(

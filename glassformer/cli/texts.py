@@ -20,7 +20,7 @@ _FIRST, _TOGETHER = 64, 16_384
 _CHARACTERS = 1 << 24
 
 
-class Asked(NamedTuple):
+class Text(NamedTuple):
     """The values of a record by role, and where it stands, empty for one from the command itself; `last` of those that
     are there, where the next would have to be waited for.
     """
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
 
 def records(
     given: Sequence[str] | None, files: Sequence[str] | None, columns: Mapping[str, str], pair: str | None = None
-) -> Iterator[Asked]:
+) -> Iterator[Text]:
     """All records that were asked about; `columns` are those of a table by role, `pair` is a second text for each text
     of the command. Raises DataError when there is none or a file cannot be read.
     """
@@ -44,7 +44,7 @@ def records(
             typed = _lines_of(cast("BufferedReader", sys.stdin.buffer), "standard input")
             yield from (each._replace(values={**each.values, **more}) for each in typed)
         else:
-            yield Asked({"text": _whole(text), **more})
+            yield Text({"text": _whole(text), **more})
     for file in files or ():
         if is_stream(file) and len(columns) == 1:
             with open(file, "rb") as stream:
@@ -53,7 +53,7 @@ def records(
             yield from _of_file(file, columns)
 
 
-def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Asked]:
+def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Text]:
     from glassformer.data.files import files_of
     from glassformer.data.read import read
     from glassformer.data.rows import read_table
@@ -64,7 +64,7 @@ def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Asked]:
     for path in files_of([file], text=columns["text"]):
         if table_kind(path) is None and len(columns) == 1:
             for document in read(path, text=columns["text"], documents="line"):
-                yield Asked({"text": document.text}, document.where)
+                yield Text({"text": document.text}, document.where)
         else:
             named = tuple(columns.values())
             for row in read_table(path, named):
@@ -73,7 +73,7 @@ def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Asked]:
                     raise DataError(
                         f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80]
                     )
-                yield Asked(values, row.where)
+                yield Text(values, row.where)
 
 
 def looked_at(text: str) -> Iterator[str]:
@@ -89,9 +89,9 @@ def looked_at(text: str) -> Iterator[str]:
         raise DataError("a text is needed", got="nothing on standard input")
 
 
-def together(asked: Iterable[Asked]) -> Iterator[list[Asked]]:
-    """Full batches, and smaller ones where more must be waited for: whoever types one line is answered after it."""
-    batch: list[Asked] = []
+def together(asked: Iterable[Text]) -> Iterator[list[Text]]:
+    """Full batches, and smaller ones where more input is not there yet: a typed line is answered at once."""
+    batch: list[Text] = []
     characters, most = 0, _FIRST
     for each in asked:
         batch.append(each)
@@ -117,7 +117,7 @@ def _whole(text: str) -> str:
     return text
 
 
-def _lines_of(stream: BufferedReader, name: str) -> Iterator[Asked]:
+def _lines_of(stream: BufferedReader, name: str) -> Iterator[Text]:
     number = 0
     for lines in _lines_as_they_come(stream, name):
         there = []
@@ -131,7 +131,7 @@ def _lines_of(stream: BufferedReader, name: str) -> Iterator[Asked]:
                     got=f"the byte 0x{error.object[error.start]:02x}",
                 ) from None
             if text.strip():
-                there.append(Asked({"text": text}, f"{name}, line {number}"))
+                there.append(Text({"text": text}, f"{name}, line {number}"))
         if there:
             yield from [*there[:-1], there[-1]._replace(last=True)]
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from glassformer.cli.options import Json, Set
-from glassformer.cli.recipe_options import Files, What, asked_recipe, with_recipe_options
+from glassformer.cli.recipe_options import Files, What, requested_recipe, with_recipe_options
 from glassformer.cli.screen import note, record
 from glassformer.errors import ConfigError
 
@@ -34,7 +34,7 @@ def train(
     """
     if what is None:
         what = _recorded(out, resume=resume)
-    recipe = asked_recipe(what, files or [], settings=settings or {}, assignments=set or [])
+    recipe = requested_recipe(what, files or [], settings=settings or {}, assignments=set or [])
     folder = _folder(what, out, resume=resume)
     from glassformer.artefact.card import example
     from glassformer.artefact.recipe import train as run

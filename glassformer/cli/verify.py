@@ -31,7 +31,7 @@ def verify(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Check every tensor against its formula, that looking changes nothing, and that company changes nothing.
+    """Check every tensor against its formula, and that neither looking nor padding nor batch mates change the answer.
 
     Exit code 1 when one of the three does not hold.
     """
@@ -67,6 +67,6 @@ def _holds(opened: Model, text: str, dtype: str, *, json: bool) -> bool:
         screen = console()
         screen.print(f"[dim]{escaped(text)}[/dim]")
         screen.print(table)
-        for told in (verified, honesty, own):
-            screen.print(f"{'[green]✓[/green]' if told.holds else '[red]✗[/red]'} {told}", soft_wrap=True)
+        for result in (verified, honesty, own):
+            screen.print(f"{'[green]✓[/green]' if result.holds else '[red]✗[/red]'} {result}", soft_wrap=True)
     return holds

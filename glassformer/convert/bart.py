@@ -34,7 +34,7 @@ BODY_SETTINGS = (
     Only("add_bias_logits", (False,), "its output bias is a tensor"),
     Only("do_blenderbot_90_layernorm", (False,), "its norms come after"),
     Unused(("extra_pos_embeddings",), "an old word that transformers itself no longer reads"),
-    Unused(("num_hidden_layers", "num_attention_heads", "hidden_size"), "other words for what is told above"),
+    Unused(("num_hidden_layers", "num_attention_heads", "hidden_size"), "other names for the settings above"),
     Unused(("classifier_dropout", "classif_dropout"), "about heads that are not read"),
     Unused(("_flax", "model_parallel", "save_step"), "bookkeeping"),
 )  # fmt: skip

@@ -13,9 +13,9 @@ from glassformer.errors import ConfigError
 
 @dataclass(frozen=True)
 class Presence:
-    """A keyword that the tensors themselves tell: `there` when one of that name is stored, else `absent`.
+    """A keyword that is read from the tensors: `there` when one of that name is stored, else `absent`.
 
-    `there = None` stands for the number of the tensor's rows; `absent = None` leaves the keyword alone.
+    `there = None` means the number of the tensor's rows; `absent = None` leaves the keyword unset.
     """
 
     ours: str
@@ -123,7 +123,7 @@ DRAWING = Unused(
     "says only how fresh weights are drawn",
 )
 
-TOKENS = Unused(
+TOKEN_SETTINGS = Unused(
     (
         "pad_token_id",
         "bos_token_id",
@@ -136,7 +136,7 @@ TOKENS = Unused(
         "forced_bos_token_id",
         "forced_eos_token_id",
     ),
-    "pieces with a role; kept in the report",
+    "tokens with a role; kept in the report",
 )
 
 GENERATION = Unused(
@@ -171,4 +171,4 @@ GENERATION = Unused(
 WHOLE = Only("pruned_heads", ({}, None), "all layers have all their heads here")
 ONE_STACK = Only("is_encoder_decoder", (False,), "it has one stack")
 
-SHARED = (WHOLE, BOOKKEEPING, DRAWING, TOKENS, GENERATION)
+SHARED = (WHOLE, BOOKKEEPING, DRAWING, TOKEN_SETTINGS, GENERATION)

@@ -12,12 +12,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from glassformer.atomic import replace_files
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.json_text import read_json
 from glassformer.paths import check_path
 from glassformer.pickles import refuse_pickles
 from glassformer.plain import refuse_strange
-from glassformer.whole import replacing
 
 SETTINGS, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 # What weights may be stored in. Whole numbers and 8-bit floats are quantised: they say nothing without their scales.
@@ -36,7 +36,7 @@ _DTYPES = {
     "U8": torch.uint8,
     "BOOL": torch.bool,
 }
-# All that belongs to one model in such a folder, whoever wrote it: beside other weights it would mislead.
+# All files of one model in such a folder, by whatever tool: beside other weights they would mislead.
 FILES = (
     SETTINGS,
     WEIGHTS,
@@ -177,7 +177,7 @@ def write_whole(directory: Path, fill: Callable[[Path], None]) -> None:
     Raises CheckpointError when the disk does not take them; what was there before is then untouched.
     """
     try:
-        with replacing(directory, FILES) as folder:
+        with replace_files(directory, FILES) as folder:
             fill(folder)
     except (OSError, SafetensorError) as error:
         got = (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -12,11 +12,12 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from glassformer.atomic import current
 from glassformer.config import ModelConfig
 from glassformer.convert.bart import BART
 from glassformer.convert.bert import BERT
 from glassformer.convert.distilbert import DISTILBERT
-from glassformer.convert.family import TOKENS, Family
+from glassformer.convert.family import TOKEN_SETTINGS, Family
 from glassformer.convert.files import (
     SETTINGS,
     WEIGHTS,
@@ -41,7 +42,6 @@ from glassformer.paths import check_path
 from glassformer.text.load import as_vocabulary_file, load_tokenizer
 from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.whole import settled
 
 FAMILY_TABLES: dict[str, Family] = {
     family.name: family for family in (BERT, DISTILBERT, ROBERTA, MODERNBERT, GPT2, LLAMA, MARIAN, BART, T5)
@@ -50,12 +50,12 @@ FAMILY_TABLES: dict[str, Family] = {
 
 @dataclass(frozen=True)
 class Report:
-    """What was left aside and why, and the source's pieces with a role (`pad_token_id` …), which decoding needs."""
+    """What was left aside and why, and the source's tokens with a role (`pad_token_id` …), which decoding needs."""
 
     architecture: str
     settings_aside: Mapping[str, str] = field(default_factory=dict)
     tensors_aside: Mapping[str, str] = field(default_factory=dict)
-    tokens: Mapping[str, Any] = field(default_factory=dict)
+    token_settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Imported(NamedTuple):
@@ -78,7 +78,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     directory = Path(directory)
     if not directory.is_dir():
         raise CheckpointError(f"a folder is needed at {directory}", got="no such folder")
-    directory = settled(directory)
+    directory = current(directory)
     refuse_other_than_files(directory)
     where = str(directory / SETTINGS)
     values = read_object(directory / SETTINGS)
@@ -93,7 +93,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
         architecture=", ".join(str(name)[:80] for name in _listed(values.get("architectures"))[:3]),
         settings_aside=settings_aside,
         tensors_aside=tensors_aside,
-        tokens={key: values[key] for key in TOKENS.keys if values.get(key) is not None},
+        token_settings={key: values[key] for key in TOKEN_SETTINGS.keys if values.get(key) is not None},
     )
     tokenizer = load_tokenizer(directory) if _has_tokenizer(directory) else None
     return Imported(config, _with_shared(config, state), tokenizer, report)
@@ -105,11 +105,11 @@ def write_huggingface(
     state: Mapping[str, Tensor],
     tokenizer: Tokenizer | None = None,
     *,
-    tokens: Mapping[str, Any] | None = None,
+    token_settings: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a folder that `transformers` loads and that computes the same; it is whole or absent.
 
-    `tokens` are pieces with a role (`decoder_start_token_id` …) beside those the tokenizer knows.
+    `token_settings` are tokens with a role (`decoder_start_token_id` …) beside those the tokenizer knows.
     Raises ConfigError for a model that the family of Hugging Face cannot say, CheckpointError for unfit tensors.
     """
     if config.family not in FAMILY_TABLES:
@@ -124,7 +124,7 @@ def write_huggingface(
     _check_nothing_lost(family, config, values, tensors)
     if family.bare(config):
         tensors = {name.removeprefix(family.prefix): tensor for name, tensor in tensors.items()}
-    roles = {**_role_ids(tokenizer), **(tokens or {})}
+    roles = {**_role_ids(tokenizer), **(token_settings or {})}
     _check_roles(family, values, roles)
     settings = {
         "architectures": [named],
@@ -267,11 +267,11 @@ def _has_tokenizer(directory: Path) -> bool:
 
 
 def _role_ids(tokenizer: Tokenizer | None) -> dict[str, int]:
-    """`pad_token_id` and its like, for the pieces this tokenizer has."""
+    """`pad_token_id` and its like, for the tokens this tokenizer has."""
     if tokenizer is None:
         return {}
-    pieces = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
-    ids = {f"{theirs}_id": tokenizer.id(piece) for theirs, piece in pieces.items() if piece is not None}
+    tokens = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
+    ids = {f"{theirs}_id": tokenizer.id(token) for theirs, token in tokens.items() if token is not None}
     return {key: id_ for key, id_ in ids.items() if id_ is not None}
 
 
@@ -280,7 +280,7 @@ def _tokenizer_settings(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, 
     length = config.output_stack.max_length
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        **{theirs: piece for theirs, piece in roles.items() if piece is not None},
+        **{theirs: token for theirs, token in roles.items() if token is not None},
         **({} if length is None else {"model_max_length": length}),
     }
 

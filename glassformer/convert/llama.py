@@ -52,7 +52,7 @@ LLAMA = Family(
         Only("partial_rotary_factor", (1.0, None), "all of a query is turned here"),
         ONE_STACK,
         Unused(("max_position_embeddings", "max_sequence_length"), "rotary positions have no table that could end"),
-        Only("rope_interleaved", (False,), "pairs to turn stand half a query apart"),
+        Only("rope_interleaved", (False,), "rotated pairs are half a query apart"),
         Unused(("is_llama_config",), "bookkeeping"),
         Unused(("pretraining_tp",), "says how it is computed, not what"),
     ),

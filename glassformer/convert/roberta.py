@@ -13,7 +13,7 @@ from glassformer.convert.table import Same, TensorRow
 
 
 def _read_positions(values: Values) -> dict[str, Any]:
-    """The rows up to the padding piece's own are never looked up; theirs are counted within the table."""
+    """The rows up to the padding token's own are never looked up; theirs are counted within the table."""
     offset = values.get("pad_token_id", 1) + 1
     return {"max_length": values.get("max_position_embeddings", 512) - offset, "position_offset": offset}
 

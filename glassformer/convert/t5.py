@@ -62,14 +62,14 @@ def _attention(ours: str, theirs: str, norm: str) -> tuple[Same, ...]:
 def _stack(side: str, last: int) -> tuple[Same, ...]:
     """One side's rows; `last` is the number of the feed-forward sublayer in a layer."""
     block, layer = f"{side}.blocks.{{}}", f"{side}.block.{{}}.layer"
-    thinking, gate = f"{layer}.{last}.DenseReluDense", f"{block}.feed_forward.body.gate.weight"
+    feed_forward, gate = f"{layer}.{last}.DenseReluDense", f"{block}.feed_forward.body.gate.weight"
     return (
         *_attention(f"{block}.self_attention", f"{layer}.0.SelfAttention", f"{layer}.0"),
         *_attention(f"{block}.cross_attention", f"{layer}.1.EncDecAttention", f"{layer}.1"),
-        Same(f"{block}.feed_forward.body.hidden.weight", f"{thinking}.wi.weight", without=gate),
-        Same(f"{block}.feed_forward.body.hidden.weight", f"{thinking}.wi_1.weight", beside=gate),
-        Same(gate, f"{thinking}.wi_0.weight"),
-        Same(f"{block}.feed_forward.body.output.weight", f"{thinking}.wo.weight"),
+        Same(f"{block}.feed_forward.body.hidden.weight", f"{feed_forward}.wi.weight", without=gate),
+        Same(f"{block}.feed_forward.body.hidden.weight", f"{feed_forward}.wi_1.weight", beside=gate),
+        Same(gate, f"{feed_forward}.wi_0.weight"),
+        Same(f"{block}.feed_forward.body.output.weight", f"{feed_forward}.wo.weight"),
         Same(f"{block}.feed_forward.norm.weight", f"{layer}.{last}.layer_norm.weight"),
         Same(f"{side}.relative_bias.weight", f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
         Same(f"{side}.norm.weight", f"{side}.final_layer_norm.weight"),

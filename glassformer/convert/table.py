@@ -96,9 +96,9 @@ class Split(Same):
     def read(self, tensor: Tensor, shapes: Shapes) -> dict[str, Tensor]:
         """[3·Out, In] to three times [Out, In]."""
         tensor = tensor.T if self.transposed and tensor.dim() > 1 else tensor
-        # cloned, so that no two of our tensors live in one piece of memory
-        pieces = [piece.clone() for piece in tensor.split([shapes[part][0] for part in self.parts])]
-        return dict(zip(self.parts, pieces, strict=True))
+        # cloned, so that no two of our tensors live in one token of memory
+        tokens = [token.clone() for token in tensor.split([shapes[part][0] for part in self.parts])]
+        return dict(zip(self.parts, tokens, strict=True))
 
     def write(self, state: Mapping[str, Tensor]) -> Tensor:
         """Three times [Out, In] to [3·Out, In]."""
@@ -108,7 +108,7 @@ class Split(Same):
 
 @dataclass(frozen=True)
 class Ignore:
-    """A tensor of theirs that says nothing; `reason` is told to whoever reads the report."""
+    """A tensor of theirs without information for us; `reason` goes into the report."""
 
     theirs: str
     reason: str
@@ -141,9 +141,9 @@ def expand(rows: Sequence[TensorRow], shapes: Shapes) -> list[Same]:
             found += [row for row in filled if row.holds(shapes)]
     met = [part for row in found for part in row.parts]
     assert len(met) == len(set(met)), "two rows of a table fill the same parameter"
-    homeless = sorted(shapes.keys() - set(met))
-    if homeless:
-        raise ConfigError("Hugging Face must have a tensor for each parameter", got=f"none for {homeless[0]}")
+    unmapped = sorted(shapes.keys() - set(met))
+    if unmapped:
+        raise ConfigError("Hugging Face must have a tensor for each parameter", got=f"none for {unmapped[0]}")
     return found
 
 

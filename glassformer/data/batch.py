@@ -1,4 +1,4 @@
-"""Rows of pieces side by side, as arrays.
+"""Rows of tokens side by side, as arrays.
 
 B rows, S places in a row.
 """
@@ -19,9 +19,10 @@ Flags = npt.NDArray[np.bool_]
 class Batch:
     """Rows of equal length; each array is [B, S].
 
-    `real` is False at padding; `positions` begin again at each document when there are walls; `documents` numbers
-    the documents of a row (-1 at padding, all 0 without walls); `words` numbers its words, -1 for special pieces and
-    padding; `special` marks pieces that are no text, padding among them; `segments` are the two sides of a pair.
+    `real` is False at padding; `positions` begin again at each document where there is a document mask; `documents`
+    numbers the documents of a row (-1 at padding, all 0 without a document mask); `words` numbers its words, -1 for
+    special tokens and padding; `special` marks tokens that are not text, padding included; `segments` are 0 and 1 for
+    the two texts of a pair.
     """
 
     ids: Integers

@@ -1,4 +1,4 @@
-"""Rows of nearly equal length side by side: for texts that must stay apart.
+"""Batches of rows of nearly equal length: for texts that are not packed into one row.
 
 R rows in all, B rows in a batch, S places in a row, D documents.
 """
@@ -60,13 +60,13 @@ class BucketedRows:
     def __init__(self, store: TokenStore, length: int, *, frame: Frame, pad_id: int = 0) -> None:
         around = len(frame.before) + len(frame.after)
         if length <= around:
-            raise ConfigError(f"a row must be longer than its {around} special pieces", got=f"length {length}")
+            raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {length}")
         self.store, self.length, self.frame, self.pad_id = store, length, frame, pad_id
         sizes = np.diff(store.offsets)  # [D]
         parts = -(-sizes // (length - around))  # [D]
         document = np.repeat(np.arange(store.documents), parts)  # [R]
         part = np.arange(len(document)) - np.repeat(parts.cumsum() - parts, parts)  # [R]
-        # Equal parts rather than full ones and a stump: part p of n spans p/n … (p+1)/n of the document.
+        # Parts of equal length, not full ones and a short rest: part p of n spans p/n … (p+1)/n of the document.
         self._starts = store.offsets[document] + sizes[document] * part // parts[document]  # [R]
         self._ends = store.offsets[document] + sizes[document] * (part + 1) // parts[document]  # [R]
         self.lengths: Integers = self._ends - self._starts + around  # [R]
@@ -74,21 +74,21 @@ class BucketedRows:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def rows(self, numbers: Integers, length: int | None = None) -> Batch:
+    def rows(self, row_ids: Integers, length: int | None = None) -> Batch:
         """The rows with these numbers, padded to `length` or to the longest: [B] -> arrays [B, S]."""
         before, after = self.frame.before, self.frame.after
-        length = int(self.lengths[numbers].max()) if length is None else length
-        starts, sizes = self._starts[numbers, None], (self._ends - self._starts)[numbers, None]  # [B, 1]
-        place = np.broadcast_to(np.arange(length), (len(numbers), length))  # [B, S]
-        piece = place - len(before)
-        text = (piece >= 0) & (piece < sizes)
-        real = piece < sizes + len(after)
-        index = np.clip(starts + piece, 0, len(self.store) - 1)
+        length = int(self.lengths[row_ids].max()) if length is None else length
+        starts, sizes = self._starts[row_ids, None], (self._ends - self._starts)[row_ids, None]  # [B, 1]
+        place = np.broadcast_to(np.arange(length), (len(row_ids), length))  # [B, S]
+        token = place - len(before)
+        text = (token >= 0) & (token < sizes)
+        real = token < sizes + len(after)
+        index = np.clip(starts + token, 0, len(self.store) - 1)
         ids = np.where(text, self.store.ids[index], self.pad_id).astype(np.int64)  # [B, S]
         ids[:, : len(before)] = before
         for offset, id_ in enumerate(after):
-            ids[piece == sizes + offset] = id_
-        word_begins = self.store.words_begin(index) | (piece == 0)
+            ids[token == sizes + offset] = id_
+        word_begins = self.store.words_begin(index) | (token == 0)
         return Batch(
             ids=ids,
             real=real,

@@ -15,7 +15,7 @@ from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, Skipped, left_out, stop
 from glassformer.data.read import Document, read
 from glassformer.data.settings import CorpusSection, DataSection
-from glassformer.data.split import SIDES, Repeats, Side, place_of, repeats, shared, side_of, text_hash
+from glassformer.data.split import SPLITS, Repeats, Split, hash_fraction, repeats, shared, split_of, text_hash
 from glassformer.data.store import TokenStore, damaged
 from glassformer.data.table_format import table_kind
 from glassformer.data.write import Placed, write_stores
@@ -33,13 +33,13 @@ _SKIPPED = "skipped.json"
 
 @dataclass(frozen=True)
 class Corpus:
-    """Tokenized text by side, and what there is to tell about it.
+    """Tokenized text by split, and what a person should know about it.
 
     `shares` are the parts of validation and test that were used: with `seed` they find the same documents again.
-    `leaked` counts documents of validation files that stand in the training text too.
+    `leaked` counts documents of validation files that are in the training text too.
     """
 
-    stores: Mapping[Side, TokenStore]
+    stores: Mapping[Split, TokenStore]
     shares: Shares
     repeats: Repeats
     leaked: int
@@ -52,16 +52,16 @@ class Corpus:
         if self.repeats.repeated:
             notes.append(str(self.repeats))
         if self.leaked:
-            notes.append(f"{self.leaked:,} documents of the validation files stand in the training text too")
+            notes.append(f"{self.leaked:,} documents of the validation files are in the training text too")
         if self.skipped:
             notes.append(left_out(self.skipped, self.first_skipped[0]))
         return notes
 
 
-def settle_shares(section: CorpusSection) -> dict[str, float]:
-    """The shares to split documents by: those asked for, or larger ones where so few would leave a side empty.
+def resolve_shares(section: CorpusSection) -> dict[str, float]:
+    """The shares to split documents by: those asked for, or larger ones where so few would leave a split empty.
 
-    Reads only until each side has a document. Raises DataError when there are too few for the sides wanted.
+    Reads only until each split has a document. Raises DataError when there are too few for the splits wanted.
     """
     shares = {"validation": 0.0 if section.validation_files else section.validation, "test": section.test}
     documents = _documents(section.files, section, on_bad(section))
@@ -80,22 +80,22 @@ class TooFewError(DataError):
 
 
 def shares_for(texts: Iterable[str], shares: Shares, *, seed: int) -> dict[str, float]:
-    """The shares to split texts by: those given, or larger ones where so few texts would leave a side empty.
+    """The shares to split texts by: those given, or larger ones where so few texts would leave a split empty.
 
-    Reads only until each side has a text. Raises TooFewError when there are too few for the sides wanted.
+    Reads only until each split has a text. Raises TooFewError when there are too few for the splits wanted.
     """
     missing: set[str] = {name for name, share in shares.items() if share > 0} | {"train"}
-    sides = len(missing)
+    splits = len(missing)
     places: set[float] = set()
     for text in texts:
-        place = place_of(text_hash(text), seed)
+        place = hash_fraction(text_hash(text), seed)
         places.add(place)
-        missing.discard(side_of(place, shares))
+        missing.discard(split_of(place, shares))
         if not missing:
             return dict(shares)
-    if len(places) < sides:
+    if len(places) < splits:
         raise TooFewError(
-            f"a split into {sides} sides needs at least {sides} different texts",
+            f"a split into {splits} splits needs at least {splits} different texts",
             got=str(len(places)),
             do="set validation and test to 0, or name validation_files",
         )
@@ -103,7 +103,7 @@ def shares_for(texts: Iterable[str], shares: Shares, *, seed: int) -> dict[str, 
 
 
 def training_texts(section: CorpusSection, shares: Shares) -> Iterator[str]:
-    """The texts of the training side, for a tokenizer to learn from."""
+    """The texts of the training split, for a tokenizer to learn from."""
     for placed in _placed(section, shares, on_bad(section)):
         if placed.name == "train":
             yield placed.document.text
@@ -115,14 +115,14 @@ def prepare(
     cache: str | Path,
     *,
     shares: Shares | None = None,
-    progress: Callable[[int], None] | None = None,
+    advance: Callable[[int], None] | None = None,
 ) -> Corpus:
     """Read, split and tokenize the files of a recipe, or open what an earlier run made of the same files.
 
     The stores lie in a folder of `cache` that is named after the files' contents, the tokenizer and the settings.
     Raises DataError for what cannot be read, and when no text is left for training.
     """
-    shares = settle_shares(section) if shares is None else dict(shares)
+    shares = resolve_shares(section) if shares is None else dict(shares)
     bad = on_bad(section)
     fingerprint = fingerprint_of(section, tokenizer, shares)
     directory = Path(cache) / fingerprint[:16]
@@ -135,9 +135,9 @@ def prepare(
         _placed(section, shares, bad),
         tokenizer,
         directory,
-        names=SIDES,
+        names=SPLITS,
         fingerprint=fingerprint,
-        progress=progress,
+        advance=advance,
         at_end=report,
     )
     if not stores["train"].documents:
@@ -167,19 +167,19 @@ def _documents(paths: Iterable[str], section: CorpusSection, bad: OnBad) -> Iter
 
 
 def _placed(section: CorpusSection, shares: Shares, bad: OnBad) -> Iterator[Placed]:
-    """Each document with its side; one that goes on stays where it began."""
+    """Each document with its split; one that goes on stays where it began."""
     name, hashed = "train", 0
     for document in _documents(section.files, section, bad):
         if not document.continued:
             hashed = text_hash(document.text)
-            name = side_of(place_of(hashed, section.seed), shares)
+            name = split_of(hash_fraction(hashed, section.seed), shares)
         yield Placed(name, hashed, document)
     for document in _documents(section.validation_files, section, bad) if section.validation_files else ():
         yield Placed("validation", text_hash(document.text), document)
 
 
 def _widened(places: list[float], shares: Shares) -> dict[str, float]:
-    """Shares that give each wanted side its lowest documents: [place] sorted -> shares."""
+    """Shares that give each wanted split its lowest documents: [place] sorted -> shares."""
     validation, test = shares["validation"], shares["test"]
     if validation and places[0] >= validation:
         validation = (places[0] + places[1]) / 2
@@ -193,7 +193,7 @@ def _widened(places: list[float], shares: Shares) -> dict[str, float]:
 
 
 def fingerprint_of(section: CorpusSection, tokenizer: Tokenizer, shares: Shares) -> str:
-    """Names the contents of the files, the tokenizer that cuts them and how they are split; reads the files whole."""
+    """A digest of the files' contents, the tokenizer and the splits; reads the files completely."""
     settings = section.model_dump(include={"text", "documents", "seed", "on_bad_row"})
     files = [
         [[table_kind(path), _digest(path)] for path in (files_of(named, text=section.text) if named else ())]

@@ -1,6 +1,6 @@
-"""Hiding words: which places are chosen, and what stands there instead.
+"""Masking words: which positions are chosen, and what replaces them.
 
-B rows, S places in a row.
+B rows, S positions in a row.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pydantic import Field, model_validator
 
 from glassformer.config import Settings
 from glassformer.data.batch import Flags, Integers
-from glassformer.data.chance import below, uniform
+from glassformer.data.counter_rng import below, uniform
 
 # Labels where nothing is asked, as cross-entropy ignores it in torch.
 IGNORED = -100
 
-# One stream of random numbers for each question that is put to chance.
+# One stream of random numbers for each random choice.
 _WHICH, _WHETHER, _HOW, _WHAT = range(4)
 
 
@@ -45,13 +45,13 @@ class MaskingSection(Settings):
 
 @dataclass(frozen=True)
 class Corrupted:
-    """Rows with hidden words: `ids` [B, S] as the model sees them, `labels` [B, S] the pieces to find (-100 where
-    nothing is asked), `hidden` [B, S] where a mask stands, `places` [n] the flat indices of the labels.
+    """Rows with masked words: `ids` [B, S] as the model sees them, `labels` [B, S] the tokens to find (-100 where
+    nothing is asked), `masked_words` [B, S] where a mask stands, `places` [n] the flat indices of the labels.
     """
 
     ids: Integers
     labels: Integers
-    hidden: Flags
+    masked_words: Flags
     places: Integers
 
 
@@ -68,15 +68,15 @@ def mask_words(
     rows: Integers,
     epoch: int | Integers,
 ) -> Corrupted:
-    """Hide some of the maskable pieces of each row, as Devlin et al. (2018) §3.1 do.
+    """Hide some of the maskable tokens of each row, as Devlin et al. (2018) §3.1 do.
 
     `ids`, `maskable`, `words` [B, S]; `rows` [B] are the rows' own numbers, `epoch` one number or [B]. The choice for a
-    row depends on (seed, epoch, row) alone, never on its neighbours. In each row `rate` of the maskable pieces are
-    chosen (on average: the fraction that is left over is put to chance), at least one, at most `max_predictions`.
-    Of these `mask` become the mask, `random` another piece that is not special, the rest is kept. Without a `mask_id`
-    hidden places get id 0 and are known by `hidden` alone (the slides). With `static` the choices repeat every
-    `duplicates` epochs, as if that many copies had been masked beforehand; epochs below 0, with which evaluation hides,
-    stay apart from them.
+    row depends on (seed, epoch, row) alone, never on its neighbours. In each row `rate` of the maskable tokens are
+    chosen (on average: the remaining fraction is decided at random), at least one, at most `max_predictions`.
+    Of these `mask` become the mask, `random` another token that is not special, the rest is kept. Without a `mask_id`
+    masked positions get id 0 and are known by `masked_words` alone (the slides). With `static` the choices repeat every
+    `duplicates` epochs, as if that many copies had been masked beforehand; epochs below 0, which evaluation uses,
+    are never among them.
     """
     epochs = np.broadcast_to(np.asarray(epoch, np.int64), rows.shape)
     if settings.static:
@@ -96,9 +96,9 @@ def mask_words(
     seen = ids.copy()
     seen.flat[places[masked]] = 0 if mask_id is None else mask_id
     seen.flat[places[random]] = _ordinary(below(vocabulary - len(special_ids), _WHAT, *at)[random], special_ids)
-    hidden = np.zeros(ids.shape, np.bool_)
-    hidden.flat[places[masked]] = True
-    return Corrupted(seen, labels, hidden, places)
+    masked_words = np.zeros(ids.shape, np.bool_)
+    masked_words.flat[places[masked]] = True
+    return Corrupted(seen, labels, masked_words, places)
 
 
 def _chosen(
@@ -114,10 +114,10 @@ def _chosen(
     key = np.where(maskable, np.take_along_axis(uniform(_WHICH, *names), start, 1), 2.0)
     coin = np.take_along_axis(uniform(_WHETHER, *names), start, 1)
 
-    order = np.argsort(key, axis=1, kind="stable")  # keeps the pieces of a word together
+    order = np.argsort(key, axis=1, kind="stable")  # keeps the tokens of a word together
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.broadcast_to(np.arange(length), order.shape), 1)
-    before = np.take_along_axis(rank, start, 1)  # pieces that come before the word
+    before = np.take_along_axis(rank, start, 1)  # tokens that come before the word
 
     share = np.minimum(settings.rate * maskable.sum(1, keepdims=True), most)  # [B, 1]
     wanted = (before == 0) | (before + size <= share) | (coin * size < share - before)
@@ -126,9 +126,9 @@ def _chosen(
 
 
 def _units(maskable: Flags, words: Integers | None, most: int) -> tuple[Integers, Integers]:
-    """What is chosen as one: for each place where its word starts, and how many pieces it has [B, S], [B, S].
+    """What is chosen as one: for each place where its word starts, and how many tokens it has [B, S], [B, S].
 
-    A word of more than `most` pieces could never be chosen as a whole: it falls into its pieces.
+    A word of more than `most` tokens could never be chosen as a whole: it falls into its tokens.
     """
     place = np.broadcast_to(np.arange(maskable.shape[1]), maskable.shape)
     if words is None:
@@ -144,7 +144,7 @@ def _units(maskable: Flags, words: Integers | None, most: int) -> tuple[Integers
 
 
 def _ordinary(drawn: Integers, special_ids: Set[int]) -> Integers:
-    """Numbers of ordinary pieces as ids: counted past the special ones."""
+    """The ids of ordinary tokens by their number, the special ones left out."""
     for id_ in sorted(special_ids):
         drawn = drawn + (drawn >= id_)
     return drawn

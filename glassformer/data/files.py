@@ -68,7 +68,7 @@ def find_files(paths: Iterable[str | Path], *, text: str = "text", tables: bool 
     """The files behind files, folders and patterns such as `data/*.txt` or `data/**/*.jsonl`.
 
     A folder gives its plain text and its tables, or its `tables` alone, at any depth, sorted by name. What cannot be
-    used there is left aside: hidden, of a kind that is not read, binary, empty, or a table without the column `text`.
+    used there is left aside: masked, of a kind that is not read, binary, empty, or a table without the column `text`.
     A pattern does the same, but takes plain text of any suffix. A file that is named itself is always used.
     Raises DataError for a missing path, a pattern that nothing matches, and where nothing is left to read.
     """
@@ -127,7 +127,7 @@ class _Search:
         found: dict[Path, None] = {}
         for match in matches:
             if any(part.startswith(".") for part in match.relative_to(start).parts):
-                continue  # as in a shell, a pattern does not mean hidden files
+                continue  # as in a shell, a pattern does not mean masked files
             found.update(dict.fromkeys(sorted(_below(match, self._leave)) if match.is_dir() else [match]))
         if not found:
             raise DataError(f"files are needed that match {pattern}", got="no match")
@@ -188,7 +188,7 @@ def _head(path: Path) -> bytes | None:
 
 
 def _below(folder: Path, leave: Callable[[Path, str], None]) -> Iterator[Path]:
-    """All that is no folder below a folder, links followed; hidden files and what cannot be opened are left."""
+    """All that is no folder below a folder, links followed; masked files and what cannot be opened are left."""
     waiting, seen = [folder], set()
     while waiting:
         at = waiting.pop()
@@ -206,7 +206,7 @@ def _below(folder: Path, leave: Callable[[Path, str], None]) -> Iterator[Path]:
         for entry in entries:
             path = at / entry.name
             if entry.name.startswith("."):
-                leave(path, "hidden")
+                leave(path, "masked_words")
             elif entry.is_dir():
                 waiting.append(path)
             else:

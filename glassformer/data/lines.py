@@ -54,7 +54,7 @@ class Skipped:
 
 
 def left_out(count: int, first: str) -> str:
-    """What a person is told of rows that were skipped."""
+    """The note about rows that were skipped."""
     return f"{count:,} bad rows were left out, the first: {first}"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glassformer.data.batch import Integers
-from glassformer.data.chance import draw, mixed
+from glassformer.data.counter_rng import mixed, random_bits
 from glassformer.errors import DataError
 
 _ROUNDS = 6
@@ -32,7 +32,7 @@ def shuffled(places: Integers, size: int, *, key: int, epoch: int | Integers = 0
     half = np.uint64(max((size - 1).bit_length() + 1, 2) // 2)
     low = np.uint64((1 << int(half)) - 1)
     epochs = np.broadcast_to(np.asarray(epoch, np.int64), places.shape)
-    rounds = draw(key, epochs[..., None], np.arange(_ROUNDS))  # one key per round [..., 6]
+    rounds = random_bits(key, epochs[..., None], np.arange(_ROUNDS))  # one key per round [..., 6]
     result = places.astype(np.uint64)
     outside = np.ones(places.shape, np.bool_)
     while outside.any():

@@ -17,10 +17,10 @@ from glassformer.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Frame:
-    """Special pieces around each document; `close` also opens and closes each row with them.
+    """Special tokens around each document; `close` also opens and closes each row with them.
 
-    An encoder sees [CLS] … [SEP] around whatever it is given, so a document cut in two gets them on both halves.
-    A language model reads on: its rows are plain slices of one stream.
+    An encoder sees [CLS] … [SEP] around every text, so a document cut in two gets them on both halves.
+    The rows of a language model are plain slices of one stream.
     """
 
     before: tuple[int, ...] = ()
@@ -35,26 +35,32 @@ class Frame:
 
     @classmethod
     def language_model(cls, tokenizer: Tokenizer) -> Frame:
-        """A piece for the end of each document, and one for its beginning where that is another."""
+        """A token for the end of each document, and one for its beginning where that is another."""
         begin, end = tokenizer.begin_id, tokenizer.end_id
         before = () if begin is None or begin == end else (begin,)
         return cls(before, () if end is None else (end,), close=False)
 
 
 class PackedRows:
-    """All documents of a store as rows of `length` pieces; only the very last row may have padding.
+    """All documents of a store as rows of `length` tokens; only the very last row may have padding.
 
-    The documents, each in its frame, form one stream. With `frame.close` a row is a stretch of it between a frame of
-    its own. With `walls` the positions begin again at each document and `Batch.documents` tells them apart, so that
-    each stretch of a document can be computed as if it were alone.
+    The documents, each in its frame, form one stream. With `frame.close` a row is a slice of it between a frame of
+    its own. With `document_mask` the positions begin again at each document and `Batch.documents` numbers them, so
+    that each slice of a document can be computed as if it were alone.
     """
 
-    def __init__(self, store: TokenStore, length: int, *, frame: Frame, walls: bool, pad_id: int = 0) -> None:
+    def __init__(self, store: TokenStore, length: int, *, frame: Frame, document_mask: bool, pad_id: int = 0) -> None:
         around = len(frame.before) + len(frame.after)
         self._body = length - around if frame.close else length
         if self._body < 1:
-            raise ConfigError(f"a row must be longer than its {around} special pieces", got=f"length {length}")
-        self.store, self.length, self.frame, self.walls, self.pad_id = store, length, frame, walls, pad_id
+            raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {length}")
+        self.store, self.length, self.frame, self.document_mask, self.pad_id = (
+            store,
+            length,
+            frame,
+            document_mask,
+            pad_id,
+        )
         documents = store.documents
         # Where each document's frame begins in the stream.
         self._starts = np.asarray(store.offsets) + np.arange(documents + 1) * around  # [D+1]
@@ -70,35 +76,35 @@ class PackedRows:
         """The length of every row."""
         return self.length
 
-    def rows(self, numbers: Integers, length: int | None = None) -> Batch:
+    def rows(self, row_ids: Integers, length: int | None = None) -> Batch:
         """The rows with these numbers: [B] -> arrays [B, S]; they are of one length, whatever is asked."""
         frame, store = self.frame, self.store
         opening, closing = (frame.before, frame.after) if frame.close else ((), ())
-        places = numbers[:, None] * self._body + np.arange(self._body)  # [B, body]
+        places = row_ids[:, None] * self._body + np.arange(self._body)  # [B, body]
         filled = places < self._total  # [B, body]
         places = np.minimum(places, self._total - 1) + self._skip
 
-        # For each place of the stream: its document, its place within the framed document, its piece of the text.
+        # For each place of the stream: its document, its place within the framed document, its token of the text.
         document = np.searchsorted(self._starts, places, side="right") - 1  # [B, body]
         local = places - self._starts[document]
         size = store.offsets[document + 1] - store.offsets[document]
-        piece = local - len(frame.before)
-        text = (piece >= 0) & (piece < size)
-        index = np.clip(store.offsets[document] + piece, 0, len(store) - 1)
+        token = local - len(frame.before)
+        text = (token >= 0) & (token < size)
+        index = np.clip(store.offsets[document] + token, 0, len(store) - 1)
 
-        ids = np.full((len(numbers), self.length), self.pad_id, np.int64)  # [B, S]
+        ids = np.full((len(row_ids), self.length), self.pad_id, np.int64)  # [B, S]
         special = np.ones_like(ids, np.bool_)
         word_begins = np.ones_like(ids, np.bool_)
         document_begins = np.zeros_like(ids, np.bool_)
         body = slice(len(opening), len(opening) + self._body)
 
-        pieces = store.ids[index].astype(np.int64)
+        tokens = store.ids[index].astype(np.int64)
         for offset, id_ in enumerate(frame.before):
-            pieces[local == offset] = id_
+            tokens[local == offset] = id_
         for offset, id_ in enumerate(frame.after):
-            pieces[piece == size + offset] = id_
+            tokens[token == size + offset] = id_
         ids[:, : len(opening)] = opening
-        ids[:, body] = np.where(filled, pieces, self.pad_id)
+        ids[:, body] = np.where(filled, tokens, self.pad_id)
         special[:, body] = ~(text & filled)
         word_begins[:, body] = ~text | store.words_begin(index)
         word_begins[:, len(opening)] = True  # a word cut in two by the row's edge
@@ -106,12 +112,12 @@ class PackedRows:
 
         count = filled.sum(1)  # [B]
         real = np.arange(self.length) < (len(opening) + count + len(closing))[:, None]  # [B, S]
-        rows = np.arange(len(numbers))
+        rows = np.arange(len(row_ids))
         for offset, id_ in enumerate(closing):
             ids[rows, len(opening) + count + offset] = id_
         if closing:
             # A document that ended just before the row's end has its closing already: this one stands alone.
-            ended = (piece == size + len(frame.after) - 1)[rows, count - 1]
+            ended = (token == size + len(frame.after) - 1)[rows, count - 1]
             document_begins[rows, len(opening) + count] |= ended
         document_begins[:, 0] = False
         return self._batch(ids, real, special, word_begins, document_begins)
@@ -120,7 +126,7 @@ class PackedRows:
         """Number words and documents by where they begin: arrays [B, S]."""
         positions = np.broadcast_to(np.arange(self.length), ids.shape)  # [B, S]
         documents = np.zeros_like(ids)
-        if self.walls:
+        if self.document_mask:
             documents = np.where(real, document_begins.cumsum(1), -1)
             positions = positions - np.maximum.accumulate(np.where(document_begins, positions, 0), axis=1)
         return Batch(

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from glassformer.data.batch import Batch, Integers
-from glassformer.data.chance import draw
+from glassformer.data.counter_rng import random_bits
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError, DataError
 from glassformer.text.tokenizer import Tokenizer
@@ -59,7 +59,7 @@ class SentencePairs:
         short: float = 0.1,
         unrelated: float = 0.5,
     ) -> SentencePairs:
-        """Cut documents into pairs of at most `length` pieces, a pure function of (store, seed).
+        """Cut documents into pairs of at most `length` tokens, a pure function of (store, seed).
 
         `short` is the share of documents cut to a random shorter length; `unrelated` the chance that B comes from
         another document, which is certain where a stretch has one sentence only, so that more than that share is
@@ -67,9 +67,9 @@ class SentencePairs:
         """
         first, separator = tokenizer.first_id, tokenizer.separator_id
         if first is None or separator is None:
-            raise ConfigError("sentence pairs need a tokenizer with a first piece and a separator", got="one without")
+            raise ConfigError("sentence pairs need a tokenizer with a first token and a separator", got="one without")
         if length < 5:
-            raise ConfigError("a pair needs a length of at least 5 pieces", got=str(length))
+            raise ConfigError("a pair needs a length of at least 5 tokens", got=str(length))
         if store.documents < 2:
             raise DataError(
                 "next-sentence prediction needs at least two documents",
@@ -81,7 +81,7 @@ class SentencePairs:
             pair
             for copy in range(duplicates)
             for number in range(store.documents)
-            for pair in _pairs_of(sentences, number, length - 3, _chance(seed, copy, number), short, unrelated)
+            for pair in _pairs_of(sentences, number, length - 3, _rng(seed, copy, number), short, unrelated)
         ]
         table = np.array(pairs, np.int64).reshape(-1, 5)
         pad_id = tokenizer.pad_id or 0
@@ -97,13 +97,13 @@ class SentencePairs:
         sizes: Integers = a_end - a_start + b_end - b_start + 3
         return sizes
 
-    def rows(self, numbers: Integers, length: int | None = None) -> Batch:
+    def rows(self, row_ids: Integers, length: int | None = None) -> Batch:
         """Pairs as rows padded to `length`, by default the longest that there can be: [B] -> arrays [B, S]."""
         length = self.length if length is None else length
         first, middle, last = self.frame
-        a_start, a_end, b_start, b_end = self.stretches[numbers].T[..., None]  # [B, 1] each
+        a_start, a_end, b_start, b_end = self.stretches[row_ids].T[..., None]  # [B, 1] each
         a_size, b_size = a_end - a_start, b_end - b_start
-        place = np.broadcast_to(np.arange(length), (len(numbers), length))  # [B, S]
+        place = np.broadcast_to(np.arange(length), (len(row_ids), length))  # [B, S]
         in_a, in_b = (place >= 1) & (place <= a_size), (place > a_size + 1) & (place <= a_size + 1 + b_size)
         text = in_a | in_b
         index = np.where(in_b, b_start + place - a_size - 2, np.where(in_a, a_start + place - 1, 0))
@@ -127,7 +127,7 @@ class SentencePairs:
 class _Sentences:
     """Where sentences begin, over all documents, as plain numbers that are quick to look up one by one.
 
-    Sentence i has the pieces bounds[i] … bounds[i + 1]; document d the sentences first[d] … first[d + 1].
+    Sentence i has the tokens bounds[i] … bounds[i + 1]; document d the sentences first[d] … first[d + 1].
     """
 
     def __init__(self, store: TokenStore) -> None:
@@ -136,57 +136,57 @@ class _Sentences:
         self.documents = store.documents
 
 
-def _chance(seed: int, copy: int, number: int) -> random.Random:
-    return random.Random(int(draw(seed, copy, number)))
+def _rng(seed: int, copy: int, number: int) -> random.Random:
+    return random.Random(int(random_bits(seed, copy, number)))
 
 
-def _below(chance: random.Random, limit: int) -> int:
+def _below(rng: random.Random, limit: int) -> int:
     """A whole number in [0, limit), by the one method of Random that is promised never to change."""
-    return int(chance.random() * limit)
+    return int(rng.random() * limit)
 
 
 def _pairs_of(
-    sentences: _Sentences, document: int, room: int, chance: random.Random, short: float, unrelated: float
+    sentences: _Sentences, document: int, limit: int, rng: random.Random, short: float, unrelated: float
 ) -> Iterator[_Pair]:
-    """Gather sentences up to a target, part them in A and B, and put back what a random B leaves unused."""
-    target = 2 + _below(chance, room - 1) if chance.random() < short else room
+    """Gather sentences up to a target, divide them into A and B, and put back what a random B leaves unused."""
+    target = 2 + _below(rng, limit - 1) if rng.random() < short else limit
     bounds, begin, last = sentences.bounds, sentences.first[document], sentences.first[document + 1]
     while begin < last:
         end = _enough(bounds, begin, last, target)
-        cut = begin + 1 + (_below(chance, end - begin - 1) if end - begin > 2 else 0)
+        cut = begin + 1 + (_below(rng, end - begin - 1) if end - begin > 2 else 0)
         a_start, a_end = bounds[begin], bounds[cut]
-        if end - begin == 1 or chance.random() < unrelated:
-            b_start, b_end = _elsewhere(sentences, document, target - (a_end - a_start), chance)
+        if end - begin == 1 or rng.random() < unrelated:
+            b_start, b_end = _elsewhere(sentences, document, target - (a_end - a_start), rng)
             label, end = NOT_NEXT, cut
         else:
             b_start, b_end, label = a_end, bounds[end], IS_NEXT
-        yield _Pair(*_shortened(a_start, a_end, b_start, b_end, room, chance), label)
+        yield _Pair(*_shortened(a_start, a_end, b_start, b_end, limit, rng), label)
         begin = end
 
 
 def _enough(bounds: array[int], begin: int, last: int, wanted: int) -> int:
-    """The end of the fewest sentences from `begin` on, at least one, that have the wanted number of pieces."""
+    """The end of the fewest sentences from `begin` on, at least one, that have the wanted number of tokens."""
     end = begin + 1
     while end < last and bounds[end] - bounds[begin] < wanted:
         end += 1
     return end
 
 
-def _elsewhere(sentences: _Sentences, document: int, wanted: int, chance: random.Random) -> tuple[int, int]:
-    """Whole sentences from a random place of another document until there are enough pieces."""
-    other = _below(chance, sentences.documents - 1)
+def _elsewhere(sentences: _Sentences, document: int, wanted: int, rng: random.Random) -> tuple[int, int]:
+    """Whole sentences from a random position of another document until there are enough tokens."""
+    other = _below(rng, sentences.documents - 1)
     other += other >= document
     first, last = sentences.first[other], sentences.first[other + 1]
-    begin = first + _below(chance, last - first)
+    begin = first + _below(rng, last - first)
     return sentences.bounds[begin], sentences.bounds[_enough(sentences.bounds, begin, last, wanted)]
 
 
 def _shortened(
-    a_start: int, a_end: int, b_start: int, b_end: int, room: int, chance: random.Random
+    a_start: int, a_end: int, b_start: int, b_end: int, limit: int, rng: random.Random
 ) -> tuple[int, int, int, int]:
-    """Take pieces from the longer one, at its front or its back by chance, until both fit."""
-    while a_end - a_start + b_end - b_start > room:
-        front = chance.random() < 0.5
+    """Take tokens from the longer one, at its front or its back by chance, until both fit."""
+    while a_end - a_start + b_end - b_start > limit:
+        front = rng.random() < 0.5
         if a_end - a_start > b_end - b_start:
             a_start, a_end = (a_start + 1, a_end) if front else (a_start, a_end - 1)
         else:

@@ -1,4 +1,4 @@
-"""Where sentences begin: good enough to part a document for next-sentence pairs."""
+"""Where sentences begin: good enough to split a document for next-sentence pairs."""
 
 from __future__ import annotations
 

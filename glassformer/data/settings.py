@@ -28,18 +28,18 @@ class DataSection(Settings):
 
 
 class CorpusSection(DataSection):
-    """Running text. `pack`: documents one after the other in full rows, else each in a row of its own; `walls`: the
-    documents of a row do not see each other.
+    """Running text. `pack`: documents one after the other in full rows, else each in a row of its own; `document_mask`:
+    the documents of a row do not see each other.
     """
 
     documents: Literal["blank-line", "line", "file"] = "blank-line"
     pack: bool = True
-    walls: bool | None = None
+    document_mask: bool | None = None
     cache: str | None = None
 
 
 class RecordSection(DataSection):
-    """Records of a table. `header`: whether the first row names the columns; found out unless told."""
+    """Records of a table. `header`: whether the first row names the columns; found out by default."""
 
     validation: float = Field(default=0.1, ge=0, lt=1)
     header: Literal["auto", "yes", "no"] = "auto"

@@ -1,4 +1,4 @@
-"""Which side of a split a document falls on: a hash of its text decides, so that repeats stay together."""
+"""Which split a document belongs to: decided by a hash of its text, so that repeated documents stay together."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from glassformer.errors import ConfigError
 
-Side = Literal["train", "validation", "test"]
-SIDES: tuple[Side, ...] = ("train", "validation", "test")
+Split = Literal["train", "validation", "test"]
+SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 
 def text_hash(text: str) -> int:
@@ -23,14 +23,14 @@ def text_hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def place_of(hashed: int, seed: int) -> float:
-    """The place in [0, 1) that a seed gives to a text with this `text_hash`."""
+def hash_fraction(hashed: int, seed: int) -> float:
+    """A number in [0, 1) from a seed and a text's `text_hash`, uniform over texts."""
     salted = hashlib.blake2b(f"{seed}:{hashed}".encode(), digest_size=8).digest()
     return (int.from_bytes(salted, "little") >> 11) * 2.0**-53
 
 
-def side_of(place: float, shares: Mapping[str, float]) -> Side:
-    """The side that a place falls on: validation lies lowest, then test, then training."""
+def split_of(place: float, shares: Mapping[str, float]) -> Split:
+    """The split for a `hash_fraction`: validation has the lowest numbers, then test, then training."""
     validation, test = shares.get("validation", 0.0), shares.get("test", 0.0)
     if min(validation, test) < 0 or validation + test >= 1:
         raise ConfigError("validation and test are shares and must leave some for training", got=str(dict(shares)))
@@ -41,7 +41,7 @@ def side_of(place: float, shares: Mapping[str, float]) -> Side:
 
 @dataclass(frozen=True)
 class Repeats:
-    """How many documents say again what an earlier one said."""
+    """How many documents repeat an earlier one."""
 
     documents: int
     repeated: int
@@ -57,5 +57,5 @@ def repeats(hashes: npt.NDArray[np.uint64]) -> Repeats:
 
 
 def shared(left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64]) -> int:
-    """How many documents of `right` also stand in `left`: what would make an evaluation too good."""
+    """How many documents of `right` are also in `left`: they would make an evaluation too good."""
     return int(np.isin(right, left).sum())

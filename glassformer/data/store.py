@@ -1,6 +1,6 @@
-"""Text as numbers, once: pieces on disk, read through a memory map.
+"""Tokenized text on disk, read through a memory map.
 
-D documents, N pieces, S sentences.
+D documents, N tokens, S sentences.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ FACTS = "store.json"
 
 @dataclass(frozen=True)
 class TokenStore:
-    """Documents as pieces, without special pieces. All arrays are memory maps.
+    """Documents as tokens, without special tokens. All arrays are memory maps.
 
-    `ids` [N]; `offsets` [D+1]: document d holds the pieces offsets[d] … offsets[d+1]; `word_bits` [N/8]: one bit per
-    piece, 1 where a word begins; `sentences` [S]: pieces where a sentence begins, each document's first piece among
+    `ids` [N]; `offsets` [D+1]: document d holds the tokens offsets[d] … offsets[d+1]; `word_bits` [N/8]: one bit per
+    token, 1 where a word begins; `sentences` [S]: tokens where a sentence begins, each document's first token among
     them; `hashes` [D]: the documents' `text_hash`. `fingerprint` names the text, the tokenizer and the settings.
     """
 
@@ -62,13 +62,13 @@ class TokenStore:
         return len(self.ids)
 
     def words_begin(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Whether a word begins at each of these pieces; same shape as `places`."""
+        """Whether a word begins at each of these tokens; same shape as `places`."""
         bits = self.word_bits[places >> 3] >> (7 - (places & 7)).astype(np.uint8)
         begins: npt.NDArray[np.bool_] = (bits & 1).astype(np.bool_)
         return begins
 
     def document(self, number: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """The pieces of one document."""
+        """The tokens of one document."""
         return self.ids[self.offsets[number] : self.offsets[number + 1]]
 
 

@@ -1,4 +1,4 @@
-"""Writing stores: documents stream through the tokenizer into files that appear whole or not at all."""
+"""Writing stores: documents stream through the tokenizer into files that are written atomically."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from glassformer.atomic import atomic_write, flush, remove
 from glassformer.checksum import sealed_json
 from glassformer.data.read import Document
 from glassformer.data.sentences import sentence_starts
 from glassformer.data.store import FACTS, FORMAT, TokenStore, read_facts
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.whole import drafted, flush, remove
 
 # Characters per text handed to the tokenizer and per call: enough to keep all cores busy, little to keep in memory.
 _CHUNK = 8192
@@ -50,7 +50,7 @@ def write_stores(
     *,
     names: Sequence[Name],
     fingerprint: str,
-    progress: Callable[[int], None] | None = None,
+    advance: Callable[[int], None] | None = None,
     at_end: Callable[[Path], None] | None = None,
 ) -> dict[Name, TokenStore]:
     """Tokenize documents into one store per name below `directory`.
@@ -61,13 +61,13 @@ def write_stores(
     if not _holds(directory, names, fingerprint):
         try:
             directory.parent.mkdir(parents=True, exist_ok=True)
-            with drafted(directory) as folder:
+            with atomic_write(directory) as folder:
                 with ExitStack() as stack:
                     writers = {name: stack.enter_context(_Writer(folder / name, tokenizer)) for name in names}
                     for chunks in _calls(_chunks(_readable(documents))):
                         _write(chunks, tokenizer, writers)
-                        if progress is not None:
-                            progress(sum(len(chunk.text) for chunk in chunks))
+                        if advance is not None:
+                            advance(sum(len(chunk.text) for chunk in chunks))
                     for writer in writers.values():
                         writer.finish(fingerprint)
                 if at_end is not None:
@@ -86,7 +86,7 @@ def write_stores(
 
 
 def _readable(documents: Iterable[Placed]) -> Iterator[Placed]:
-    """What goes wrong in reading must not be told as a disk that takes nothing more."""
+    """The same documents; an OSError while reading becomes a DataError, so that it is not taken for a full disk."""
     try:
         yield from documents
     except OSError as error:
@@ -116,7 +116,7 @@ def _chunks(documents: Iterable[Placed]) -> Iterator[_Chunk]:
 
 
 def _cuts(text: str) -> Iterator[int]:
-    """Where to cut a text so that its chunks give the same pieces as the whole.
+    """Where to cut a text so that its chunks give the same tokens as the whole.
 
     Before the last of some blanks: each of our tokenizers begins a word there, with or without its blank.
     """
@@ -154,7 +154,7 @@ def _write(chunks: list[_Chunk], tokenizer: Tokenizer, writers: Mapping[Name, _W
         writer = writers[cast(Name, chunk.name)]
         if chunk.opens is not None:
             writer.open_document(chunk.opens)
-        ids = np.array(tokenizer.settle(encoding.ids), np.int64)
+        ids = np.array(tokenizer.unalias(encoding.ids), np.int64)
         if not len(ids):
             continue
         words = np.array([-1 if word is None else word for word in encoding.word_ids])
@@ -187,7 +187,7 @@ class _Writer:
         self._checksums = dict.fromkeys(self._kinds, 0)
         self._files: dict[str, BinaryIO] = {}
         self._bits = np.empty(0, np.bool_)  # word starts that do not fill a byte yet
-        self._hash: int | None = None  # of a document that has no piece yet
+        self._hash: int | None = None  # of a document that has no token yet
 
     def __enter__(self) -> _Writer:
         for name in self._kinds:
@@ -199,11 +199,11 @@ class _Writer:
             file.close()
 
     def open_document(self, hashed: int) -> None:
-        """The next pieces belong to a new document; one that gets none leaves no trace."""
+        """The next tokens belong to a new document; a document without tokens is not stored."""
         self._hash = hashed
 
     def add(self, ids: npt.NDArray[np.int64], begins: npt.NDArray[np.bool_], sentences: npt.NDArray[np.int64]) -> None:
-        """More pieces [n], where words begin [n], and the places among them where sentences do."""
+        """More tokens [n], where words begin [n], and the places among them where sentences do."""
         here = self._counts["ids"]
         if self._hash is not None:
             self._append("offsets", np.array([here]))

@@ -1,4 +1,4 @@
-"""The corrections C-1 … C-40 in one sentence each, for whoever explains a step. docs/imprecise.md tells the whole."""
+"""The corrections C-1 … C-40 in one sentence each, as `explain --notes` shows them; in full: docs/imprecise.md."""
 
 from __future__ import annotations
 

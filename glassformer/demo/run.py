@@ -1,4 +1,4 @@
-"""`glassformer demo`: two models learn before your eyes, one that can be drawn and one that reads English."""
+"""`glassformer demo`: two small models are trained, one that the slides draw and one on English text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WEIGHTS = "encoder.blocks.0.self_attention.weights"
 CORPUS_CHARACTERS = 6_000_000
 ENGLISH_MINUTES = 2.0
-PROMISED = 1.3  # times the accuracy of always guessing the most frequent piece
+PROMISED = 1.3  # times the accuracy of always guessing the most frequent token
 SLIDES_STEPS = (200, 400, 800)  # the first is enough wherever we have looked; rounding differs between machines
 SENTENCES = (
     "The function returns a [MASK] of strings .",
@@ -67,7 +67,7 @@ class Promise(NamedTuple):
 
 
 def show_slides(out: Path, console: Console) -> Promise:
-    """The slides' encoder until it knows its four hidden words, its weights, and what breaks it."""
+    """The slides' encoder until it knows its four masked words, its weights, and what breaks it."""
     from rich.table import Table
 
     for steps in SLIDES_STEPS:
@@ -81,11 +81,11 @@ def show_slides(out: Path, console: Console) -> Promise:
     table.add_column("right")
     for sentence in slides().sentences:
         filled = model.fill(sentence.masked, top=1)
-        guesses = [hidden.guesses[0] for hidden in filled.masks]
+        guesses = [masked_words.guesses[0] for masked_words in filled.masks]
         table.add_row(
             sentence.masked,
             ", ".join(f"{guess.word} {guess.probability:.0%}" for guess in guesses),
-            f"{_right(model, sentence)} of {len(sentence.hidden)}",
+            f"{_right(model, sentence)} of {len(sentence.masked_words)}",
         )
     console.print(table)
     console.print(promise.sentence, soft_wrap=True)
@@ -94,7 +94,7 @@ def show_slides(out: Path, console: Console) -> Promise:
     weights = trace[WEIGHTS][0]
     for head, rows in enumerate(weights.tolist()):
         console.print(weight_table(sentence, rows, f"attention weights, head {head}: each row looks at the columns"))
-    console.print("\none of these numbers, followed home:")
+    console.print("\none of these numbers, traced back to its operands:")
     console.print(
         str(trace.explain(WEIGHTS, "head=1,query=[MASK]@1,key=She")), soft_wrap=True, highlight=False, markup=False
     )
@@ -102,7 +102,7 @@ def show_slides(out: Path, console: Console) -> Promise:
     one_head = train_slides(out.with_name("slides-one-head"), {"heads": 1}, steps)
     after = train_slides(out.with_name("slides-zeroed-after"), {"zero": "sum"}, steps)
     table = Table(title="the same training, three ways", title_justify="left")
-    for column in ("model", "hidden words right", "loss", "heads differ by"):
+    for column in ("model", "masked words right", "loss", "heads differ by"):
         table.add_column(column, justify="left" if column == "model" else "right")
     for name, trained in (
         ("two heads (the slides)", model),
@@ -145,9 +145,9 @@ def weight_table(sentence: Sentence, rows: Sequence[Sequence[float]], title: str
     table = Table(title=title, title_justify="left")
     table.add_column("")
     for place, word in enumerate(sentence.words):
-        table.add_column(f"({word})" if place in sentence.hidden else word, justify="right")
+        table.add_column(f"({word})" if place in sentence.masked_words else word, justify="right")
     for place, (word, row) in enumerate(zip(sentence.words, rows, strict=True)):
-        table.add_row(f"({word})" if place in sentence.hidden else word, *(f"{weight:.3f}" for weight in row))
+        table.add_row(f"({word})" if place in sentence.masked_words else word, *(f"{weight:.3f}" for weight in row))
     return table
 
 
@@ -162,11 +162,11 @@ def head_distance(model: Model) -> float | None:
 
 
 def promise_of_slides(model: Model) -> Promise:
-    """The demo promises that all four hidden words are found."""
+    """The demo promises that all four masked words are found."""
     right = _all_right(model)
     if right == 4:
-        return Promise(True, "Promise kept: all four hidden words are right.")
-    return Promise(False, f"Promise broken: {right} of the slides' four hidden words are right, all were promised.")
+        return Promise(True, "Promise kept: all four masked words are right.")
+    return Promise(False, f"Promise broken: {right} of the slides' four masked words are right, all were promised.")
 
 
 def _all_right(model: Model) -> int:
@@ -212,7 +212,7 @@ def show_english(out: Path, console: Console) -> Promise:
     )
     scores = model.metrics["scores"]
     console.print(
-        f"held-out texts: {scores['accuracy']:.1%} of the hidden pieces right; always the most frequent piece: "
+        f"held-out texts: {scores['accuracy']:.1%} of the masked tokens right; always the most frequent token: "
         f"{scores['unigram_accuracy']:.1%}; perplexity {scores['perplexity']:.0f} against "
         f"{scores['unigram_perplexity']:.0f}"
     )
@@ -230,9 +230,11 @@ def show_english(out: Path, console: Console) -> Promise:
 
 def promise_of_english(scores: Mapping[str, float]) -> Promise:
     """The demo promises an accuracy on held-out text well above the baseline's."""
-    accuracy, blind = scores["accuracy"], scores["unigram_accuracy"]
-    reached = f"{accuracy / blind:.2f} x the baseline's accuracy" if blind else f"{accuracy:.1%} beside a baseline of 0"
-    if accuracy > 0 and accuracy >= PROMISED * blind:
+    accuracy, baseline = scores["accuracy"], scores["unigram_accuracy"]
+    reached = (
+        f"{accuracy / baseline:.2f} x the baseline's accuracy" if baseline else f"{accuracy:.1%} beside a baseline of 0"
+    )
+    if accuracy > 0 and accuracy >= PROMISED * baseline:
         return Promise(True, f"Promise kept: {reached}, at least {PROMISED} x was promised.")
-    told = f"{reached}, at least {PROMISED} x was promised; a slower machine learns less in this time."
-    return Promise(False, f"Promise broken: {told}")
+    reason = f"{reached}, at least {PROMISED} x was promised; a slower machine learns less in this time."
+    return Promise(False, f"Promise broken: {reason}")

@@ -13,10 +13,10 @@ Matrix = tuple[Row, ...]
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words, and the places of those that are hidden."""
+    """Words, and the positions of those that are masked, counted from 0."""
 
     words: tuple[str, ...]
-    hidden: tuple[int, ...]
+    masked_words: tuple[int, ...]
 
     @property
     def text(self) -> str:
@@ -25,13 +25,13 @@ class Sentence:
 
     @property
     def masked(self) -> str:
-        """The sentence with [MASK] in place of each hidden word."""
-        return " ".join("[MASK]" if place in self.hidden else word for place, word in enumerate(self.words))
+        """The sentence with [MASK] in place of each masked word."""
+        return " ".join("[MASK]" if place in self.masked_words else word for place, word in enumerate(self.words))
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The hidden words, from left to right."""
-        return tuple(self.words[place] for place in self.hidden)
+        """The masked words, from left to right."""
+        return tuple(self.words[place] for place in self.masked_words)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def slides() -> Slides:
     """The slides' three sentences."""
     return Slides(
         tuple(
-            Sentence(tuple(sentence["words"]), tuple(sentence["hidden"]))
+            Sentence(tuple(sentence["words"]), tuple(sentence["masked_words"]))
             for sentence in read_table("slides")["sentences"]
         )
     )
@@ -97,7 +97,7 @@ def quick_brown_fox() -> QuickBrownFox:
     """The mask-matrix post."""
     table = read_table("quick_brown_fox")
     return QuickBrownFox(
-        sentence=Sentence(tuple(table["words"]), tuple(table["hidden"])),
+        sentence=Sentence(tuple(table["words"]), tuple(table["masked_words"])),
         features=_matrix(table["features"]),
         first_token_vector=_row(table["first_token_vector"]),
         first_pair_vectors=_row(table["first_pair_vectors"]),

@@ -22,34 +22,34 @@ STEP = re.compile(r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"(?P<at>@
 
 @dataclass(frozen=True)
 class Words:
-    """What cells may be called by: the words of each sentence, the pieces of the vocabulary, the labels.
+    """What cells may be called by: the words of each sentence, the tokens of the vocabulary, the labels.
 
-    `answers` are the right words at hidden places, so that a hidden word can be called by its name.
+    `answers` are the right words at masked positions, so that a masked word can be called by its name.
     """
 
     inputs: Sequence[Sequence[str]] = ()
-    target: Sequence[Sequence[str]] = ()
+    decoder_inputs: Sequence[Sequence[str]] = ()
     vocabulary: Sequence[str] = ()
     labels: Sequence[str] = ()
     answers: Mapping[tuple[int, int], str] | None = None
 
     def listed(self, axis: str) -> Sequence[str]:
-        """The words of an axis that counts no text: pieces of the vocabulary, labels; none of another."""
+        """The words of an axis that counts no text: tokens of the vocabulary, labels; none of another."""
         return {"vocabulary": self.vocabulary, "label": self.labels}.get(axis, ())
 
     @cached_property
     def doubles(self) -> frozenset[str]:
-        """What is listed more than once: counted once, for a softmax names every piece of the vocabulary."""
+        """What is listed more than once: counted once, for a softmax names every token of the vocabulary."""
         counts = Counter(self.vocabulary) | Counter(self.labels)
         return frozenset(word for word, count in counts.items() if count > 1)
 
     def sentence(self, side: str, sentence: int) -> Sequence[str]:
         """The words of one sentence; none when they are not known."""
-        rows = self.inputs if side == "inputs" else self.target
+        rows = self.inputs if side == "inputs" else self.decoder_inputs
         return rows[sentence] if sentence < len(rows) else ()
 
-    def places(self, side: str, sentence: int, word: str) -> list[int]:
-        """The places of a word; a hidden word is also found by its answer."""
+    def positions(self, side: str, sentence: int, word: str) -> list[int]:
+        """The places of a word; a masked word is also found by its answer."""
         row = self.sentence(side, sentence)
         answers = (self.answers or {}) if side == "inputs" else {}
         return [
@@ -63,26 +63,26 @@ class Words:
 class Axes:
     """A tensor's axes as its cells are asked for: names, sizes, and whose words they count.
 
-    `places` are the sentence and piece of each step of the axis `place`. `shared` gives the length of an axis that is
-    stored with size 1, because all sentences, heads or queries have the same number.
+    `positions` are the sentence and token of each step of the axis `place`. `shared` gives the length of an axis that
+    is stored with size 1, because all sentences, heads or queries have the same number.
     """
 
     name: str
     names: tuple[str, ...]
     sizes: tuple[int, ...]
-    pieces: str = "inputs"
+    tokens: str = "inputs"
     keys: str = "inputs"
-    places: tuple[tuple[int, int], ...] = ()
+    positions: tuple[tuple[int, int], ...] = ()
     shared: Mapping[str, int] = field(default_factory=dict)
 
     def side(self, axis: str) -> str | None:
-        """Whose words an axis counts, `inputs` or `target`; None for an axis that counts no text."""
-        return {"piece": self.pieces, "query": self.pieces, "key": self.keys}.get(axis)
+        """Whose words an axis counts, `inputs` or `decoder_inputs`; None for an axis that counts no text."""
+        return {"token": self.tokens, "query": self.tokens, "key": self.keys}.get(axis)
 
     def known(self, axis: str, sentence: int, words: Words) -> Sequence[str]:
         """The words, tokens or labels that an axis counts, as far as they are known."""
         if axis == "place":
-            rows = [words.sentence(self.pieces, row)[place : place + 1] for row, place in self.places]
+            rows = [words.sentence(self.tokens, row)[place : place + 1] for row, place in self.positions]
             return [word for row in rows for word in row]
         side = self.side(axis)
         return words.listed(axis) if side is None else words.sentence(side, sentence)
@@ -90,12 +90,12 @@ class Axes:
 
 def word_at(known: Sequence[str], index: int) -> str:
     """A word, or its index where it is not known."""
-    return known[index] if index < len(known) else f"piece {index}"
+    return known[index] if index < len(known) else f"token {index}"
 
 
-def unmarked(piece: str) -> str:
-    """A piece without its tokenizer's mark for the blank before it."""
-    return piece[1:] if piece.startswith(BLANKS) else piece
+def unmarked(token: str) -> str:
+    """A token without its tokenizer's mark for the blank before it."""
+    return token[1:] if token.startswith(BLANKS) else token
 
 
 def split_name(text: str) -> tuple[str, str]:
@@ -152,20 +152,20 @@ def find(axis: str, asked: str, size: int, sentence: int, axes: Axes, words: Wor
     word, at = (asked, None) if found is None else (found["word"], int(found["at"]))
     word = word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word
     could = candidates(axis, word, sentence, axes, words)
-    places = [place for _, place in could]
+    positions = [place for _, place in could]
     if not could:
         known = dict.fromkeys(axes.known(axis, sentence, words))
         do = did_you_mean(word, known) if known else "its words are not known here: give its index"
         raise UnknownNameError(f"there is no {axis} {word!r} in {axes.name}", do=do)
-    if at is not None and at not in places:
-        raise UnknownNameError(f"{word!r} is not at {axis} {at}", do=f"it is at {places}")
+    if at is not None and at not in positions:
+        raise UnknownNameError(f"{word!r} is not at {axis} {at}", do=f"it is at {positions}")
     fitting = [index for index, place in could if at in (None, place)]
     if len(fitting) == 1:
         return fitting[0]
-    if len(set(places)) < len(places):  # several sentences, with the word at the same place of each
+    if len(set(positions)) < len(positions):  # several sentences, with the word at the same place of each
         ways, got = [f"{axis}={index}" for index in fitting], "one in several sentences"
     else:
-        ways, got = [f"{axis}={word}@{place}" for place in places], f"one at each of {places}"
+        ways, got = [f"{axis}={word}@{place}" for place in positions], f"one at each of {positions}"
     raise UnknownNameError(f"which {word!r} is meant", got=got, do=f"write one of {', '.join(ways)}")
 
 
@@ -173,10 +173,10 @@ def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) ->
     """All indices that a word could mean along an axis, each with the place that is written after `@`."""
     side = axes.side(axis)
     if axis == "place":
-        found_in = {row: words.places(axes.pieces, row, word) for row in {row for row, _ in axes.places}}
-        return [(index, place) for index, (row, place) in enumerate(axes.places) if place in found_in[row]]
+        found_in = {row: words.positions(axes.tokens, row, word) for row in {row for row, _ in axes.positions}}
+        return [(index, place) for index, (row, place) in enumerate(axes.positions) if place in found_in[row]]
     if side is not None:
-        found = words.places(side, sentence, word)
+        found = words.positions(side, sentence, word)
     else:
         listed = words.listed(axis)
         found = [index for index, known in enumerate(listed) if known == word]
@@ -193,8 +193,8 @@ def name_cell(axes: Axes, cell: Mapping[str, int], words: Words) -> dict[str, st
             continue
         named[axis] = str(index)
         sentence, place, side = cell.get("sentence", 0), index, axes.side(axis)
-        if axis == "place" and index < len(axes.places):
-            (sentence, place), side = axes.places[index], axes.pieces
+        if axis == "place" and index < len(axes.positions):
+            (sentence, place), side = axes.positions[index], axes.tokens
         row = words.listed(axis) if side is None else words.sentence(side, sentence)
         if place < len(row):
             word = row[place]

@@ -1,6 +1,6 @@
 """What was known before the model computed anything: ids, positions, padding, masked words, documents.
 
-B sentences · S pieces
+B sentences · S tokens
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ from torch import Tensor
 from glassformer.config import ModelConfig, StackConfig
 from glassformer.models.inputs import Inputs
 
-GIVEN = ("ids", "vectors", "real", "hidden", "documents", "may_look")
+GIVEN = ("ids", "vectors", "real", "masked_words", "documents", "may_look")
 
 FACT_AXES = {
-    "ids": "sentence piece",
-    "vectors": "sentence piece channel",
-    "real": "sentence piece",
-    "hidden": "sentence piece",
-    "documents": "sentence piece",
-    "positions": "sentence piece",
-    "segments": "sentence piece",
+    "ids": "sentence token",
+    "vectors": "sentence token channel",
+    "real": "sentence token",
+    "masked_words": "sentence token",
+    "documents": "sentence token",
+    "positions": "sentence token",
+    "segments": "sentence token",
     "may_look": "sentence query key",
-    "first": "sentence piece",
+    "first": "sentence token",
 }
 
 
-def facts(config: ModelConfig, inputs: Inputs, target: Inputs | None) -> dict[str, Tensor]:
-    """The facts by name (`inputs.ids`, `target.real` …), with positions and segments written out."""
+def facts(config: ModelConfig, inputs: Inputs, decoder_inputs: Inputs | None) -> dict[str, Tensor]:
+    """The facts by name (`inputs.ids`, `decoder_inputs.real` …), with positions and segments written out."""
     first = config.encoder or config.decoder
     assert first is not None
     found = side_facts("inputs", inputs, first)
     side, answering = "inputs", inputs
-    if target is not None and config.decoder is not None:
-        found |= side_facts("target", target, config.decoder)
+    if decoder_inputs is not None and config.decoder is not None:
+        found |= side_facts("decoder_inputs", decoder_inputs, config.decoder)
         if config.encoder is not None:
-            side, answering = "target", target
+            side, answering = "decoder_inputs", decoder_inputs
     if config.sentence_head is not None:
         found[f"{side}.first"] = first_real(answering)
     return found
@@ -52,7 +52,7 @@ def side_facts(side: str, inputs: Inputs, stack: StackConfig) -> dict[str, Tenso
 
 
 def count(inputs: Inputs) -> Tensor:
-    """The position of a piece is the number of real pieces before it; padding shares the last one's. [B or 1, S]."""
+    """The position of a token is the number of real tokens before it; padding shares the last one's. [B or 1, S]."""
     if inputs.real is None:
         return torch.arange(inputs.shape[1], device=inputs.device)[None]  # [1, S]
     before = [[max(sum(row[: place + 1]) - 1, 0) for place in range(len(row))] for row in inputs.real.int().tolist()]
@@ -60,8 +60,10 @@ def count(inputs: Inputs) -> Tensor:
 
 
 def first_real(inputs: Inputs) -> Tensor:
-    """Which piece represents its sentence: the first that is no padding. [B, S] bool."""
-    batch, pieces = inputs.shape
-    rows = [[True] * pieces] * batch if inputs.real is None else inputs.real.tolist()
-    places = [row.index(True) if any(row) else 0 for row in rows]
-    return torch.tensor([[piece == one for piece in range(pieces)] for one in places], device=inputs.device)  # [B, S]
+    """Which token represents its sentence: the first that is no padding. [B, S] bool."""
+    batch, tokens = inputs.shape
+    rows = [[True] * tokens] * batch if inputs.real is None else inputs.real.tolist()
+    scored_at = [row.index(True) if any(row) else 0 for row in rows]
+    return torch.tensor(
+        [[token == one for token in range(tokens)] for one in scored_at], device=inputs.device
+    )  # [B, S]

@@ -12,7 +12,7 @@ def follow(trace: Trace, name: str, cell: str | Mapping[str, str | int] = "") ->
     """Follow one number back to a word: each step explains the operand with the largest part in the step before.
 
     A term counts by its absolute value, and of its factors the one that the model computed is followed. A softmax
-    is followed through its own score, and a sum of word and position through the word, unless that is hidden.
+    is followed through its own score, and a sum of word and position through the word, unless that is masked.
     """
     explanation = trace.explain(name, cell)
     seen = set()

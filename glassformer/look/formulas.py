@@ -1,8 +1,8 @@
 """A second statement of the Transformer: what every tensor is computed from, by which rule, over which axis.
 
-Read from the config alone; nothing here knows how `parts/` computes. `verify` compares the two.
-An operand's axes are read as explained in `named.py`. Facts of the inputs are called `inputs.ids`, `target.real` …,
-weights `parameters.<path>`.
+Read from the config alone; nothing here knows how `parts/` computes. `verify` compares the two. An operand's axes are
+read as explained in `named.py`. Facts of the inputs are called `inputs.ids`, `decoder_inputs.real` …, weights
+`parameters.<path>`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from glassformer.look.rules.masks import FillAdd, FillSet, MayLook
 from glassformer.look.rules.positions import RelativeBias, Rotate, Sinusoid
 from glassformer.look.rules.sums import Add, Concatenate, DotProduct, Linear, LookUp, Scale, TanhLinear, WeightedSum
 
-STREAM = "sentence piece channel"
+STREAM = "sentence token channel"
 SQUARE = "sentence head query key"
 MIXED = "sentence head query channel"
 
@@ -58,8 +58,8 @@ class Statement:
 def state(config: ModelConfig, given: Collection[str] = ("inputs.ids",), *, at_places: bool = False) -> Statement:
     """The formulas of a model.
 
-    `given` names the facts that came with the inputs (`inputs.hidden`, `target.real` …): only what was given
-    can forbid or mask. `at_places` = the vocabulary was scored at chosen places only.
+    `given` names the facts that came with the inputs (`inputs.masked_words`, `decoder_inputs.real` …): only what was
+    given can forbid or mask. `at_places` = the vocabulary was scored at chosen places only.
     """
     return _Writer(config, frozenset(given), at_places).write()
 
@@ -88,7 +88,7 @@ class _Writer:
             last = self.stack("encoder", config.encoder)
         if config.decoder is not None:
             if config.encoder is not None:
-                self.memory, self.side = last, "target"
+                self.memory, self.side = last, "decoder_inputs"
             last = self.stack("decoder", config.decoder)
         self.entering["states"] = last
         if config.head is not None:
@@ -126,32 +126,32 @@ class _Writer:
 
     def embed(self, path: str, config: EmbedConfig, width: int) -> str:
         scale = math.sqrt(width) if config.scaled else 1.0
-        hidden = self.fact("hidden", "sentence piece")
-        word_hidden = hidden if config.hidden_words == "zero_word" else None
+        masked_words = self.fact("masked_words", "sentence token")
+        word_mask = masked_words if config.masked_words == "zero_word" else None
         vectors = self.fact("vectors", STREAM)
         rules: dict[str, Rule] = {}
         if vectors is not None:
-            rules["word"] = Scale(vectors, scale, word_hidden)
+            rules["word"] = Scale(vectors, scale, word_mask)
         else:
             owner = "encoder.embed" if self.config.share_embeddings else path
-            rules["word"] = self.look_up("ids", f"{owner}.word", hidden=word_hidden, scale=scale)
+            rules["word"] = self.look_up("ids", f"{owner}.word", masked_words=word_mask, scale=scale)
         if config.position.kind == "learned":
             rules["position"] = self.look_up("positions", f"{path}.position", offset=config.position.offset)
         elif config.position.kind == "sinusoidal":
-            positions = Operand(f"{self.side}.positions", "sentence piece")
+            positions = Operand(f"{self.side}.positions", "sentence token")
             rules["position"] = Sinusoid(positions, config.position.layout, width)
         if config.segments:
             rules["segment"] = self.look_up("segments", f"{path}.segment")
         terms = {word: Operand(self.add(f"{path}.{word}", STREAM, rule), STREAM) for word, rule in rules.items()}
-        total = self.add(f"{path}.sum", STREAM, Add(terms, hidden if config.hidden_words == "zero_sum" else None))
+        total = self.add(f"{path}.sum", STREAM, Add(terms, masked_words if config.masked_words == "zero_sum" else None))
         return total if config.norm is None else self.norm(f"{path}.norm", config.norm, total, STREAM)
 
     def look_up(
-        self, fact: str, table: str, *, hidden: Operand | None = None, scale: float = 1.0, offset: int = 0
+        self, fact: str, table: str, *, masked_words: Operand | None = None, scale: float = 1.0, offset: int = 0
     ) -> LookUp:
         """Rows of a table by a fact of this side."""
-        index = Operand(f"{self.side}.{fact}", "sentence piece")
-        return LookUp(index, weight(f"{table}.weight", "row channel"), hidden, scale, offset)
+        index = Operand(f"{self.side}.{fact}", "sentence token")
+        return LookUp(index, weight(f"{table}.weight", "row channel"), masked_words, scale, offset)
 
     def block(self, stack: str, path: str, config: BlockConfig, whole: StackConfig, x: str) -> str:
         for part in ("self_attention", "cross_attention", "feed_forward"):
@@ -210,7 +210,7 @@ class _Writer:
         weights = self.add(f"{path}.weights", SQUARE, Softmax(Operand(last, SQUARE), over="key"), keys=keys)
         rule = WeightedSum(Operand(weights, SQUARE), Operand(f"{path}.value", served), over="key")
         mixed = self.add(f"{path}.mixed", MIXED, rule, keys=keys)
-        heads_of_token = Operand(mixed, "sentence head piece channel")
+        heads_of_token = Operand(mixed, "sentence head token channel")
         merged = self.add(f"{path}.merged", STREAM, Concatenate(heads_of_token))
         return self.linear(f"{path}.output", merged, config.output_bias)
 
@@ -225,7 +225,7 @@ class _Writer:
             key_documents=self.fact("documents", "sentence key"),
             causal=whole.causal,
             window=config.window,
-            hidden=self.fact("hidden", "sentence key") if whole.hide_masked else None,
+            masked_words=self.fact("masked_words", "sentence key") if whole.hide_masked else None,
             custom=self.fact("may_look", "sentence query key"),
         )
 
@@ -237,7 +237,7 @@ class _Writer:
         endless = fill in ("-inf", -math.inf)
         kind = FillAdd if config.fill.rule == "add" and not endless else FillSet
         rule = kind(x=x, may_look=may_look, fill=fill)
-        full = replace(self.may_look(config, whole, crossing, self.side), hidden=None, custom=None)
+        full = replace(self.may_look(config, whole, crossing, self.side), masked_words=None, custom=None)
         limited = full.causal or full.window is not None or any(full.operands)
         chooses = whole.hide_masked or f"{self.side}.may_look" in self.given
         if endless or crossing or not limited or not chooses:
@@ -277,7 +277,7 @@ class _Writer:
 
     def linear(self, name: str, x: str, bias: bool) -> str:
         """A linear layer of the stream."""
-        return self.add(name, STREAM, self.weighted(Operand(x, "sentence piece input"), name, "channel", bias))
+        return self.add(name, STREAM, self.weighted(Operand(x, "sentence token input"), name, "channel", bias))
 
     def weighted(self, x: Operand, path: str, rows: str, bias: bool) -> Linear:
         """x times the weight at a path, plus its bias; `rows` are the axes of the weight's rows."""
@@ -291,8 +291,8 @@ class _Writer:
         return self.add(name, axes, rule)
 
     def vocabulary_head(self, config: VocabularyHeadConfig, states: str) -> None:
-        rows = "place" if self.at_places else "sentence piece"
-        x = Operand(states, "<place> input" if self.at_places else "sentence piece input")
+        rows = "place" if self.at_places else "sentence token"
+        x = Operand(states, "<place> input" if self.at_places else "sentence token input")
         if config.transform:
             rule = self.weighted(x, "head.dense", "channel", config.transform_bias)
             name = self.add("head.hidden", f"{rows} channel", rule)
@@ -310,8 +310,8 @@ class _Writer:
         self.probabilities("head", f"{rows} vocabulary", "vocabulary")
 
     def sentence_head(self, config: SentenceHeadConfig, states: str) -> None:
-        first = Operand(f"{self.side}.first", "sentence piece")
-        rule = DotProduct(first, Operand(states, STREAM), over="piece")
+        first = Operand(f"{self.side}.first", "sentence token")
+        rule = DotProduct(first, Operand(states, STREAM), over="token")
         x = Operand(self.add("sentence_head.first", "sentence channel", rule), "sentence input")
         if config.pooling == "pooler":
             right = weight("sentence_head.pooler.weight", "channel input")

@@ -45,7 +45,7 @@ def measure(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
     dtype = next(replay.model.parameters()).dtype
     with torch.no_grad(), replay.own_precision():
         watched = answer(replay.whole(list(replay.statement.formulas.keys() - {"loss"}))[1])
-        unwatched = answer(replay.model(replay.inputs, replay.target, places=replay.places))
+        unwatched = answer(replay.model(replay.inputs, replay.decoder_inputs, scored_at=replay.scored_at))
         predicted = answer(predict(replay, original, predicts_in))
     return Honesty(
         watched=share(watched, unwatched),
@@ -62,9 +62,12 @@ def predict(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
     under_autocast = predicts_in not in (own, *LIMITS)
     weights = torch.float32 if under_autocast else predicts_in
     model = eval_copy(original, weights)
-    inputs, target = as_type(replay.inputs, weights), replay.target and as_type(replay.target, weights)
+    inputs, decoder_inputs = (
+        as_type(replay.inputs, weights),
+        replay.decoder_inputs and as_type(replay.decoder_inputs, weights),
+    )
     with torch.autocast(replay.inputs.device.type, predicts_in, enabled=under_autocast):
-        return model(inputs, target, places=replay.places)
+        return model(inputs, decoder_inputs, scored_at=replay.scored_at)
 
 
 def as_type(inputs: Inputs, dtype: torch.dtype) -> Inputs:

@@ -28,7 +28,7 @@ Cell = tuple[int | None, ...]
 class TensorFacts:
     """What a change may ask about a tensor: its axes, its `shape` when nothing is shared, and which tokens are real.
 
-    `real` [B, S] are those of the text that its axis query, piece or key counts, None when all are.
+    `real` [B, S] are those of the text that its axis query, token or key counts, None when all are.
     """
 
     axes: tuple[str, ...]
@@ -43,7 +43,7 @@ class TensorFacts:
 class ChangeWord:
     """Put the token `id` at a place of the side `where`."""
 
-    piece: int
+    token: int
     id: int
     sentence: int = 0
     where: str = "inputs"
@@ -53,7 +53,7 @@ class ChangeWord:
         if inputs.ids is None:
             raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
         ids = inputs.ids.clone()
-        ids[part_of(self, (self.sentence, self.piece), inputs.shape)] = self.id
+        ids[part_of(self, (self.sentence, self.token), inputs.shape)] = self.id
         return replace(inputs, ids=ids)
 
 
@@ -61,24 +61,24 @@ class ChangeWord:
 class MaskWord:
     """Mask the word at a place: mark it as masked and, where the model has a mask token, write `mask_id` over it."""
 
-    piece: int
+    token: int
     mask_id: int | None = None
     sentence: int = 0
     where: str = "inputs"
 
     def changed(self, inputs: Inputs, stack: StackConfig) -> Inputs:
         """One more masked word; raises ConfigError for a mark that this model does not read, else as ChangeWord."""
-        if self.mask_id is None and not stack.hide_masked and stack.embed.hidden_words == "token":
-            raise ConfigError(f"{self!r} changes nothing: this model masks a word by another piece", do="give mask_id")
+        if self.mask_id is None and not stack.hide_masked and stack.embed.masked_words == "token":
+            raise ConfigError(f"{self!r} changes nothing: this model masks a word by another token", do="give mask_id")
         if self.mask_id is not None and inputs.ids is None:
             raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
-        place = part_of(self, (self.sentence, self.piece), inputs.shape)
+        place = part_of(self, (self.sentence, self.token), inputs.shape)
         if self.mask_id is not None:
-            inputs = ChangeWord(self.piece, self.mask_id, self.sentence, self.where).changed(inputs, stack)
+            inputs = ChangeWord(self.token, self.mask_id, self.sentence, self.where).changed(inputs, stack)
         unmasked = torch.zeros(inputs.shape, dtype=torch.bool, device=inputs.device)
-        marks = unmasked if inputs.hidden is None else inputs.hidden.clone()
+        marks = unmasked if inputs.masked_words is None else inputs.masked_words.clone()
         marks[place] = True
-        return replace(inputs, hidden=marks)
+        return replace(inputs, masked_words=marks)
 
 
 # --------------------------------------------------------------------------- tensors
@@ -161,8 +161,8 @@ class Replace:
     def mean(self, part: Tensor, facts: TensorFacts) -> Tensor:
         """The mean over sentences and their real tokens, [B, S, ...] to [...]."""
         axes = [axis for axis, at in zip_longest(facts.axes, self.cell) if at is None]
-        if axes[:1] != ["sentence"] or axes[1:2] not in (["piece"], ["query"], ["key"]):
-            raise ShapeError(f"{self!r} is a mean over sentences and pieces", got=f"a part with the axes {axes}")
+        if axes[:1] != ["sentence"] or axes[1:2] not in (["token"], ["query"], ["key"]):
+            raise ShapeError(f"{self!r} is a mean over sentences and tokens", got=f"a part with the axes {axes}")
         return (part.flatten(0, 1) if facts.real is None else part[facts.real]).mean(dim=0)
 
     def __repr__(self) -> str:

@@ -30,9 +30,9 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
     if original is not None:
         device = next(original.parameters()).device
         tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
-    facts, stored, places = group(tensors, "fact."), group(tensors, "tensor."), tensors.get("places")
-    statement = state(header.config, facts, at_places=places is not None)
-    needed = {f"fact.{formula.pieces}.positions" for formula in statement.formulas.values()}
+    facts, stored, scored_at = group(tensors, "fact."), group(tensors, "tensor."), tensors.get("scored_at")
+    statement = state(header.config, facts, at_places=scored_at is not None)
+    needed = {f"fact.{formula.tokens}.positions" for formula in statement.formulas.values()}
     needed |= {f"tensor.{name}" for name in statement.entering.values()}
     if lost := needed - tensors.keys():
         raise CheckpointError(f"{path} must be a whole trace", got=f"one without {min(lost)}", do="save it again")
@@ -40,7 +40,7 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
         statement=statement,
         stored=stored,
         facts=facts,
-        places=places,
+        scored_at=scored_at,
         words=header.words.words(),
         config=header.config,
         gradients=group(tensors, "gradient."),
@@ -53,15 +53,15 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
         original=original,
         model=eval_copy(original, found.dtype),
         inputs=side_inputs("inputs", facts),
-        target=side_inputs("target", facts) if "target.positions" in facts else None,
-        places=places,
+        decoder_inputs=side_inputs("decoder_inputs", facts) if "decoder_inputs.positions" in facts else None,
+        scored_at=scored_at,
         labels=facts.get("labels"),
         words=found.words,
         keep=None,
         gradients=None,
         predicts_in=next(original.parameters()).dtype,
     )
-    return run.connected(found, Replay(run.model, statement, run.inputs, run.target, places))
+    return run.connected(found, Replay(run.model, statement, run.inputs, run.decoder_inputs, scored_at))
 
 
 def find_model(
@@ -99,7 +99,7 @@ def side_inputs(side: str, facts: Mapping[str, Tensor]) -> Inputs:
         real=found.get("real"),
         positions=found["positions"],
         segments=found.get("segments"),
-        hidden=found.get("hidden"),
+        masked_words=found.get("masked_words"),
         documents=found.get("documents"),
         may_look=found.get("may_look"),
     )

@@ -1,6 +1,6 @@
 """How an attention mixes: one weighted value vector after the other, and each word's share in the sum.
 
-H heads · K key pieces · E value size · B sentences · G key-value heads
+H heads · K key tokens · E value size · B sentences · G key-value heads
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def mixing(trace: Trace, attention: str, held: Source, sentence: int, query: int
     heads, queries = looks.shape[1], looks.shape[2]
     row = looks[min(sentence, looks.shape[0] - 1), min(head, heads - 1), min(query, queries - 1)]  # [K]
     formula = trace.statement.formulas[f"{attention}.weights"]
-    hidden = trace.facts.get(f"{formula.keys}.hidden")
+    masked_words = trace.facts.get(f"{formula.keys}.masked_words")
     known = trace.words.sentence(formula.keys, sentence)
     added = weights[:, None] * values  # [K, E]
     shown = sorted(weights.abs().topk(min(limits.words, len(weights))).indices.tolist())
@@ -52,8 +52,8 @@ def mixing(trace: Trace, attention: str, held: Source, sentence: int, query: int
     moves = []
     for key in shown:
         running = running + added[key]
-        is_hidden = hidden is not None and bool(hidden[sentence, key])
-        reason = "" if row[key] else "absent: hidden" if is_hidden else "absent"
+        is_masked = masked_words is not None and bool(masked_words[sentence, key])
+        reason = "" if row[key] else "absent: masked" if is_masked else "absent"
         moves.append(
             Move(
                 word_at(known, key),

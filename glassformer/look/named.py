@@ -6,7 +6,7 @@ and `key[sentence head key channel]` over `channel`. What an operand's axes mean
     channel          an axis of that name
     head/2           each step of this axis serves two heads (shared key-value heads)
     (head:2 channel) one axis that holds 2 heads of some channels each
-    <place>          two axes, sentence and piece, read at the chosen places
+    <place>          two axes, sentence and token, read at the chosen places
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Source:
     """The values of named tensors: activations, `parameters.*`, and the facts of the inputs.
 
     Some are `held`; any other is fetched once and then held. All on the CPU: formulas count in double precision, which
-    not every accelerator has. `places` are flat indices into sentence x piece where the vocabulary was scored, [N].
+    not every accelerator has. `scored_at` are flat indices into sentence x token where the vocabulary was scored, [N].
     """
 
-    places: Tensor | None
+    scored_at: Tensor | None
     fetch: Callable[[str], Tensor]
     held: dict[str, Tensor]
 
@@ -94,7 +94,7 @@ def axis_names(axes: str) -> tuple[str, ...]:
     return tuple(name for step in read_axes(axes) for name in step.names)
 
 
-def view(operand: Operand, tensor: Tensor, places: Tensor | None) -> Tensor:
+def view(operand: Operand, tensor: Tensor, scored_at: Tensor | None) -> Tensor:
     """The tensor with one dimension for each name in the operand's axes."""
     if tensor.dim() != sum(2 if step.kind == "place" else 1 for step in read_axes(operand.axes)):
         raise FormulaError(f"{operand.name} must have the axes {operand.axes}", got=f"shape {list(tensor.shape)}")
@@ -107,9 +107,9 @@ def view(operand: Operand, tensor: Tensor, places: Tensor | None) -> Tensor:
                 )
             tensor = tensor.unflatten(dim, (step.count, -1))
         elif step.kind == "place":
-            if places is None:
+            if scored_at is None:
                 raise FormulaError(f"{operand.name} is read at places", got="no places")
-            tensor = tensor.flatten(dim, dim + 1).index_select(dim, places)
+            tensor = tensor.flatten(dim, dim + 1).index_select(dim, scored_at)
         elif step.count > 1 and tensor.shape[dim] > 1:
             tensor = tensor.repeat_interleave(step.count, dim)
         dim += len(step.names)
@@ -127,7 +127,7 @@ def align(tensor: Tensor, names: Sequence[str], wanted: Sequence[str], what: str
     return tensor
 
 
-def index_of(operand: Operand, shape: Sequence[int], cell: Cell, places: Tensor | None) -> tuple[int, ...]:
+def index_of(operand: Operand, shape: Sequence[int], cell: Cell, scored_at: Tensor | None) -> tuple[int, ...]:
     """The index of the operand's element that this cell of the formula reads. A size of 1 is shared by all."""
     index: list[int] = []
     for step in read_axes(operand.axes):
@@ -136,8 +136,8 @@ def index_of(operand: Operand, shape: Sequence[int], cell: Cell, places: Tensor 
             outer, inner = step.names
             index.append(cell[outer] * (size // step.count) + cell[inner])
         elif step.kind == "place":
-            assert places is not None
-            index.extend(divmod(int(places[cell[step.names[0]]]), shape[len(index) + 1]))
+            assert scored_at is not None
+            index.extend(divmod(int(scored_at[cell[step.names[0]]]), shape[len(index) + 1]))
         else:
             index.append(0 if size == 1 else cell[step.names[0]] // step.count)
     return tuple(index)

@@ -2,7 +2,7 @@
 
 A unit is the embedding, one block, a norm, or a head: what can be run again from the one tensor that enters it.
 
-N places where the vocabulary is scored · W width
+N positions where the vocabulary is scored · W width
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ class Replay:
     model: Transformer
     statement: Statement
     inputs: Inputs
-    target: Inputs | None
-    places: Tensor | None
+    decoder_inputs: Inputs | None
+    scored_at: Tensor | None
     change: Change | None = None
     by_hand: tuple[str, ...] = ()
 
     def whole(self, names: Iterable[str]) -> tuple[Seen, Output]:
         """One forward of the whole model."""
         with self.own_precision(), watch(self.model, [*names, *self.by_hand], change=self.change) as seen:
-            output = self.model(self.inputs, self.target, places=self.places)
+            output = self.model(self.inputs, self.decoder_inputs, scored_at=self.scored_at)
         return seen, output
 
     def unit(self, unit: str, names: Iterable[str], kept: Callable[[str], Tensor]) -> Seen:
@@ -89,9 +89,9 @@ class Replay:
 
     @property
     def answering(self) -> Inputs:
-        """The side whose pieces the heads read."""
-        crossing = self.statement.memory is not None and self.target is not None
-        return self.target if crossing and self.target is not None else self.inputs
+        """The side whose tokens the heads read."""
+        crossing = self.statement.memory is not None and self.decoder_inputs is not None
+        return self.decoder_inputs if crossing and self.decoder_inputs is not None else self.inputs
 
     def own_precision(self) -> AbstractContextManager[None]:
         """The precision of the weights, whatever autocast is on around."""
@@ -100,7 +100,7 @@ class Replay:
     def run_head(self, states: Tensor) -> None:
         """The vocabulary head at the chosen places."""
         assert self.model.head is not None
-        chosen = states if self.places is None else states.flatten(0, 1).index_select(0, self.places)  # [N, W]
+        chosen = states if self.scored_at is None else states.flatten(0, 1).index_select(0, self.scored_at)  # [N, W]
         self.model.head(chosen, self.model.word_table)
 
     def run_in_stack(self, unit: str, kept: Callable[[str], Tensor]) -> None:
@@ -109,12 +109,12 @@ class Replay:
         stack = getattr(self.model, side)
         assert isinstance(stack, Stack)
         crossing = side == "decoder" and self.statement.memory is not None
-        inputs = self.target if crossing and self.target is not None else self.inputs
+        inputs = self.decoder_inputs if crossing and self.decoder_inputs is not None else self.inputs
         memory = kept(self.statement.memory) if crossing and self.statement.memory is not None else None
         memory_real = self.inputs.real if crossing else None
         context, positions = stack.context(inputs, None, memory, memory_real, None)
         if part == "embed":
-            stack.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.hidden, None)
+            stack.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.masked_words, None)
         elif part == "norm":
             stack.norm(kept(self.statement.entering[unit]))
         elif part == "blocks":

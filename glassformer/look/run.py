@@ -1,6 +1,6 @@
 """Run a model once and keep what a trace needs.
 
-B sentences · S pieces · N places where the vocabulary is scored
+B sentences · S tokens · N positions where the vocabulary is scored
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ SMALL = 1 << 20  # numbers; a run with fewer is stored whole, which costs less t
 def trace(
     model: nn.Module | HasModule,
     inputs: Inputs,
-    target: Inputs | None = None,
+    decoder_inputs: Inputs | None = None,
     *,
-    places: Tensor | None = None,
+    scored_at: Tensor | None = None,
     labels: Tensor | None = None,
     words: Words | None = None,
     keep: Iterable[str] | str | None = None,
@@ -47,9 +47,9 @@ def trace(
 ) -> Trace:
     """Run `model` on one batch in eval mode and make every tensor available.
 
-    `places` [N] are flat indices into B·S at which the vocabulary is scored; without them: where there are labels,
-    else the hidden pieces, else the last piece of a decoder, else everywhere. `labels` [N] or [B, S] (−100 = none)
-    are the right pieces and give `loss`. `keep` names what is stored beside the tensors that enter each block
+    `scored_at` [N] are flat indices into B·S at which the vocabulary is scored; without them: where there are labels,
+    else the masked tokens, else the last token of a decoder, else everywhere. `labels` [N] or [B, S] (−100 = none)
+    are the right tokens and give `loss`. `keep` names what is stored beside the tensors that enter each block
     (patterns allowed; `()` for no more); by default queries, keys and what is small, and everything of a small run.
     `dtype` is float32 or float64 (default: the model's own, float32 for lower ones); `predicts_in` is what the
     honesty gate compares with (default: the model's). `gradients` is `loss` or one cell, `head.logits[place=0,
@@ -64,13 +64,13 @@ def trace(
         raise ConfigError("a trace runs in float32 or float64", got=str(dtype))
     if inputs.vectors is not None:
         inputs = replace(inputs, vectors=inputs.vectors.to(dtype))
-    places, labels = choose_places(original, inputs, target, places, labels)
+    scored_at, labels = choose_scored_at(original, inputs, decoder_inputs, scored_at, labels)
     run = Run(
         original=original,
         model=eval_copy(original, dtype),
         inputs=inputs,
-        target=target,
-        places=places,
+        decoder_inputs=decoder_inputs,
+        scored_at=scored_at,
         labels=labels,
         words=words or Words(),
         keep=keep,
@@ -88,36 +88,36 @@ def transformer(model: nn.Module | HasModule) -> Transformer:
     return original
 
 
-def choose_places(
-    model: Transformer, inputs: Inputs, target: Inputs | None, places: Tensor | None, labels: Tensor | None
+def choose_scored_at(
+    model: Transformer, inputs: Inputs, decoder_inputs: Inputs | None, scored_at: Tensor | None, labels: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None]:
-    """Where the vocabulary is scored, [N], and the right pieces there, [N] or None."""
-    side = target if target is not None and model.decoder is not None else inputs
+    """Where the vocabulary is scored, [N], and the right tokens there, [N] or None."""
+    side = decoder_inputs if decoder_inputs is not None and model.decoder is not None else inputs
     for given in (inputs, side):
         given.check()
         if 0 in given.shape:
-            raise ShapeError("a trace needs at least one piece", got=f"a text of shape {list(given.shape)}")
+            raise ShapeError("a trace needs at least one token", got=f"a text of shape {list(given.shape)}")
     count = side.shape[0] * side.shape[1]
-    if places is not None and (places.dim() != 1 or bool(((places < 0) | (places >= count)).any())):
+    if scored_at is not None and (scored_at.dim() != 1 or bool(((scored_at < 0) | (scored_at >= count)).any())):
         raise ShapeError(
-            f"places [N] must be from 0 to {count - 1}, counted through all pieces", got=str(places.tolist())
+            f"scored_at [N] must be from 0 to {count - 1}, counted through all tokens", got=str(scored_at.tolist())
         )
     if labels is not None and labels.dim() == 2:
         flat = labels.flatten()
-        places = (flat != -100).nonzero()[:, 0] if places is None else places
-        labels = flat[places]
-    if labels is not None and (places is None or labels.shape != places.shape):
-        raise ShapeError("labels must be [B, S], or [N] beside places [N]", got=str(list(labels.shape)))
-    if model.head is None or places is not None:
-        return places, labels
-    if side.hidden is not None and bool(side.hidden.any()):
-        return side.hidden.flatten().nonzero()[:, 0], None
-    batch, pieces = side.shape
+        scored_at = (flat != -100).nonzero()[:, 0] if scored_at is None else scored_at
+        labels = flat[scored_at]
+    if labels is not None and (scored_at is None or labels.shape != scored_at.shape):
+        raise ShapeError("labels must be [B, S], or [N] beside scored_at [N]", got=str(list(labels.shape)))
+    if model.head is None or scored_at is not None:
+        return scored_at, labels
+    if side.masked_words is not None and bool(side.masked_words.any()):
+        return side.masked_words.flatten().nonzero()[:, 0], None
+    batch, tokens = side.shape
     if model.decoder is not None:
-        order = torch.arange(pieces, device=side.device).expand(batch, -1)
+        order = torch.arange(tokens, device=side.device).expand(batch, -1)
         last = order if side.real is None else order.masked_fill(~side.real, -1)
-        return last.amax(dim=1) + torch.arange(batch, device=side.device) * pieces, None
-    return torch.arange(batch * pieces, device=side.device), None
+        return last.amax(dim=1) + torch.arange(batch, device=side.device) * tokens, None
+    return torch.arange(batch * tokens, device=side.device), None
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,8 @@ class Run:
     original: Transformer
     model: Transformer
     inputs: Inputs
-    target: Inputs | None
-    places: Tensor | None
+    decoder_inputs: Inputs | None
+    scored_at: Tensor | None
     labels: Tensor | None
     words: Words
     keep: Iterable[str] | str | None
@@ -139,29 +139,32 @@ class Run:
         """The run with these interventions, and the facts of its inputs."""
         config = self.model.config
         sides = {"inputs": (self.inputs, config.encoder or config.output_stack)}
-        if self.target is not None and config.encoder is not None and config.decoder is not None:
-            sides["target"] = (self.target, config.decoder)
+        if self.decoder_inputs is not None and config.encoder is not None and config.decoder is not None:
+            sides["decoder_inputs"] = (self.decoder_inputs, config.decoder)
         changed = changed_inputs(sides, interventions)
-        inputs, target = changed["inputs"], changed.get("target", self.target)
-        known = facts(config, inputs, target)
+        inputs, decoder_inputs = changed["inputs"], changed.get("decoder_inputs", self.decoder_inputs)
+        known = facts(config, inputs, decoder_inputs)
         if self.labels is not None:
             known["labels"] = self.labels
-        statement = state(config, known, at_places=self.places is not None)
-        shapes = {"inputs": inputs.shape, "target": inputs.shape if target is None else target.shape}
+        statement = state(config, known, at_places=self.scored_at is not None)
+        shapes = {
+            "inputs": inputs.shape,
+            "decoder_inputs": inputs.shape if decoder_inputs is None else decoder_inputs.shape,
+        }
 
         def facts_of(name: str, tensor: Tensor) -> TensorFacts:
             """A mask is shared by heads, and by sentences and queries that have the same."""
             formula = statement.formulas[name]
             axes, shape = axis_names(formula.axes), tuple(tensor.shape)
-            real = known.get(f"{formula.keys if 'query' not in axes and 'key' in axes else formula.pieces}.real")
+            real = known.get(f"{formula.keys if 'query' not in axes and 'key' in axes else formula.tokens}.real")
             if name.endswith(".may_look"):
-                batch, queries = shapes[formula.pieces]
+                batch, queries = shapes[formula.tokens]
                 shape = (batch, heads_of(config, name), queries, shapes[formula.keys][1])
             return TensorFacts(axes, shape, real)
 
         change = as_change(interventions, tuple(statement.formulas), facts_of)
         by_hand = tuple(name for name in statement.formulas if touched(interventions, name))
-        return Replay(self.model, statement, inputs, target, self.places, change, by_hand), known
+        return Replay(self.model, statement, inputs, decoder_inputs, self.scored_at, change, by_hand), known
 
     def trace(self, interventions: tuple[Intervention, ...]) -> Trace:
         """One forward, and what is to be kept of it."""
@@ -184,7 +187,7 @@ class Run:
             statement=statement,
             stored={name: tensor.detach() for name, tensor in stored.items()},
             facts=known,
-            places=self.places,
+            scored_at=self.scored_at,
             words=self.words,
             config=self.model.config,
             interventions=interventions,
@@ -239,7 +242,7 @@ class Run:
         """Queries and keys, and the heads where they are small."""
         names = [name for name in replay.statement.formulas if name != "loss"]
         kept = chosen(KEPT, names)
-        rows = replay.inputs.shape[0] * replay.inputs.shape[1] if self.places is None else len(self.places)
+        rows = replay.inputs.shape[0] * replay.inputs.shape[1] if self.scored_at is None else len(self.scored_at)
         if rows * self.model.config.output_stack.embed.vocabulary <= SMALL:
             kept += [name for name in names if name.startswith("head.")]
         return kept + [name for name in names if name.startswith("sentence_head.")]
@@ -248,13 +251,13 @@ class Run:
 def size_of_all(replay: Replay) -> int:
     """About how many numbers all tensors of this run hold."""
     config = replay.model.config
-    rows = replay.inputs.shape[0] * replay.inputs.shape[1] if replay.places is None else len(replay.places)
+    rows = replay.inputs.shape[0] * replay.inputs.shape[1] if replay.scored_at is None else len(replay.scored_at)
     total = 3 * rows * config.output_stack.embed.vocabulary
-    for stack, inputs in ((config.encoder, replay.inputs), (config.decoder, replay.target or replay.inputs)):
+    for stack, inputs in ((config.encoder, replay.inputs), (config.decoder, replay.decoder_inputs or replay.inputs)):
         if stack is not None:
-            batch, pieces = inputs.shape
+            batch, tokens = inputs.shape
             for block in stack.blocks:
                 inner = 0 if block.feed_forward is None else block.feed_forward.body.width
-                total += batch * pieces * (12 * stack.width + 3 * inner)
-                total += batch * block.self_attention.body.heads * pieces * pieces * 6
+                total += batch * tokens * (12 * stack.width + 3 * inner)
+                total += batch * block.self_attention.body.heads * tokens * tokens * 6
     return total

@@ -14,12 +14,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from glassformer.atomic import atomic_write
 from glassformer.config import ModelConfig, Settings, read_settings
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.look.cell import Words
 from glassformer.look.honesty import Honesty
 from glassformer.models.transformer import Transformer
-from glassformer.whole import drafted
 
 FORMAT: Literal["glassformer trace"] = "glassformer trace"
 VERSION: Literal[1] = 1
@@ -29,7 +29,7 @@ class WordsRecord(Settings):
     """Words as plain lists; each answer with its sentence and place."""
 
     inputs: list[list[str]]
-    target: list[list[str]]
+    decoder_inputs: list[list[str]]
     vocabulary: list[str]
     labels: list[str]
     answers: list[tuple[int, int, str]]
@@ -39,7 +39,7 @@ class WordsRecord(Settings):
         """The record of what cells may be called by."""
         return WordsRecord(
             inputs=[list(row) for row in words.inputs],
-            target=[list(row) for row in words.target],
+            decoder_inputs=[list(row) for row in words.decoder_inputs],
             vocabulary=list(words.vocabulary),
             labels=list(words.labels),
             answers=[(sentence, place, word) for (sentence, place), word in (words.answers or {}).items()],
@@ -48,7 +48,7 @@ class WordsRecord(Settings):
     def words(self) -> Words:
         """And back."""
         answers = {(sentence, place): word for sentence, place, word in self.answers}
-        return Words(self.inputs, self.target, self.vocabulary, self.labels, answers or None)
+        return Words(self.inputs, self.decoder_inputs, self.vocabulary, self.labels, answers or None)
 
 
 class Header(Settings):
@@ -78,7 +78,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], header: Header) -> None:
     """Write the file whole or not at all; raises CheckpointError."""
     own = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
     try:
-        with drafted(path) as draft:
+        with atomic_write(path) as draft:
             save_file(own, draft, metadata={"glassformer": json.dumps(header.model_dump(mode="json"))})
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"the trace could not be written to {path}", got=str(error)) from None

@@ -1,6 +1,6 @@
 """A run of a model with all its tensors: stored, or computed again when they are asked for.
 
-N places where the vocabulary is scored
+N positions where the vocabulary is scored
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Trace(Mapping[str, Tensor]):
     statement: Statement
     stored: Mapping[str, Tensor]
     facts: Mapping[str, Tensor]
-    places: Tensor | None
+    scored_at: Tensor | None
     words: Words
     config: ModelConfig
     replay: Replay | None = None
@@ -58,11 +58,11 @@ class Trace(Mapping[str, Tensor]):
     saved_honesty: Honesty | None = None
 
     def __repr__(self) -> str:
-        sides = {"inputs": self.words.inputs, "target": self.words.target}
+        sides = {"inputs": self.words.inputs, "decoder_inputs": self.words.decoder_inputs}
         texts = [shortened(words) for words in sides.values() if words]
         if not texts:
             shapes = [self.facts[f"{side}.positions"].shape[1] for side in sides if f"{side}.positions" in self.facts]
-            texts = [f"{pieces} pieces" for pieces in shapes]
+            texts = [f"{tokens} tokens" for tokens in shapes]
         kept = f"{len(self.stored)} stored" if len(self.stored) < len(self) else "all stored"
         return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept})"
 
@@ -159,11 +159,11 @@ class Trace(Mapping[str, Tensor]):
         axes = self.axes(name)
         if name in self.statement.formulas:
             formula = self.statement.formulas[name]
-            pieces, keys = formula.pieces, formula.keys
+            tokens, keys = formula.tokens, formula.keys
         else:
-            pieces = keys = name.partition(".")[0]
-        shared = self.shared(name, pieces, dict(zip(axes, sizes, strict=True)))
-        return Axes(name, axes, sizes, pieces, keys, self.chosen_pieces, shared)
+            tokens = keys = name.partition(".")[0]
+        shared = self.shared(name, tokens, dict(zip(axes, sizes, strict=True)))
+        return Axes(name, axes, sizes, tokens, keys, self.chosen_tokens, shared)
 
     def shared(self, name: str, side: str, sizes: Mapping[str, int]) -> dict[str, int]:
         """The length of each axis that is stored with size 1, because one number is that of all."""
@@ -176,12 +176,12 @@ class Trace(Mapping[str, Tensor]):
         return {axis: count for axis, count in whole.items() if sizes.get(axis) == 1 < count}
 
     @cached_property
-    def chosen_pieces(self) -> tuple[tuple[int, int], ...]:
-        """The sentence and piece of each place where the vocabulary was scored."""
-        if self.places is None or "head.logits" not in self.statement.formulas:
+    def chosen_tokens(self) -> tuple[tuple[int, int], ...]:
+        """The sentence and token of each place where the vocabulary was scored."""
+        if self.scored_at is None or "head.logits" not in self.statement.formulas:
             return ()
-        pieces = self.facts[f"{self.statement.formulas['head.logits'].pieces}.positions"].shape[1]
-        return tuple(divmod(place, pieces) for place in self.places.tolist())
+        tokens = self.facts[f"{self.statement.formulas['head.logits'].tokens}.positions"].shape[1]
+        return tuple(divmod(place, tokens) for place in self.scored_at.tolist())
 
     def cell(self, name: str, asked: str | Mapping[str, str | int]) -> dict[str, int]:
         """A cell given in words, as the index along each axis; raises UnknownNameError."""
@@ -223,7 +223,7 @@ class Trace(Mapping[str, Tensor]):
 
     def hold(self, names: Iterable[str]) -> Source:
         """Several tensors kept at hand, so that each is computed once."""
-        return Source(None if self.places is None else self.places.cpu(), self.tensor, self.fetch(names))
+        return Source(None if self.scored_at is None else self.scored_at.cpu(), self.tensor, self.fetch(names))
 
     @property
     def dtype(self) -> torch.dtype:
@@ -267,8 +267,8 @@ class Trace(Mapping[str, Tensor]):
         """Write what is stored to a safetensors file, with the model's fingerprint; its weights only when asked."""
         groups = {"tensor": self.stored, "fact": self.facts, "gradient": self.gradients}
         tensors = {f"{kind}.{name}": tensor for kind, group in groups.items() for name, tensor in group.items()}
-        if self.places is not None:
-            tensors["places"] = self.places
+        if self.scored_at is not None:
+            tensors["scored_at"] = self.scored_at
         if weights and self.replay is not None:
             # A head tied to the word table shares its storage: safetensors wants each tensor on its own.
             tensors |= {f"weight.{name}": weight for name, weight in self.replay.model.state_dict().items()}

@@ -72,10 +72,10 @@ def check_sizes(formula: Formula, stored: Tensor, source: Source) -> None:
     names = axis_names(formula.axes)
     if stored.dim() != len(names):
         raise FormulaError(f"{formula.name} must have the axes {formula.axes}", got=f"shape {list(stored.shape)}")
-    pieces = source.tensor(f"{formula.pieces}.positions").shape[1]
+    tokens = source.tensor(f"{formula.tokens}.positions").shape[1]
     keys = source.tensor(f"{formula.keys}.positions").shape[1]
     for name, size in zip(names, stored.shape, strict=True):
-        length = {"piece": pieces, "query": pieces, "key": keys}.get(name, size)
+        length = {"token": tokens, "query": tokens, "key": keys}.get(name, size)
         if size not in (length, 1):
             raise FormulaError(f"{formula.name} must count {length} words along {name}", got=str(size))
 

@@ -79,13 +79,13 @@ TITLES: Mapping[str, Title] = {
     "head.hidden": Title("A layer of the head's own", extra=True),
     "activated": Title("The activation function between the two layers"),
     "head.activated": Title("The activation function between the two layers", extra=True),
-    "first": Title("The first piece represents the sentence", extra=True),
+    "first": Title("The first token represents the sentence", extra=True),
     "pooled": Title("Its vector through a layer of its own", extra=True),
-    "logits": Title("A score for each piece of the vocabulary"),
+    "logits": Title("A score for each token of the vocabulary"),
     "sentence_head.logits": Title("A score for each label", extra=True),
     "log_probabilities": Title("Logarithms of the probabilities", extra=True),
     "probabilities": Title("Softmax: scores become probabilities"),
-    "loss": Title("The mean of −log probability of the right pieces", extra=True),
+    "loss": Title("The mean of −log probability of the right tokens", extra=True),
 }
 
 LEFT_OUT = "The slides show the first three of these steps and leave out the rest; here are all."
@@ -213,7 +213,7 @@ class _Walkthrough:
 
     def row(self, axes: tuple[str, ...], tensor: Tensor) -> tuple[list[dict[str, int]], int]:
         """The cells of the word's row; and how many were left out."""
-        fixed = {"sentence": self.sentence, "piece": self.word, "query": self.word, "place": 0}
+        fixed = {"sentence": self.sentence, "token": self.word, "query": self.word, "place": 0}
         if "query" not in axes:
             fixed["key"] = self.word
         limits = {"head": self.limits.heads, "key_value_head": self.limits.heads, "key": self.limits.words}
@@ -231,11 +231,11 @@ class _Walkthrough:
 
     def tables(self, name: str, axes: tuple[str, ...], tensor: Tensor) -> Iterator[Table]:
         """The vectors of all words, where the tensor has one for each."""
-        counted = [axis for axis in axes if axis in ("piece", "query", "key")]
+        counted = [axis for axis in axes if axis in ("token", "query", "key")]
         if len(counted) != 1 or axes[-1] != "channel" or name.rpartition(".")[2] in UNTABLED:
             return
         sides = self.trace.described(name, tensor)
-        words = self.words(sides.keys if counted == ["key"] else sides.pieces, tensor.shape[axes.index(counted[0])])
+        words = self.words(sides.keys if counted == ["key"] else sides.tokens, tensor.shape[axes.index(counted[0])])
         sentence = tensor[min(self.sentence, tensor.shape[0] - 1)]
         heads = sentence if sentence.dim() == 3 else sentence[None]
         shown = words[: self.limits.words]
@@ -258,23 +258,23 @@ class _Walkthrough:
 
     def words_and_masks(self) -> Step:
         tables = []
-        for side in ("inputs", "target"):
+        for side in ("inputs", "decoder_inputs"):
             positions = self.trace.facts.get(f"{side}.positions")
             if positions is None:
                 continue
             count = positions.shape[1]
-            hidden, real = self.trace.facts.get(f"{side}.hidden"), self.trace.facts.get(f"{side}.real")
+            masked_words, real = self.trace.facts.get(f"{side}.masked_words"), self.trace.facts.get(f"{side}.real")
             ids = self.trace.facts.get(f"{side}.ids")
             rows, marks = [], []
             for place, word in enumerate(self.words(side, count)[: self.limits.words]):
                 at = (self.sentence, place)
                 rows.append((word, (float(place), *((float(ids[at]),) if ids is not None else ()))))
-                is_hidden = hidden is not None and bool(hidden[at])
-                marks.append("hidden" if is_hidden else "padding" if real is not None and not real[at] else "")
+                is_masked = masked_words is not None and bool(masked_words[at])
+                marks.append("masked" if is_masked else "padding" if real is not None and not real[at] else "")
             header = ("place", "id") if ids is not None else ("place",)
             more = f"{count - self.limits.words} more words" if count > self.limits.words else ""
             tables.append(Table(side, header, tuple(rows), tuple(marks), more))
-        return Step("The words, and which of them are hidden", tables=tuple(tables))
+        return Step("The words, and which of them are masked", tables=tuple(tables))
 
     # ----------------------------------------------------------------- answers
 
@@ -294,10 +294,10 @@ class _Walkthrough:
         return Step("The model's guesses", "head.probabilities", tables=tuple(tables), remarks=remarks)
 
     def place_name(self, place: int) -> str:
-        if self.trace.places is None:
+        if self.trace.scored_at is None:
             return f"place {place}"
-        side = self.trace.statement.formulas["head.logits"].pieces
-        sentence, piece = self.trace.chosen_pieces[place]
+        side = self.trace.statement.formulas["head.logits"].tokens
+        sentence, token = self.trace.chosen_tokens[place]
         known = self.trace.words.sentence(side, sentence)
-        at = f"{known[piece] if piece < len(known) else 'piece'} at place {piece} of sentence {sentence}"
+        at = f"{known[token] if token < len(known) else 'token'} at place {token} of sentence {sentence}"
         return f"after {at}" if self.trace.config.output_stack.causal else at

@@ -1,1 +1,1 @@
-"""Arrangement: parts become stacks, stacks become the three kinds of Transformer."""
+"""Models: parts are arranged into stacks, stacks into the three kinds of Transformer."""

@@ -1,6 +1,6 @@
 """From states to answers.
 
-B sentences · S pieces · W width · V vocabulary · L labels
+B sentences · S tokens · W width · V vocabulary · L labels
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from glassformer.config import SentenceHeadConfig, VocabularyHeadConfig
-from glassformer.parts.dropout import Dropout, Noise
+from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.feed_forward import ACTIVATIONS
 from glassformer.parts.norm import build_norm
 from glassformer.parts.tap import tap, wanted
 
 
 class VocabularyHead(nn.Module):
-    """A score for each piece of the vocabulary. With `tied`, the rows are the word vectors themselves."""
+    """A score for each token of the vocabulary. With `tied`, the rows are the word vectors themselves."""
 
     def __init__(self, config: VocabularyHeadConfig, width: int, vocabulary: int) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class VocabularyHead(nn.Module):
 
 
 class SentenceHead(nn.Module):
-    """From the first piece that is no padding to label scores, through BERT's tanh pooler or straight."""
+    """From the first token that is not padding to label scores, through BERT's tanh pooler or directly."""
 
     def __init__(self, config: SentenceHeadConfig, width: int) -> None:
         super().__init__()
@@ -61,21 +61,21 @@ class SentenceHead(nn.Module):
             *(("logits", "log_probabilities", "probabilities") if config.labels else ()),
         )
 
-    def forward(self, states: Tensor, real: Tensor | None, noise: Noise | None) -> Tensor:
+    def forward(self, states: Tensor, real: Tensor | None, dropout_key: DropoutKey | None) -> Tensor:
         """States [B, S, W] to label scores [B, L], or to the pooled vector [B, W] without labels."""
         pooled = tap(self, "first", first_real(states, real))  # [B, W]
         if self.pooler is not None:
             pooled = tap(self, "pooled", torch.tanh(self.pooler(pooled)))
         if self.output is None:
             return pooled
-        logits = tap(self, "logits", self.output(self.dropout(pooled, noise)))  # [B, L]
+        logits = tap(self, "logits", self.output(self.dropout(pooled, dropout_key)))  # [B, L]
         if wanted(self, "log_probabilities", "probabilities"):
             tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
         return logits
 
 
 def first_real(states: Tensor, real: Tensor | None) -> Tensor:
-    """The state of each sentence's first piece that is no padding: [B, S, W] and [B, S] to [B, W]."""
+    """The state of each sentence's first token that is no padding: [B, S, W] and [B, S] to [B, W]."""
     if real is None:
         return states[:, 0]  # [B, W]
     sentences = torch.arange(states.shape[0], device=states.device)

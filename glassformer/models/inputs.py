@@ -1,6 +1,7 @@
 """What goes into a model, and what comes out; and a batch of rows with what is to be learned from them.
 
-B sentences · S pieces · Q query pieces · K key or memory pieces · W width · V vocabulary · L labels · N chosen places
+B sentences · S tokens · Q query tokens · K key or memory tokens · W width · V vocabulary · L labels
+N scored positions
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from torch import Tensor
 
 from glassformer.errors import ShapeError
 from glassformer.parts.cache import Cache
-from glassformer.parts.dropout import Noise
+from glassformer.parts.dropout import DropoutKey
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """One batch of pieces. Only `ids` (or `vectors` in their place) is needed; the rest is derived or absent.
+    """One batch of tokens. Only `ids` (or `vectors` in their place) is needed; the rest is derived or absent.
 
     ids [B, S] int64 · vectors [B, S, W] · real [B, S] bool, False = padding · positions [B or 1, S] int64
-    (default: counted over the real pieces) · segments [B, S] int64 · hidden [B, S] bool, True = a hidden word ·
-    documents [B, S] int64, equal = same side of the walls · may_look [B or 1, Q, K] bool, True = may look,
-    one more mask on top of the model's own (K: with those in the cache) · noise chooses dropout, in training.
+    (default: counted over the real tokens) · segments [B, S] int64 · masked_words [B, S] bool, True = a masked word ·
+    documents [B, S] int64, equal = same document, for the mask · may_look [B or 1, Q, K] bool, True = may look,
+    one more mask on top of the model's own (K: with those in the cache) · dropout_key chooses dropout, in training.
     """
 
     ids: Tensor | None = None
@@ -31,14 +32,14 @@ class Inputs:
     real: Tensor | None = None
     positions: Tensor | None = None
     segments: Tensor | None = None
-    hidden: Tensor | None = None
+    masked_words: Tensor | None = None
     documents: Tensor | None = None
     may_look: Tensor | None = None
-    noise: Noise | None = None
+    dropout_key: DropoutKey | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Sentences and pieces; raises ShapeError."""
+        """Sentences and tokens; raises ShapeError."""
         name, given, axes = ("vectors", self.vectors, "BSW") if self.ids is None else ("ids", self.ids, "BS")
         if given is None:
             raise ShapeError("a model needs ids or vectors", got="neither")
@@ -55,23 +56,28 @@ class Inputs:
         return given.device
 
     @property
-    def told(self) -> dict[str, Tensor]:
-        """What masks may ask about each piece, [B, S], by name; only what was given."""
-        facts = {"real": self.real, "hidden": self.hidden, "segments": self.segments, "documents": self.documents}
-        return {name: fact for name, fact in facts.items() if fact is not None}
+    def facts(self) -> dict[str, Tensor]:
+        """What masks depend on for each token, [B, S], by name; only what was given."""
+        named = {
+            "real": self.real,
+            "masked_words": self.masked_words,
+            "segments": self.segments,
+            "documents": self.documents,
+        }
+        return {name: fact for name, fact in named.items() if fact is not None}
 
     def check(self, *, before: int = 0) -> None:
-        """Refuse tensors whose shapes do not fit together; `before` pieces are in the cache. Raises ShapeError."""
-        batch, pieces = self.shape
-        for name in ("real", "positions", "segments", "hidden", "documents"):
+        """Refuse tensors whose shapes do not fit together; `before` tokens are in the cache. Raises ShapeError."""
+        batch, tokens = self.shape
+        for name in ("real", "positions", "segments", "masked_words", "documents"):
             tensor: Tensor | None = getattr(self, name)
-            shared = name == "positions" and tensor is not None and tensor.shape == (1, pieces)
-            if tensor is not None and tensor.shape != (batch, pieces) and not shared:
-                raise ShapeError(f"inputs.{name} must be {[batch, pieces]} like the ids", got=str(list(tensor.shape)))
-        mask, keys = self.may_look, before + pieces
-        if mask is not None and mask.shape not in ((batch, pieces, keys), (1, pieces, keys)):
+            shared = name == "positions" and tensor is not None and tensor.shape == (1, tokens)
+            if tensor is not None and tensor.shape != (batch, tokens) and not shared:
+                raise ShapeError(f"inputs.{name} must be {[batch, tokens]} like the ids", got=str(list(tensor.shape)))
+        mask, keys = self.may_look, before + tokens
+        if mask is not None and mask.shape not in ((batch, tokens, keys), (1, tokens, keys)):
             raise ShapeError(
-                f"inputs.may_look must be [{batch} or 1, {pieces}, {keys}]: who looks, at whom",
+                f"inputs.may_look must be [{batch} or 1, {tokens}, {keys}]: who looks, at whom",
                 got=str(list(mask.shape)),
             )
 
@@ -91,8 +97,12 @@ class Inputs:
     def to(self, device: torch.device | str) -> Inputs:
         """The same on another device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
-        noise = None if self.noise is None else Noise(self.noise.seed.to(device), self.noise.rows.to(device))
-        return replace(self, **moved, noise=noise)
+        dropout_key = (
+            None
+            if self.dropout_key is None
+            else DropoutKey(self.dropout_key.seed.to(device), self.dropout_key.rows.to(device))
+        )
+        return replace(self, **moved, dropout_key=dropout_key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,9 +137,9 @@ class Batch:
             decoder_inputs=None if self.decoder_inputs is None else self.decoder_inputs.to(device),
         )
 
-    def with_noise(self, seed: Tensor) -> Batch:
+    def with_dropout_key(self, seed: Tensor) -> Batch:
         """The same with the source of its dropout: `seed` is an int32 scalar that belongs to the step."""
-        return replace(self, inputs=replace(self.inputs, noise=Noise(seed, self.row_ids)))
+        return replace(self, inputs=replace(self.inputs, dropout_key=DropoutKey(seed, self.row_ids)))
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """All tensors with a name each, to be written to a file."""
@@ -147,7 +157,7 @@ class Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """states [B, S, W] · logits [B, S, V], or [N, V] at chosen places · memory [B, K, W] · `cache` as it was handed in.
+    """states [B, S, W] · logits [B, S, V], or [N, V] at scored positions · memory [B, K, W] · `cache` as given.
 
     sentence_logits [B, L]; of a sentence head without labels, what it has instead: the pooled vector [B, W]. Heads that
     were not asked for leave None.

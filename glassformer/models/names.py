@@ -1,7 +1,7 @@
 """The names of tensors: one vocabulary for all families, known without running the model.
 
-A name is the path of the module that computes the tensor plus the tap's word. A sublayer and its body
-speak as one: `encoder.blocks.3.self_attention.weights`.
+A name is the path of the module that computes the tensor plus the tap's name. A sublayer and its body
+share one path: `encoder.blocks.3.self_attention.weights`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from glassformer.errors import ConfigError
 
 
 class HasModule(Protocol):
-    """What holds a model as its `module`, as all that `load` and `train` give back."""
+    """Anything with the model as its `module`, as what `load` and `train` return."""
 
     @property
     def module(self) -> nn.Module:

@@ -1,6 +1,6 @@
-"""Block and Stack: the layers of an encoder or a decoder. The config decides which; the code is one.
+"""Block and Stack: the layers of an encoder or a decoder. The config decides which; the code is the same.
 
-B sentences · S pieces · Q query pieces · K key pieces · W width
+B sentences · S tokens · Q query tokens · K key tokens · W width
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from glassformer.models.inputs import Inputs
 from glassformer.parts.attention import Attention, CrossAttention
 from glassformer.parts.cache import Cache
 from glassformer.parts.context import Context
-from glassformer.parts.dropout import Dropout, Noise
+from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.embed import Embed
 from glassformer.parts.feed_forward import build_feed_forward
-from glassformer.parts.mask import Mask, Side, causal, custom, padding, visible, walls, window
+from glassformer.parts.mask import Mask, Side, causal, custom, document_mask, padding, visible, window
 from glassformer.parts.norm import Sublayer, build_norm
 from glassformer.parts.position import RelativeBias, rotary_tables
 
 
 class Block(nn.Module):
-    """Look at each other, look at the memory, think alone: each a sublayer, each optional but the first."""
+    """Self-attention, cross-attention, feed-forward network: each a sublayer, each optional but the first."""
 
     def __init__(self, config: BlockConfig, width: int) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Stack(nn.Module):
         self.windows = tuple(dict.fromkeys(attention.window for attention in attentions))
         self.rotary = {(a.rotary.base, a.query_size) for a in attentions if a.rotary is not None}
         self.max_length = config.max_length
-        self.recompute = False  # in training, each block runs a second time on the way back, for less memory
+        self.recompute = False  # in training, each block runs a second time in the backward pass, for less memory
 
     def forward(
         self,
@@ -80,22 +80,24 @@ class Stack(nn.Module):
         memory: Tensor | None = None,
         memory_real: Tensor | None = None,
     ) -> Tensor:
-        """Pieces to states [B, S, W]."""
+        """Tokens to states [B, S, W]."""
         inputs.check(before=0 if cache is None else cache.length)
-        noise = self.noise(inputs)
-        context, positions = self.context(inputs, cache, memory, memory_real, noise)
-        x = self.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.hidden, noise)  # [B, S, W]
-        recompute = self.recompute and self.training  # whoever looks, looks in eval mode, and is gone on the way back
+        dropout_key = self.dropout_key(inputs)
+        context, positions = self.context(inputs, cache, memory, memory_real, dropout_key)
+        x = self.embed(
+            inputs.ids, inputs.vectors, positions, inputs.segments, inputs.masked_words, dropout_key
+        )  # [B, S, W]
+        recompute = self.recompute and self.training  # taps are watched in eval mode only
         for index, block in enumerate(self.blocks):
             seen = context if cache is None else replace(context, cache=cache.layers[index])
             x = checkpoint(block, x, seen, use_reentrant=False) if recompute else block(x, seen)
-        return self.dropout(self.norm(x), noise)
+        return self.dropout(self.norm(x), dropout_key)
 
-    def noise(self, inputs: Inputs) -> Noise | None:
-        """The step's noise; without one, a fresh one from torch's generator. None in eval mode."""
+    def dropout_key(self, inputs: Inputs) -> DropoutKey | None:
+        """The step's dropout key; without one, a fresh one from torch's generator. None in eval mode."""
         if not self.training:
             return None
-        return inputs.noise or Noise.from_torch(inputs.shape[0], inputs.device)
+        return inputs.dropout_key or DropoutKey.from_torch(inputs.shape[0], inputs.device)
 
     def context(
         self,
@@ -103,28 +105,28 @@ class Stack(nn.Module):
         cache: Cache | None,
         memory: Tensor | None,
         memory_real: Tensor | None,
-        noise: Noise | None,
+        dropout_key: DropoutKey | None,
     ) -> tuple[Context, Tensor]:
-        """What the layers need to know, and the position of each piece, [B or 1, S]."""
-        batch, pieces = inputs.shape
+        """What the layers need to know, and the position of each token, [B or 1, S]."""
+        batch, tokens = inputs.shape
         device = inputs.device
         before = 0 if cache is None else cache.length
         counted = None if cache is None else cache.facts.get("real")
-        if self.max_length is not None and before + pieces > self.max_length:
+        if self.max_length is not None and before + tokens > self.max_length:
             raise ShapeError(
-                f"this model numbers at most {self.max_length} pieces",
-                got=f"{before + pieces}",
+                f"this model numbers at most {self.max_length} tokens",
+                got=f"{before + tokens}",
                 do="cut the text into windows, or build the model with a larger max_length",
             )
-        told = inputs.told
-        # The last thing that may be refused: a step that is not taken leaves the cache as it was.
-        known = told if cache is None else cache.advance(batch, pieces, told, device)
-        index = torch.arange(before + pieces, device=device)[None]  # [1, K]
+        facts = inputs.facts
+        # The last check: a refused step must leave the cache as it was.
+        known = facts if cache is None else cache.advance(batch, tokens, facts, device)
+        index = torch.arange(before + tokens, device=device)[None]  # [1, K]
         positions = inputs.positions
         if positions is None:
             positions = _count(index, before, inputs.real, counted)
-        key, query = Side(index, **known), Side(index[:, before:], **told)
-        # Where nothing is hidden by choice every word sees at least itself: then nobody pays for a second mask.
+        key, query = Side(index, **known), Side(index[:, before:], **facts)
+        # Where nothing is masked by choice every word sees at least itself: then no second mask is made.
         chooses = self.hides or inputs.may_look is not None
         context = Context(
             masks={size: _per_head(self.mask(size, inputs)(query, key)) for size in self.windows},
@@ -133,23 +135,23 @@ class Stack(nn.Module):
             bias=None if self.relative_bias is None else self.relative_bias(query.index, key.index),
             memory=memory,
             memory_mask=None if memory_real is None else memory_real[:, None, None, :],  # [B, 1, 1, K]
-            noise=noise,
+            dropout_key=dropout_key,
         )
         return context, positions
 
     def reachable(self, size: int | None) -> Mask:
-        """Who could look at whom in the layers of this window, were nothing hidden."""
+        """Who could look at whom in the layers of this window if nothing were masked by choice."""
         return self.reach if size is None else self.reach & window(size)
 
     def mask(self, size: int | None, inputs: Inputs) -> Mask:
-        """Who may look at whom in the layers of this window: at what is in reach and not hidden by choice."""
+        """Who may look at whom in the layers of this window: at what is in reach and not masked by choice."""
         rule = self.reachable(size) & visible() if self.hides else self.reachable(size)
         return rule if inputs.may_look is None else rule & custom(inputs.may_look)
 
 
 def reach_rule(config: StackConfig) -> Mask:
-    """Who is in reach of whom in this stack: padding and walls stop always, the future where the config asks."""
-    rule = padding() & walls()
+    """Who is in reach of whom in this stack: never padding or another document, nor the future where it is causal."""
+    rule = padding() & document_mask()
     return rule & causal() if config.causal else rule
 
 
@@ -158,7 +160,7 @@ def _per_head(mask: Tensor | None) -> Tensor | None:
 
 
 def _count(index: Tensor, before: int, real: Tensor | None, counted: Tensor | None) -> Tensor:
-    """Positions of the newest pieces: padding is not counted, wherever it stands. [B or 1, S]."""
+    """Positions of the newest tokens: padding is not counted, wherever it is. [B or 1, S]."""
     if real is None and counted is None:
         return index[:, before:]
     newest = torch.ones_like(index[:, before:]) if real is None else real.long()

@@ -1,6 +1,6 @@
 """The three arrangements of a stack: encoder, decoder, encoder–decoder.
 
-B sentences · S pieces · K memory pieces · W width · V vocabulary · N chosen places
+B sentences · S tokens · K memory tokens · W width · V vocabulary · N scored positions
 """
 
 from __future__ import annotations
@@ -41,40 +41,42 @@ class Transformer(nn.Module):
     def forward(
         self,
         inputs: Inputs,
-        target: Inputs | None = None,
+        decoder_inputs: Inputs | None = None,
         *,
         memory: Tensor | None = None,
-        places: Tensor | None = None,
+        scored_at: Tensor | None = None,
         cache: Cache | None = None,
         heads: Collection[str] | None = None,
     ) -> Output:
         """States, and the answers of the heads that are asked for.
 
-        `inputs` feeds the only stack, or the encoder when there are two; `target` then feeds the decoder.
-        `memory` [B, K, W] replaces the encoder's run when it is already known. `places` [N] are flat
+        `inputs` feeds the only stack, or the encoder when there are two; `decoder_inputs` then feeds the decoder.
+        `memory` [B, K, W] replaces the encoder's run when it is already known. `scored_at` [N] are flat
         indices into B·S where vocabulary scores are wanted; None = everywhere. `heads` names those to compute, of
         `head` and `sentence_head`; None = all that the model has. One that is not asked for costs nothing.
         """
         if self.encoder is None or self.decoder is None:
             stack = self.decoder if self.encoder is None else self.encoder
             assert stack is not None
-            answering, noise = inputs, stack.noise(inputs)
-            states = stack(replace(inputs, noise=noise), cache=cache)  # [B, S, W]
+            answering, dropout_key = inputs, stack.dropout_key(inputs)
+            states = stack(replace(inputs, dropout_key=dropout_key), cache=cache)  # [B, S, W]
         else:
-            if target is None:
-                raise ShapeError("an encoder-decoder needs a target beside its source", got="no target")
-            noise = self.encoder.noise(inputs)
-            inputs = replace(inputs, noise=noise)
+            if decoder_inputs is None:
+                raise ShapeError("an encoder-decoder needs decoder_inputs beside its inputs", got="no target")
+            dropout_key = self.encoder.dropout_key(inputs)
+            inputs = replace(inputs, dropout_key=dropout_key)
             memory = self.encoder(inputs) if memory is None else memory  # [B, K, W]
-            answering = target = replace(target, noise=target.noise or noise)
-            states = self.decoder(target, cache=cache, memory=memory, memory_real=inputs.real)  # [B, S, W]
+            answering = decoder_inputs = replace(decoder_inputs, dropout_key=decoder_inputs.dropout_key or dropout_key)
+            states = self.decoder(decoder_inputs, cache=cache, memory=memory, memory_real=inputs.real)  # [B, S, W]
         logits = None
         if self.head is not None and (heads is None or "head" in heads):
-            chosen = states if places is None else states.flatten(0, 1).index_select(0, places)  # [B, S, W] or [N, W]
+            chosen = (
+                states if scored_at is None else states.flatten(0, 1).index_select(0, scored_at)
+            )  # [B, S, W] or [N, W]
             logits = self.head(chosen, self.word_table)
         answer = None
         if self.sentence_head is not None and (heads is None or "sentence_head" in heads):
-            answer = self.sentence_head(states, answering.real, noise)  # [B, L]
+            answer = self.sentence_head(states, answering.real, dropout_key)  # [B, L]
         return Output(states=states, logits=logits, sentence_logits=answer, memory=memory, cache=cache)
 
     @property
@@ -92,19 +94,19 @@ class Transformer(nn.Module):
     def new_cache(self) -> Cache:
         """An empty cache for the decoder's blocks (or the only stack's).
 
-        Raises ConfigError where pieces see what comes after them: each new one would change those in the cache.
+        Raises ConfigError where tokens look ahead: each new one would change the states of those in the cache.
         """
         if not self.config.output_stack.causal:
             raise ConfigError(
                 "a cache needs a causal stack",
-                got=f"{self.config.family}, whose pieces also look ahead",
+                got=f"{self.config.family}, whose tokens also look ahead",
                 do="run it on the whole text at once",
             )
         return Cache(len(self.output_stack.blocks))
 
 
 def build(config: ModelConfig, *, seed: int = 0) -> Transformer:
-    """A model with fresh weights, the same for the same seed (and the same torch: it does the drawing)."""
+    """A model with fresh weights, the same for the same seed and the same version of torch."""
     model = Transformer(config)
     draw_weights(model, config.initial, torch.Generator().manual_seed(seed))
     return model

@@ -41,13 +41,13 @@ class ActivityMatrix:
     `empty` is the zero matrix it starts from, `pairs` the dot products of all pairs, `masked` the same with minus
     infinity where one may not look, `weights` the softmax of each row, `result` the rows laid into the zero matrix.
     `may_look` is what was allowed, True = may look: it can be handed to a model as `Inputs(may_look=…)`.
-    `lonely` are the places of the words that had nothing to look at, and `rule` what was done about them.
+    `without_keys` are the positions of the words that had nothing to look at, and `rule` what was done about them.
     """
 
     reading: Reading
     mask: str
     rule: NothingToSee
-    lonely: tuple[int, ...]
+    without_keys: tuple[int, ...]
     empty: Tensor
     pairs: Tensor
     masked: Tensor
@@ -66,42 +66,42 @@ class ActivityMatrix:
         return self.allowed[None]
 
     def __str__(self) -> str:
-        if not self.lonely:
+        if not self.without_keys:
             return f"{self.reading}: {self.mask}"
-        places = ", ".join(str(place) for place in self.lonely)
-        fate = "looks at itself" if self.rule == "itself" else "is a row of zeros"
-        return f"{self.reading}: {self.mask}; word {places} would have nothing to look at and {fate}"
+        places = ", ".join(str(place) for place in self.without_keys)
+        outcome = "looks at itself" if self.rule == "itself" else "is a row of zeros"
+        return f"{self.reading}: {self.mask}; word {places} would have nothing to look at and {outcome}"
 
 
 def activity_matrix(
     features: Tensor,
-    hidden: Sequence[int] = (),
+    masked_words: Sequence[int] = (),
     *,
     reading: Reading = "causal",
     nothing_to_see: NothingToSee = "itself",
 ) -> ActivityMatrix:
-    """The matrix for words with these vectors, [Q, W], of which those at the places `hidden` are masked.
+    """The matrix for words with these vectors, [Q, W], of which those at the positions `masked_words` are masked.
 
     `reading` is `identity` (the post's code), `causal` (a word sees itself and those before it, never a masked one)
     or `all_pairs` (a word sees every word that is not masked). In the last two a word may be left with nothing to
     look at, as a masked first word is; `nothing_to_see` says whether it then looks at `itself` or stays `zero`
     (in a model whose fill is finite, the fill's own arithmetic decides about such a row: prefer `itself` there).
-    Raises ShapeError when `features` is no matrix or `hidden` names a word that is not there, ConfigError for an
+    Raises ShapeError when `features` is no matrix or `masked_words` names a word that is not there, ConfigError for an
     unknown reading or rule.
     """
     if features.dim() != 2:
         raise ShapeError("features must be a matrix, one vector for each word", got=str(list(features.shape)))
     words = len(features)
-    wrong = [place for place in hidden if not 0 <= place < words]
+    wrong = [place for place in masked_words if not 0 <= place < words]
     if wrong:
-        raise ShapeError(f"hidden words must be places from 0 to {words - 1}", got=str(wrong[0]))
+        raise ShapeError(f"masked_words must be positions from 0 to {words - 1}", got=str(wrong[0]))
     if reading not in READINGS:
         raise ConfigError(f"a reading must be one of {', '.join(READINGS)}", got=repr(reading))
     if nothing_to_see not in ("itself", "zero"):
         raise ConfigError("nothing_to_see must be 'itself' or 'zero'", got=repr(nothing_to_see))
-    masked_words = torch.zeros(1, words, dtype=torch.bool, device=features.device)
-    masked_words[0, list(hidden)] = True
-    side = Side(torch.arange(words, device=features.device)[None], hidden=masked_words)
+    is_masked = torch.zeros(1, words, dtype=torch.bool, device=features.device)
+    is_masked[0, list(masked_words)] = True
+    side = Side(torch.arange(words, device=features.device)[None], masked_words=is_masked)
     mask = READINGS[reading]
     allowed = full(mask(side, side), side, side)[0]  # [Q, K]
     alone = no_key(allowed)[:, 0]  # [Q]
@@ -116,7 +116,7 @@ def activity_matrix(
         reading=reading,
         mask=str(mask),
         rule=nothing_to_see,
-        lonely=tuple(alone.nonzero()[:, 0].tolist()),
+        without_keys=tuple(alone.nonzero()[:, 0].tolist()),
         empty=empty,
         pairs=pairs,
         masked=masked,

@@ -1,6 +1,6 @@
 """Multi-head attention, as in *Attention Is All You Need*, §3.2.
 
-B sentences · S pieces · Q query pieces · K key pieces · W width
+B sentences · S tokens · Q query tokens · K key tokens · W width
 H heads · G key-value heads (G = H unless heads share) · D query and key size · E value size
 """
 
@@ -77,7 +77,7 @@ class Attention(nn.Module):
         )
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
-        """States [B, Q, W] to what each piece gathered from the others, [B, Q, W]."""
+        """States [B, Q, W] to the attention's output, [B, Q, W]."""
         query, key, value = self.queries_keys_values(x, context)
         may_look = self.may_look(context)
         bias = context.bias if self.biased else None
@@ -88,7 +88,7 @@ class Attention(nn.Module):
         return tap(self, "output", self.output(merged))  # [B, Q, W]
 
     def queries_keys_values(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
-        """Three views of the same pieces: what each looks for, offers, and gives."""
+        """Three views of the same tokens: what each looks for, offers, and gives."""
         query = tap(self, "query", split_heads(self.query(x), self.heads))  # [B, H, Q, D]
         key = tap(self, "key", split_heads(self.key(x), self.key_value_heads))  # [B, G, Q, D]
         value = tap(self, "value", split_heads(self.value(x), self.key_value_heads))  # [B, G, Q, E]
@@ -105,7 +105,7 @@ class Attention(nn.Module):
         return context.masks[self.window]
 
     def fill_within(self, context: Context) -> SetFill:
-        """What forbidden scores become: the fill, and minus infinity where the stack tells what is out of reach."""
+        """What forbidden scores become: the fill, and minus infinity for what the stack says is out of reach."""
         return self.fill.within(context.reachable.get(self.window))
 
     def explicit(
@@ -124,7 +124,7 @@ class Attention(nn.Module):
             may_look = tap(self, "may_look", shown)  # [B or 1, 1, Q or 1, K]
         masked = tap(self, "masked", scores if may_look is None else fill(scores, may_look))
         weights = tap(self, "weights", fill.softmax(masked, may_look))
-        return self.dropout(weights, context.noise) @ value  # [B, H, Q, E]
+        return self.dropout(weights, context.dropout_key) @ value  # [B, H, Q, E]
 
     def fused(
         self, query: Tensor, key: Tensor, value: Tensor, may_look: Tensor | None, bias: Tensor | None, context: Context
@@ -138,7 +138,7 @@ class Attention(nn.Module):
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=self.scale, enable_gqa=share)
 
     def must_be_explicit(self, may_look: Tensor | None, context: Context) -> bool:
-        """Whether the formula has to be walked: someone looks inside, or the kernel cannot do what is asked."""
+        """Whether the explicit formula is needed: an inner tensor is watched, or the kernel cannot do what is asked."""
         drops = self.training and self.dropout.rate > 0
         return drops or (may_look is not None and not self.fill_within(context).fusible) or wanted(self, *INSIDE)
 
@@ -164,7 +164,7 @@ class CrossAttention(Attention):
         return context.memory_mask
 
     def fill_within(self, context: Context) -> SetFill:
-        """The fill itself: nothing in a memory is hidden by choice."""
+        """The fill itself: nothing in a memory is masked by choice."""
         return self.fill
 
 

@@ -1,6 +1,6 @@
 """Keys and values already computed, handed in as a value that knows its own position.
 
-B sentences · S newest pieces · K key pieces · G key-value heads · D query size · E value size
+B sentences · S newest tokens · K key tokens · G key-value heads · D query size · E value size
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from torch import Tensor
 
 from glassformer.errors import ShapeError
 
-# What a piece is taken for when the others are told a fact and it is not. A document has no such meaning.
-UNTOLD: Mapping[str, bool | int] = {"real": True, "hidden": False, "segments": 0}
+# The value of a fact for tokens it was not given for, where other tokens have it. Documents have no such default.
+DEFAULT_FACTS: Mapping[str, bool | int] = {"real": True, "masked_words": False, "segments": 0}
 
 
 @dataclass
@@ -47,7 +47,7 @@ class LayerCache:
 
 
 class Cache:
-    """One `LayerCache` per block, and what was told of the pieces seen so far: which are real, in which document."""
+    """One `LayerCache` per block, and the facts of the tokens seen so far: which are real, in which document."""
 
     def __init__(self, layers: int) -> None:
         self.layers = tuple(LayerCache() for _ in range(layers))
@@ -55,12 +55,12 @@ class Cache:
         self.facts: dict[str, Tensor] = {}  # each [B, K]
 
     def advance(
-        self, batch: int, pieces: int, newest: Mapping[str, Tensor], device: torch.device
+        self, batch: int, tokens: int, newest: Mapping[str, Tensor], device: torch.device
     ) -> Mapping[str, Tensor]:
-        """Count `pieces` new ones, of which these facts are told, each [B, S]; returns all facts so far, each [B, K].
+        """Count `tokens` new ones with these facts, each [B, S]; returns all facts so far, each [B, K].
 
-        Raises ShapeError when documents are told of some pieces and not of others, or for other rows than so far, and
-        has then counted nothing.
+        Raises ShapeError when documents are given for some tokens and not for others, or for other rows than so far,
+        and has then counted nothing.
         """
         key = self.layers[0].own.key
         if key is not None and key.shape[0] != batch:
@@ -68,10 +68,10 @@ class Cache:
         if self.length:
             names = self.facts.keys() | newest.keys()
             before = _filled(names, self.facts, (batch, self.length), device)
-            newest = _filled(names, newest, (batch, pieces), device)
+            newest = _filled(names, newest, (batch, tokens), device)
             newest = {name: torch.cat((before[name], newest[name]), dim=1) for name in names}  # [B, K]
         self.facts = dict(newest)
-        self.length += pieces
+        self.length += tokens
         return self.facts
 
     def reorder(self, rows: Tensor) -> None:
@@ -83,13 +83,13 @@ class Cache:
 
 
 def _filled(
-    names: Set[str], told: Mapping[str, Tensor], shape: tuple[int, int], device: torch.device
+    names: Set[str], facts: Mapping[str, Tensor], shape: tuple[int, int], device: torch.device
 ) -> dict[str, Tensor]:
-    """These facts of some pieces: as they were told, else what is taken for granted."""
-    lost = names - told.keys() - UNTOLD.keys()
+    """These facts of some tokens: as they were given, else their defaults."""
+    lost = names - facts.keys() - DEFAULT_FACTS.keys()
     if lost:
-        raise ShapeError(f"{min(lost)} must be told of all pieces or of none", got="pieces with and pieces without")
+        raise ShapeError(f"{min(lost)} must be given for all tokens or for none", got="tokens with and tokens without")
     return {
-        name: told[name] if name in told else torch.full(shape, UNTOLD[name], device=device)  # [B, S]
+        name: facts[name] if name in facts else torch.full(shape, DEFAULT_FACTS[name], device=device)  # [B, S]
         for name in names
     }

@@ -1,6 +1,6 @@
 """What one forward pass knows beside the stream of states. Made once by the stack, read by every layer.
 
-B sentences · Q query pieces · K key pieces · H heads · D query size · W width
+B sentences · Q query tokens · K key tokens · H heads · D query size · W width
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from glassformer.parts.cache import LayerCache
-from glassformer.parts.dropout import Noise
+from glassformer.parts.dropout import DropoutKey
 
 
 @dataclass(frozen=True)
 class Context:
-    """Masks, positions, memory, cache and noise of this pass.
+    """Masks, positions, memory, cache and dropout key of this pass.
 
     `masks` holds, for each window in use (None = no window), who may look at whom in self-attention:
-    [B or 1, 1, Q or 1, K], True = may look, or None when nothing is forbidden. `reachable` holds the same but for what
-    is hidden by choice (hidden words, a mask of one's own), and is empty where nothing can be. `rotary` holds cosines
+    [B or 1, 1, Q or 1, K], True = may look, or None when nothing is forbidden. `reachable` holds the same without what
+    is masked by choice (masked words, a mask of the caller), and is empty where nothing can be. `rotary` holds cosines
     and sines [B or 1, 1, Q, D] for each pair of (base, query size). `bias` is added to scaled scores, [1, H, Q, K].
     """
 
@@ -31,4 +31,4 @@ class Context:
     memory: Tensor | None = None  # [B, K, W]
     memory_mask: Tensor | None = None  # [B, 1, 1, K]
     cache: LayerCache | None = None
-    noise: Noise | None = None
+    dropout_key: DropoutKey | None = None

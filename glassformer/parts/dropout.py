@@ -1,7 +1,7 @@
-"""Dropout whose choices come from (seed, place in the network, row, position), never from the batch.
+"""Dropout whose choices come from (seed, dropout module, row, position), never from the batch.
 
-A counter is mixed into a random-looking number, so the same cell of the same row is dropped whatever its
-neighbours, its padding, the kernel or the batch size, and nothing has to be stored for the backward pass.
+A counter is hashed to a pseudo-random number, so the same cell of the same row is dropped whatever the other rows,
+the padding, the kernel or the batch size, and nothing has to be stored for the backward pass.
 The mixing is the 32-bit finalizer of MurmurHash3 with the better constants found by exhaustive search
 (public domain), applied to a linear combination of the coordinates with odd multipliers.
 
@@ -21,7 +21,7 @@ SITE_MULTIPLIER = 0x9E3779B1
 
 
 @dataclass(frozen=True)
-class Noise:
+class DropoutKey:
     """The source of one step's random choices: `seed` is a scalar int32 tensor, `rows` [B] int32 numbers each row.
 
     `keys` [B] are both mixed. They are made here, once a step and before anything compiled, so that a mask is little
@@ -36,10 +36,10 @@ class Noise:
         object.__setattr__(self, "keys", mix(self.rows + mix(self.seed)))
 
     @staticmethod
-    def from_torch(rows: int, device: torch.device) -> Noise:
-        """Noise seeded from torch's own generator, for whoever trains by hand with `torch.manual_seed`."""
+    def from_torch(rows: int, device: torch.device) -> DropoutKey:
+        """A key from torch's own generator, for training loops that use `torch.manual_seed`."""
         seed = torch.randint(-(1 << 31), (1 << 31) - 1, (), dtype=torch.int64).to(device, torch.int32)
-        return Noise(seed, torch.arange(rows, dtype=torch.int32, device=device))
+        return DropoutKey(seed, torch.arange(rows, dtype=torch.int32, device=device))
 
 
 def wrapped(number: int) -> int:
@@ -48,7 +48,7 @@ def wrapped(number: int) -> int:
 
 
 def mix(counter: Tensor, salt: int = 0) -> Tensor:
-    """A bijection of the 32-bit integers that makes neighbours look unrelated; another one for each `salt`."""
+    """A bijection of the 32-bit integers that sends adjacent numbers far apart; another one for each `salt`."""
     counter = (counter ^ ((counter >> 16) & 0xFFFF)) * FIRST_MIX + salt
     counter = (counter ^ ((counter >> 15) & 0x1FFFF)) * SECOND_MIX
     return counter ^ ((counter >> 16) & 0xFFFF)
@@ -65,16 +65,16 @@ class Dropout(nn.Module):
         self.rate = rate
         self.site = 0
 
-    def forward(self, x: Tensor, noise: Noise | None) -> Tensor:
+    def forward(self, x: Tensor, dropout_key: DropoutKey | None) -> Tensor:
         """[B, ...] to [B, ...]; the identity in eval mode."""
         if not self.training or self.rate == 0.0:
             return x
-        assert noise is not None, "training with dropout needs noise"
-        return torch.where(self.keep(x, noise), x * (1.0 / (1.0 - self.rate)), torch.zeros((), dtype=x.dtype))
+        assert dropout_key is not None, "training with dropout needs a dropout key"
+        return torch.where(self.keep(x, dropout_key), x * (1.0 / (1.0 - self.rate)), torch.zeros((), dtype=x.dtype))
 
-    def keep(self, x: Tensor, noise: Noise) -> Tensor:
+    def keep(self, x: Tensor, dropout_key: DropoutKey) -> Tensor:
         """Which numbers of x stay: bool, the shape of x."""
-        counter = noise.keys.view(-1, *[1] * (x.dim() - 1))  # [B, 1, ...]
+        counter = dropout_key.keys.view(-1, *[1] * (x.dim() - 1))  # [B, 1, ...]
         for axis, multiplier in zip(range(1, x.dim()), AXIS_MULTIPLIERS, strict=False):
             place = torch.arange(x.shape[axis], dtype=torch.int32, device=x.device) * multiplier
             counter = counter + place.view(-1, *[1] * (x.dim() - 1 - axis))

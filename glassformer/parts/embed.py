@@ -1,6 +1,6 @@
 """Words become vectors: word + position + segment, then norm and dropout.
 
-B sentences · S pieces · W width · V vocabulary
+B sentences · S tokens · W width · V vocabulary
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from glassformer.config import EmbedConfig
-from glassformer.parts.dropout import Dropout, Noise
+from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.norm import build_norm
 from glassformer.parts.position import POSITIONS
 from glassformer.parts.tap import tap
@@ -31,7 +31,7 @@ class Table(nn.Module):
 
 
 class Embed(nn.Module):
-    """The sum of what a piece is, where it stands, and which segment it belongs to."""
+    """The sum of a token's word, position and segment vectors."""
 
     def __init__(self, config: EmbedConfig, width: int) -> None:
         super().__init__()
@@ -42,8 +42,8 @@ class Embed(nn.Module):
         self.norm = build_norm(config.norm, width)
         self.dropout = Dropout(config.dropout)
         self.scale = math.sqrt(width) if config.scaled else 1.0
-        self.zero_word = config.hidden_words == "zero_word"
-        self.zero_sum = config.hidden_words == "zero_sum"
+        self.zero_word = config.masked_words == "zero_word"
+        self.zero_sum = config.masked_words == "zero_sum"
         self.taps = tuple(
             name
             for name, present in (
@@ -61,21 +61,21 @@ class Embed(nn.Module):
         vectors: Tensor | None,
         positions: Tensor,
         segments: Tensor | None,
-        hidden: Tensor | None,
-        noise: Noise | None,
+        masked_words: Tensor | None,
+        dropout_key: DropoutKey | None,
     ) -> Tensor:
         """Ids [B, S], or word vectors [B, S, W] in their place, to the first states [B, S, W]."""
         word = self.word(ids) if vectors is None else vectors  # [B, S, W]
         if self.scale != 1.0:
             word = word * self.scale
-        if self.zero_word and hidden is not None:
-            word = word.masked_fill(hidden[..., None], 0.0)
+        if self.zero_word and masked_words is not None:
+            word = word.masked_fill(masked_words[..., None], 0.0)
         total = word = tap(self, "word", word)
         if self.position is not None:
             total = total + tap(self, "position", self.position(positions, word.dtype))
         if self.segment is not None:
             segments = torch.zeros_like(positions) if segments is None else segments
             total = total + tap(self, "segment", self.segment(segments))
-        if self.zero_sum and hidden is not None:
-            total = total.masked_fill(hidden[..., None], 0.0)
-        return self.dropout(self.norm(tap(self, "sum", total)), noise)
+        if self.zero_sum and masked_words is not None:
+            total = total.masked_fill(masked_words[..., None], 0.0)
+        return self.dropout(self.norm(tap(self, "sum", total)), dropout_key)

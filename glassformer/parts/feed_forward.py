@@ -1,6 +1,6 @@
 """The position-wise feed-forward network, plain or gated.
 
-B sentences · S pieces · W width · F feed-forward width
+B sentences · S tokens · W width · F feed-forward width
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """output(activation(hidden(x))), two layers on each piece alone (Vaswani et al. 2017, eq. 2)."""
+    """output(activation(hidden(x))), two layers on each token alone (Vaswani et al. 2017, eq. 2)."""
 
     taps: tuple[str, ...] = ("hidden", "activated", "output")
 
@@ -47,11 +47,11 @@ class FeedForward(nn.Module):
         """[B, S, W] to [B, S, W]."""
         hidden = tap(self, "hidden", self.hidden(x))  # [B, S, F]
         activated = tap(self, "activated", self.activation(hidden))
-        return tap(self, "output", self.output(self.dropout(activated, context.noise)))  # [B, S, W]
+        return tap(self, "output", self.output(self.dropout(activated, context.dropout_key)))  # [B, S, W]
 
 
 class GatedFeedForward(FeedForward):
-    """output(activation(gate(x)) · hidden(x)): the gate decides how much of each number passes (Shazeer 2020)."""
+    """output(activation(gate(x)) · hidden(x)): the gate scales each number (Shazeer 2020)."""
 
     taps = ("gate", "hidden", "activated", "output")
 
@@ -64,7 +64,7 @@ class GatedFeedForward(FeedForward):
         gate = tap(self, "gate", self.gate(x))  # [B, S, F]
         hidden = tap(self, "hidden", self.hidden(x))  # [B, S, F]
         activated = tap(self, "activated", self.activation(gate) * hidden)
-        return tap(self, "output", self.output(self.dropout(activated, context.noise)))  # [B, S, W]
+        return tap(self, "output", self.output(self.dropout(activated, context.dropout_key)))  # [B, S, W]
 
 
 def build_feed_forward(config: FeedForwardConfig, width: int) -> FeedForward:

@@ -3,7 +3,7 @@
 True = may look. `padding() & causal() & window(64)` is a value that can be printed, drawn and turned into
 a tensor for the two sides it is asked about.
 
-B sentences · Q query pieces · K key pieces
+B sentences · Q query tokens · K key tokens
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Side:
-    """What masks know about one row of pieces, each [B or 1, S]; None = the fact does not occur here."""
+    """What masks know about one row of tokens, each [B or 1, S]; None = the fact does not occur here."""
 
     index: Tensor
     real: Tensor | None = None
-    hidden: Tensor | None = None
+    masked_words: Tensor | None = None
     segments: Tensor | None = None
     documents: Tensor | None = None
 
@@ -31,13 +31,13 @@ Rule = Callable[[Side, Side], Tensor | None]
 
 @dataclass(frozen=True)
 class Mask:
-    """A predicate over a query piece and a key piece; None as its answer means that nothing is forbidden."""
+    """A predicate over a query token and a key token; None as its answer means that nothing is forbidden."""
 
     words: str
     rule: Rule
 
     def __call__(self, query: Side, key: Side) -> Tensor | None:
-        """Who may look: [B or 1, Q or 1, K] bool, or None when everybody may look everywhere."""
+        """Who may look: [B or 1, Q or 1, K] bool, or None when every query may look at every key."""
         return self.rule(query, key)
 
     def __and__(self, other: Mask) -> Mask:
@@ -67,7 +67,7 @@ class Mask:
 
 
 def full(answer: Tensor | None, query: Side, key: Side) -> Tensor:
-    """The answer with a row for each query piece, all True where nothing was forbidden: [B or 1, Q, K]."""
+    """The answer with a row for each query token, all True where nothing was forbidden: [B or 1, Q, K]."""
     queries, keys = query.index.shape[1], key.index.shape[1]
     if answer is None:
         answer = torch.ones(1, 1, 1, dtype=torch.bool, device=query.index.device)
@@ -75,22 +75,22 @@ def full(answer: Tensor | None, query: Side, key: Side) -> Tensor:
 
 
 def everything() -> Mask:
-    """Everybody may look everywhere."""
+    """Every query may look at every key."""
     return Mask("everything", lambda query, key: None)
 
 
 def padding() -> Mask:
-    """Padding is nobody's to look at."""
+    """No query may look at padding."""
     return Mask("padding", lambda query, key: None if key.real is None else key.real[:, None, :])
 
 
 def causal() -> Mask:
-    """Nobody looks ahead."""
+    """No query may look ahead."""
     return Mask("causal", lambda query, key: key.index[:, None, :] <= query.index[:, :, None])
 
 
 def window(reach: int) -> Mask:
-    """Look at most `reach` pieces away, to either side."""
+    """Look at most `reach` tokens away, to either side."""
     return Mask(
         f"window({reach})",
         lambda query, key: (key.index[:, None, :] - query.index[:, :, None]).abs() <= reach,
@@ -98,27 +98,27 @@ def window(reach: int) -> Mask:
 
 
 def segment() -> Mask:
-    """Look inside one's own segment only."""
+    """A query may look inside its own segment only."""
     return _same("segment", lambda side: side.segments)
 
 
-def walls() -> Mask:
-    """Look inside one's own document only, where several are packed into one row."""
-    return _same("walls", lambda side: side.documents)
+def document_mask() -> Mask:
+    """A query may look inside its own document only, where several are packed into one row."""
+    return _same("document_mask", lambda side: side.documents)
 
 
 def visible() -> Mask:
-    """Hidden words are nobody's to look at (the slides)."""
-    return Mask("visible", lambda query, key: None if key.hidden is None else ~key.hidden[:, None, :])
+    """No query may look at a masked word (the slides)."""
+    return Mask("visible", lambda query, key: None if key.masked_words is None else ~key.masked_words[:, None, :])
 
 
 def prefix(length: int) -> Mask:
-    """The first `length` pieces may be looked at by everyone."""
+    """Every query may look at the first `length` tokens."""
     return Mask(f"prefix({length})", lambda query, key: (key.index < length)[:, None, :])
 
 
 def custom(matrix: Tensor, name: str = "custom") -> Mask:
-    """A matrix [B or 1, Q, K] drawn by hand."""
+    """A matrix [B or 1, Q, K] given by the caller."""
     return Mask(name, lambda query, key: matrix)
 
 
@@ -198,7 +198,7 @@ class AddFill(SetFill):
 class ForbidFill(AddFill):
     """A forbidden score is minus infinity. A row with no key gives zeros, never NaN, forward and backward.
 
-    Added rather than set: the way back of a sum needs no mask, which a compiled step would write down and read again.
+    Added rather than set: the backward pass of a sum needs no mask, which a compiled step would write to memory.
     """
 
     def softmax(self, masked: Tensor, may_look: Tensor | None) -> Tensor:
@@ -218,9 +218,10 @@ class ForbidFill(AddFill):
 
 
 class ReachFill(ForbidFill):
-    """A finite fill for what is hidden by choice; minus infinity for what is out of reach (padding, walls, the future).
+    """A finite fill for what is masked by choice; minus infinity for what is out of reach.
 
-    The finite fill alone would let a row look at its company where all that is in reach is hidden.
+    Out of reach are padding, other documents and the future. With the finite fill alone a row would look at them where
+    everything in reach is masked.
     """
 
     fusible = False
@@ -238,7 +239,7 @@ class ReachFill(ForbidFill):
         return super().softmax(masked, self.in_reach(may_look))
 
     def in_reach(self, may_look: Tensor | None) -> Tensor:
-        """Who is in reach; one who was told to look, by hand, may look anywhere."""
+        """Which keys are in reach; a key that was allowed by hand is, wherever it is."""
         return self.reachable if may_look is None else self.reachable | may_look
 
 

@@ -1,6 +1,6 @@
-"""LayerNorm and RMSNorm, and the one class that knows where norms sit.
+"""LayerNorm and RMSNorm, and the class that decides where a norm is applied.
 
-B sentences · S pieces · W width
+B sentences · S tokens · W width
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class Sublayer(nn.Module):
         return self.arrange(self, x, context)
 
     def add(self, x: Tensor, update: Tensor, context: Context) -> Tensor:
-        """The stream after the update, with its dropout, has arrived."""
-        return self.join(self, x, self.dropout(update, context.noise))
+        """The residual stream after the update and its dropout."""
+        return self.join(self, x, self.dropout(update, context.dropout_key))
 
 
 def _add(sublayer: Sublayer, x: Tensor, update: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
-"""How order gets in: added to the embedding, turned into queries and keys, or added to the scores.
+"""Positions: added to the embedding, rotated into queries and keys, or added to the scores.
 
 Angles grow with the position and float32 would round those of far ones: waves are computed in double precision.
 
-B sentences · S pieces · Q query pieces · K key pieces · H heads · D query size · W width
+B sentences · S tokens · Q query tokens · K key tokens · H heads · D query size · W width
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class RelativeBias(nn.Module):
         self.weight = nn.Parameter(torch.empty(config.buckets, heads))
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
-        """Places of the pieces, [1, Q] and [1, K], to a bias [1, H, Q, K]."""
+        """Places of the tokens, [1, Q] and [1, K], to a bias [1, H, Q, K]."""
         bucket = self.bucket(key[:, None, :] - query[:, :, None])  # [1, Q, K]
         return tap(self, "", nn.functional.embedding(bucket, self.weight).permute(0, 3, 1, 2))  # [1, H, Q, K]
 

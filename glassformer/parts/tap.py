@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 
 class Watcher(Protocol):
-    """Whoever looks. `wants` decides whether a tensor that is not on the fast path is worth computing."""
+    """An observer of taps. `wants` decides whether a tensor that is not on the fast path is computed."""
 
     def wants(self, owner: nn.Module, name: str) -> bool:
         """Whether this tensor is asked for."""

@@ -1,6 +1,6 @@
 """What torch's compiler has to be told so that a training step is as fast as it can be.
 
-B rows · S pieces
+B rows · S tokens
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import torch
 
 from glassformer.errors import DeviceError
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 Precision = Literal["auto", "float32", "bfloat16", "float64"]
 
 # More than any machine gains from, and few enough to start everywhere.
@@ -96,7 +96,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def memory_of(device: torch.device) -> int | None:
-    """The bytes a device has in all, None where the system does not tell."""
+    """The bytes a device has in all, None where the system does not report it."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
     try:

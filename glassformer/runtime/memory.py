@@ -1,4 +1,4 @@
-"""Less memory for a step, and what is freed kept in the process, where the next step finds it."""
+"""Less memory for a step, and freed memory kept in the process for the next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks that stand in the data with their answers: "She [MASK] [MASK] summer better" and "likes the".
+"""Masks that are annotated in the data with their answers: "She [MASK] [MASK] summer better" and "likes the".
 
 N masked tokens · V vocabulary
 """
@@ -80,8 +80,8 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     @classmethod
     def training_texts(cls, data: Any, shares: Mapping[str, float]) -> Iterator[str]:
         """The training texts with their answers in place."""
-        for side, record in cls._split(data, shares, _ignored):
-            if side != "train":
+        for split, record in cls._split(data, shares, _ignored):
+            if split != "train":
                 continue
             try:
                 text, _ = _with_answers(record.values, record.where)
@@ -95,7 +95,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         check_encoder(body)
 
     @classmethod
-    def settled(cls, section: AnnotatedMasksSection, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def current(cls, section: AnnotatedMasksSection, preparation: Preparation, records: Sequence[Record]) -> Self:
         """With the frequencies of the training texts' tokens."""
         tokenizer, length = preparation.tokenizer, preparation.data.length
         counts = preparation.facts.get("unigram_counts")
@@ -160,7 +160,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the cross-entropies at the masked tokens."""
-        logits = model(batch.inputs, places=batch.scored_at, heads=("head",)).logits  # [N, V]
+        logits = model(batch.inputs, scored_at=batch.scored_at, heads=("head",)).logits  # [N, V]
         return {"masked_words": cross_entropy(logits, batch.labels["masked_words"])}
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[tuple[float, bool]]]]:

@@ -17,7 +17,7 @@ from glassformer.config import ModelConfig, SentenceHeadConfig
 from glassformer.data.corrupt import IGNORED, MaskingSection
 from glassformer.data.pairs import NOT_NEXT, SentencePairs
 from glassformer.data.settings import CorpusSection, DataSection
-from glassformer.data.split import Side
+from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch
@@ -59,10 +59,10 @@ class Bert(CorpusTask):
     def check_data(cls, data: DataSection) -> None:
         """Raise ConfigError for settings of rows that pairs do not have."""
         assert isinstance(data, CorpusSection)
-        if not data.pack or data.walls is not None:
+        if not data.pack or data.document_mask is not None:
             raise ConfigError(
                 "the rows of this task are pairs of texts, one in a row",
-                got="data.pack" if not data.pack else "data.walls",
+                got="data.pack" if not data.pack else "data.document_mask",
                 do="leave it out",
             )
 
@@ -79,7 +79,7 @@ class Bert(CorpusTask):
             )
 
     @classmethod
-    def prepared(cls, section: BertSection, preparation: Preparation) -> tuple[Self, dict[Side, Source]]:
+    def prepared(cls, section: BertSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
         """Pairs of sentences with masked words."""
         corpus, data = cls.stores(preparation), preparation.data
 
@@ -102,14 +102,14 @@ class Bert(CorpusTask):
                 cut=f"{seed} {section.copies} {section.short} {section.unrelated}",
             )
 
-        sources: dict[Side, Source] = {"train": source(corpus.stores["train"], preparation.seed)}
-        for side in ("validation", "test"):
-            store = corpus.stores[side]
+        sources: dict[Split, Source] = {"train": source(corpus.stores["train"], preparation.seed)}
+        for split in ("validation", "test"):
+            store = corpus.stores[split]
             if store.documents > 1:
-                sources[side] = source(store, data.seed)
+                sources[split] = source(store, data.seed)
             elif store.documents:
                 preparation.log(
-                    f"one document is held out ({side}): a pair from two documents needs two, it is not used"
+                    f"one document is held out ({split}): a pair from two documents needs two, it is not used"
                 )
         return cls(section, unigram_of(preparation, sources), corpus.stores["train"].fingerprint), sources
 
@@ -128,7 +128,7 @@ class Bert(CorpusTask):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sums of the cross-entropies at the masked words and of the pairs."""
-        output = model(batch.inputs, places=batch.scored_at, heads=("head", "sentence_head"))
+        output = model(batch.inputs, scored_at=batch.scored_at, heads=("head", "sentence_head"))
         return {
             "masked_words": cross_entropy(output.logits, batch.labels["masked_words"]),
             "next_sentence": cross_entropy(output.sentence_logits, batch.labels["next_sentence"]),

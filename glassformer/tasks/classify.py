@@ -161,7 +161,7 @@ class Classify(RecordTask[Labelled, Class]):
             )
 
     @classmethod
-    def settled(cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def current(cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record]) -> Self:
         """With the labels of the training records, sorted."""
         found: Counter[str] = Counter()
         for record in records:
@@ -226,7 +226,7 @@ def _measured(chances: Sequence[float], right: Sequence[bool]) -> dict[str, floa
     """Scores from the probability of each right label and whether it was chosen."""
     if not chances:
         return {"loss": math.nan, "perplexity": math.nan, "accuracy": math.nan}
-    loss = -math.fsum(math.log(max(chance, 1e-300)) for chance in chances) / len(chances)
+    loss = -math.fsum(math.log(max(probability, 1e-300)) for probability in chances) / len(chances)
     return {"loss": loss, "perplexity": perplexity(loss), "accuracy": sum(right) / len(right)}
 
 

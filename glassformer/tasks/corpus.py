@@ -16,7 +16,7 @@ import torch
 
 from glassformer.data.batch import Batch as TokenRows
 from glassformer.data.batch import Integers
-from glassformer.data.corpus import Corpus, prepare, settle_shares, training_texts
+from glassformer.data.corpus import Corpus, prepare, resolve_shares, training_texts
 from glassformer.data.corrupt import IGNORED, MaskingSection, mask_words
 from glassformer.data.files import files_of
 from glassformer.data.settings import CorpusSection
@@ -25,7 +25,7 @@ from glassformer.errors import DataError
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.tasks.score import Unigram
 from glassformer.tasks.task import Preparation, Task
-from glassformer.text.fit import check_mask
+from glassformer.text.compatible import check_mask
 from glassformer.text.tokenizer import Tokenizer
 
 # Evaluation masks words as no epoch of training does.
@@ -137,7 +137,7 @@ class MaskedRows:
                 positions=torch.from_numpy(rows.positions),
                 segments=None if rows.segments is None else torch.from_numpy(rows.segments),
                 documents=torch.from_numpy(rows.documents) if self._document_mask else None,
-                hidden=torch.from_numpy(corrupted.hidden),
+                masked_words=torch.from_numpy(corrupted.masked_words),
             ),
             labels={
                 "masked_words": torch.from_numpy(labels),
@@ -177,7 +177,7 @@ class CorpusTask(Task):
     @classmethod
     def resolve_shares(cls, data: CorpusSection) -> dict[str, float]:  # type: ignore[override]
         """The shares of the documents that are held out."""
-        return settle_shares(data)
+        return resolve_shares(data)
 
     @classmethod
     def training_texts(cls, data: CorpusSection, shares: Mapping[str, float]) -> Iterable[str]:  # type: ignore[override]
@@ -193,8 +193,8 @@ class CorpusTask(Task):
         named = [*data.files, *data.validation_files]
         paths = files_of(named, text=data.text)
         size = sum(path.stat().st_size for path in paths)
-        with preparation.stage("splitting the text into tokens", size) as progress:
-            corpus = prepare(data, preparation.tokenizer, cache, shares=preparation.shares, progress=progress)
+        with preparation.stage("splitting the text into tokens", size) as advance:
+            corpus = prepare(data, preparation.tokenizer, cache, shares=preparation.shares, advance=advance)
         if preparation.measuring:
             return corpus
         for note in corpus.notes():

@@ -60,7 +60,7 @@ class _Compiled(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         log_probabilities, labels = ctx.saved_tensors
-        pieces = torch.arange(log_probabilities.shape[1], dtype=torch.int32, device=labels.device)  # [V]
-        right = pieces == labels.int()[:, None]  # [N, V]
+        tokens = torch.arange(log_probabilities.shape[1], dtype=torch.int32, device=labels.device)  # [V]
+        right = tokens == labels.int()[:, None]  # [N, V]
         weight = gradients[0].where(labels != IGNORED, 0)[:, None]  # [N, 1]
         return (log_probabilities.exp() - right.to(log_probabilities.dtype)) * weight, None  # [N, V]

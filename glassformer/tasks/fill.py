@@ -18,7 +18,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.cross_entropy import widened
 from glassformer.tasks.rows import Row, make_row
 from glassformer.tasks.task import Context, Predictor
-from glassformer.text.fit import check_mask
+from glassformer.text.compatible import check_mask
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 from glassformer.text.windows import Window, windows
 
@@ -97,7 +97,7 @@ class Fill(Predictor[Masked, Filled]):
         """The text of a record, which must hold [MASK]; raises DataError."""
         text = str(values["text"])
         encoding = self.tokenizer.encode(text, special=False)
-        places = [place for place, masked in enumerate(encoding.hidden) if masked]
+        places = [place for place, masked in enumerate(encoding.masked_words) if masked]
         if not places:
             wanted = f"a text to fill needs at least one {MASK}"
             raise DataError(
@@ -143,9 +143,9 @@ class Fill(Predictor[Masked, Filled]):
         for place, chances, ids in zip(example.places, all_chances, all_ids, strict=True):
             before = seen[place - 1] if place else None
             guesses = tuple(
-                Guess(self._word(id_), self.tokenizer.piece(id_), chance, self._joins(before, id_))
-                for id_, chance in zip(ids, chances, strict=True)
-                if chance >= 0
+                Guess(self._word(id_), self.tokenizer.token(id_), probability, self._joins(before, id_))
+                for id_, probability in zip(ids, chances, strict=True)
+                if probability >= 0
             )
             seen[place] = ids[0]  # the next mask goes on from here
             start, end = example.encoding.offsets[place]
@@ -158,7 +158,7 @@ class Fill(Predictor[Masked, Filled]):
 
     def _word(self, id_: int) -> str:
         word = self.tokenizer.decode([id_], skip_special=False).strip()
-        return word.removeprefix("##") or self.tokenizer.piece(id_)
+        return word.removeprefix("##") or self.tokenizer.token(id_)
 
     def _joins(self, before: int | None, id_: int) -> bool:
         """Whether this token goes on the word before it."""
@@ -195,7 +195,7 @@ def text_tokens(tokenizer: Tokenizer, length: int | None) -> int | None:
 def log_probabilities(model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[Batch, torch.Tensor]]:
     """Each batch with the log-probabilities at its scored tokens, [N, V], at least float32, on the CPU."""
     for batch in batches:
-        logits = model(batch.inputs, places=batch.scored_at, heads=("head",)).logits  # [N, V]
+        logits = model(batch.inputs, scored_at=batch.scored_at, heads=("head",)).logits  # [N, V]
         assert logits is not None
         yield batch, widened(logits).log_softmax(dim=-1).cpu()
 

@@ -18,7 +18,7 @@ from glassformer.data.corrupt import MaskingSection
 from glassformer.data.order import Order
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
-from glassformer.data.split import Side
+from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch, Output
@@ -59,7 +59,7 @@ class MaskedLM(CorpusTask):
         check_encoder(body)
 
     @classmethod
-    def prepared(cls, section: MaskedLMSection, preparation: Preparation) -> tuple[Self, dict[Side, Source]]:
+    def prepared(cls, section: MaskedLMSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
         """Rows with masked words, drawn by the run's seed in training and by the data's seed in evaluation."""
         corpus, data = cls.stores(preparation), preparation.data
         assert isinstance(data, CorpusSection)
@@ -69,9 +69,9 @@ class MaskedLM(CorpusTask):
 
         # Which words are asked in evaluation depends on the data's seed alone, so that models of other training seeds,
         # and the same model on another day, are asked the same.
-        sources: dict[Side, Source] = {
-            side: source(store, preparation.seed if side == "train" else data.seed)
-            for side, store in corpus.stores.items()
+        sources: dict[Split, Source] = {
+            split: source(store, preparation.seed if split == "train" else data.seed)
+            for split, store in corpus.stores.items()
             if store.documents
         }
         unigram = unigram_of(preparation, sources)
@@ -92,7 +92,7 @@ class MaskedLM(CorpusTask):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the cross-entropies at the masked words."""
-        logits = model(batch.inputs, places=batch.scored_at, heads=("head",)).logits  # [N, V]
+        logits = model(batch.inputs, scored_at=batch.scored_at, heads=("head",)).logits  # [N, V]
         return {"masked_words": cross_entropy(logits, batch.labels["masked_words"])}
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
@@ -124,7 +124,7 @@ def answered(
             length = lengths if isinstance(lengths, int) else int(lengths[numbers].max())
             batch = source.batch(numbers, np.full_like(numbers, HELD_OUT_EPOCH), shape=(len(numbers), length))
             moved = batch.to(device)
-            yield batch, model(moved.inputs, places=moved.scored_at, heads=heads)
+            yield batch, model(moved.inputs, scored_at=moved.scored_at, heads=heads)
 
 
 def masked_rows(
@@ -135,12 +135,12 @@ def masked_rows(
     if not data.pack:
         return MaskedRows(BucketedRows(store, data.length, frame=frame, pad_id=pad_id), tokenizer, masking, seed=seed)
     # An encoder looks both ways: without this mask it would answer from another document of the row.
-    walls = True if data.walls is None else data.walls
-    rows = PackedRows(store, data.length, frame=frame, walls=walls, pad_id=pad_id)
-    return MaskedRows(rows, tokenizer, masking, seed=seed, document_mask=walls)
+    document_mask = True if data.document_mask is None else data.document_mask
+    rows = PackedRows(store, data.length, frame=frame, document_mask=document_mask, pad_id=pad_id)
+    return MaskedRows(rows, tokenizer, masking, seed=seed, document_mask=document_mask)
 
 
-def unigram_of(preparation: Preparation, sources: Mapping[Side, Source]) -> Unigram:
+def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Unigram:
     """How frequent each token of the training text is: as it was saved, else counted. Raises DataError for none."""
     counts = preparation.facts.get("unigram_counts")
     if counts is not None:

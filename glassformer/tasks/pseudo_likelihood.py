@@ -90,7 +90,7 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
         encoding = self.tokenizer.encode(text, special=False)
         spans = windows(len(encoding), self.max_text_tokens)
         places = [
-            (at, window) for window in spans for at in range(window.first, window.last) if not encoding.hidden[at]
+            (at, window) for window in spans for at in range(window.first, window.last) if not encoding.masked_words[at]
         ]
         if not places:
             wanted = "a text to score needs words"
@@ -116,7 +116,7 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
         """The tokens of the text with their log-probabilities."""
         encoding = example.encoding
         tokens = tuple(
-            ScoredToken(encoding.pieces[place], *encoding.offsets[place], log_probability)
+            ScoredToken(encoding.tokens[place], *encoding.offsets[place], log_probability)
             for (place, _), log_probability in zip(example.places, found, strict=True)
         )
         return Scored(example.text, tokens, example.cut)

@@ -22,7 +22,7 @@ from glassformer.data.lines import OnBad, Skipped, left_out
 from glassformer.data.order import Order
 from glassformer.data.rows import read_table
 from glassformer.data.settings import DataSection, RecordSection
-from glassformer.data.split import Side, place_of, shared, side_of, text_hash
+from glassformer.data.split import Split, hash_fraction, shared, split_of, text_hash
 from glassformer.data.table_format import TableFormat, find_format
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
@@ -102,7 +102,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     @abstractmethod
-    def settled(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def current(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
         """The task with all settled that its training records decide, such as the names of the labels."""
 
     @abstractmethod
@@ -136,21 +136,21 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @classmethod
     def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
         """The texts of the training records."""
-        for side, record in cls._split(data, shares, on_bad(data)):
-            if side == "train":
+        for split, record in cls._split(data, shares, on_bad(data)):
+            if split == "train":
                 yield from (str(value) for role, value in record.values.items() if role.startswith(("text", "pair")))
 
     @classmethod
-    def _split(cls, data: DataSection, shares: Mapping[str, float], bad: OnBad) -> Iterator[tuple[Side, Record]]:
+    def _split(cls, data: DataSection, shares: Mapping[str, float], bad: OnBad) -> Iterator[tuple[Split, Record]]:
         for record in cls.records(data, data.files, bad):
-            yield side_of(place_of(text_hash(record.text), data.seed), shares), record
+            yield split_of(hash_fraction(text_hash(record.text), data.seed), shares), record
         for record in cls.records(data, data.validation_files, bad) if data.validation_files else ():
             yield "validation", record
 
     # ------------------------------------------------------------------ preparing
 
     @classmethod
-    def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Side, Source]]:
+    def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
         """Read the records, settle what they decide, and make their rows."""
         data, bad, log = preparation.data, on_bad(preparation.data), preparation.log
         for path in (
@@ -159,15 +159,15 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             else files_of([*data.files, *data.validation_files], text=data.text, tables=True)
         ):
             log(f"{path.name}: {cls.format_of(data, path)}")
-        by_side: dict[Side, list[Record]] = {}
-        for side, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):
-            by_side.setdefault(side, []).extend(record for _, record in found)
-        task = cls.settled(section, preparation, by_side.get("train", []))
-        sources: dict[Side, Source] = {}
-        for side, records in by_side.items():
+        by_side: dict[Split, list[Record]] = {}
+        for split, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):
+            by_side.setdefault(split, []).extend(record for _, record in found)
+        task = cls.current(section, preparation, by_side.get("train", []))
+        sources: dict[Split, Source] = {}
+        for split, records in by_side.items():
             examples = list(task.examples(records, bad))
             if examples:
-                sources[side] = RecordSource(task, examples, length=data.length)
+                sources[split] = RecordSource(task, examples, length=data.length)
         if "train" not in sources:
             raise DataError("training needs records", got="none that can be used", do="check the files and columns")
         if isinstance(bad, Skipped) and bad.count:
@@ -196,18 +196,18 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             return self.scores(list(zip(examples, predict(self, model, examples), strict=True)))
 
 
-def _tell(by_side: Mapping[Side, Sequence[Record]], sources: Mapping[Side, Source], preparation: Preparation) -> None:
+def _tell(by_side: Mapping[Split, Sequence[Record]], sources: Mapping[Split, Source], preparation: Preparation) -> None:
     """What a person should know of the records before training."""
-    counts = {side: len(records) for side, records in by_side.items()}
-    held_out = ", ".join(f"{counts[side]:,} {side}" for side in ("validation", "test") if side in counts)
+    counts = {split: len(records) for split, records in by_side.items()}
+    held_out = ", ".join(f"{counts[split]:,} {split}" for split in ("validation", "test") if split in counts)
     preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")
     hashes = {
-        side: np.array([text_hash(each.text) for each in records], np.uint64) for side, records in by_side.items()
+        split: np.array([text_hash(each.text) for each in records], np.uint64) for split, records in by_side.items()
     }
-    for side in ("validation", "test"):
-        if side in hashes and (repeated := shared(hashes["train"], hashes[side])):
+    for split in ("validation", "test"):
+        if split in hashes and (repeated := shared(hashes["train"], hashes[split])):
             preparation.log(
-                f"{repeated:,} of the {side} records have the text of a training record: they score too well"
+                f"{repeated:,} of the {split} records have the text of a training record: they score too well"
             )
     windowed = sum(source.windowed for source in sources.values() if isinstance(source, RecordSource))
     if windowed:

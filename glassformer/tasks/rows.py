@@ -42,7 +42,7 @@ def make_row(encoding: Encoding, window: Window, tokenizer: Tokenizer, scored_at
     """A window of a text between the special tokens; `scored_at` counts from the beginning of the text."""
     before, after = tokenizer.frame_ids
     start, end = window.start, window.end
-    masked = encoding.hidden[start:end]
+    masked = encoding.masked_words[start:end]
     return Row(
         ids=[*before, *encoding.ids[start:end], *after],
         masked_words=[*[False] * len(before), *masked, *[False] * len(after)] if any(masked) else None,
@@ -87,7 +87,7 @@ def collate(
             ids=ids,
             real=None if shape is None and real.all() else torch.from_numpy(real),
             segments=segments,
-            hidden=masked,
+            masked_words=masked,
         ),
         labels=labels,
         counts=counts,

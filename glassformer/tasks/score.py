@@ -151,12 +151,12 @@ class Unigram:
         shares = self.counts[self.counts > 0] / self.counts.sum()
         return float(-(shares * np.log(shares)).sum())
 
-    def chance(self, labels: Integers) -> Reals:
+    def probability(self, labels: Integers) -> Reals:
         """How likely each label is, [N]; a token that was never seen counts as one."""
         seen = np.where(labels < len(self.counts), self.counts[np.minimum(labels, len(self.counts) - 1)], 0)
-        chance: Reals = (seen + 1) / (self.counts.sum() + len(self.counts) + 1)
-        return chance
+        probability: Reals = (seen + 1) / (self.counts.sum() + len(self.counts) + 1)
+        return probability
 
     def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
         """Losses and right answers of always guessing the most frequent token."""
-        return -np.log(self.chance(labels)), labels == self.counts.argmax()
+        return -np.log(self.probability(labels)), labels == self.counts.argmax()

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from glassformer.config import ModelConfig, Settings
 from glassformer.data.batch import Integers
 from glassformer.data.settings import DataSection
-from glassformer.data.split import Side
+from glassformer.data.split import Split
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.rows import Axis, Row
@@ -168,7 +168,7 @@ class Task(ABC):
 
     @classmethod
     @abstractmethod
-    def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Side, Source]]:
+    def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
         """The task with all settled that was left open, and a source for each split that is not empty.
 
         Raises DataError for what cannot be read, and when nothing is left for training.

@@ -1,1 +1,1 @@
-"""Text to pieces and back: tokenizers are trained, loaded, saved and asked for offsets here."""
+"""Text to tokens and back: tokenizers are trained, loaded and saved, and give offsets."""

@@ -24,7 +24,7 @@ _IN_MEMORY = 64 << 20
 
 @contextmanager
 def read_twice(texts: Iterable[str]) -> Iterator[tuple[Counter[str], Iterator[str]]]:
-    """The letters of the texts by number, and the texts once more."""
+    """The letters of the texts with their counts, and the texts once more."""
     letters: Counter[str] = Counter()
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as kept:
         for text in texts:

@@ -11,8 +11,8 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from glassformer.errors import TokenizerError
 from glassformer.json_text import read_json
-from glassformer.text.frame import framed
 from glassformer.text.special import BERT, NONE, roles_by_name, roles_from_files
+from glassformer.text.template import with_template
 from glassformer.text.tokenizer import Tokenizer
 
 _ROLE_FILES = ("tokenizer_config.json", "special_tokens_map.json")
@@ -42,30 +42,30 @@ def _from_json(path: Path) -> Tokenizer:
         raise TokenizerError(f"{path} must be a readable UTF-8 file", got=str(error)) from None
     except TokenizerError as error:
         raise TokenizerError(f"{path}: {error.wanted}", got=error.got, do=error.do) from None
-    special = {plain.piece(id_) for id_ in plain.special_ids}
+    special = {plain.token(id_) for id_ in plain.special_ids}
     roles = roles_from_files(_role_maps(path.parent), roles_by_name(special), set(plain.vocabulary()) - {""})
     return plain if roles == NONE else Tokenizer(text, roles)
 
 
 def _from_vocabulary(path: Path) -> Tokenizer:
-    """BERT's own format: one piece per line, its id the line's number (google-research/bert, tokenization.py)."""
+    """BERT's own format: one token per line, its id the line's number (google-research/bert, tokenization.py)."""
     try:
-        pieces = path.read_text(encoding="utf-8-sig").splitlines()
+        tokens = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise TokenizerError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
     except OSError as error:
         raise TokenizerError(f"{path} must be a readable file", got=str(error)) from None
     vocabulary: dict[str, int] = {}
-    for id_, piece in enumerate(pieces):
-        if piece in vocabulary:
+    for id_, token in enumerate(tokens):
+        if token in vocabulary:
             raise TokenizerError(
-                f"{path} must hold each piece once", got=f"{piece!r} on lines {vocabulary[piece] + 1} and {id_ + 1}"
+                f"{path} must hold each token once", got=f"{token!r} on lines {vocabulary[token] + 1} and {id_ + 1}"
             )
-        vocabulary[piece] = id_
-    missing = [piece for piece in BERT if piece not in vocabulary]
+        vocabulary[token] = id_
+    missing = [token for token in BERT if token not in vocabulary]
     if missing:
         raise TokenizerError(f"{path} must be a BERT vocabulary", got=f"a file without {', '.join(missing)}")
-    return _from_pieces(vocabulary, _role_maps(path.parent))
+    return _from_tokens(vocabulary, _role_maps(path.parent))
 
 
 class VocabularyFile(NamedTuple):
@@ -77,22 +77,22 @@ class VocabularyFile(NamedTuple):
 
 def as_vocabulary_file(tokenizer: Tokenizer) -> VocabularyFile | None:
     """The tokenizer as BERT's `vocab.txt`; None where that would be read back as another tokenizer."""
-    stated, pieces = tokenizer.settings, tokenizer.vocabulary()
+    stated, tokens = tokenizer.settings, tokenizer.vocabulary()
     normalizer = stated["normalizer"] or {}
-    text = "".join(f"{piece}\n" for piece in pieces)
-    if normalizer.get("type") != "BertNormalizer" or text.splitlines() != list(pieces) or not {*BERT} <= {*pieces}:
+    text = "".join(f"{token}\n" for token in tokens)
+    if normalizer.get("type") != "BertNormalizer" or text.splitlines() != list(tokens) or not {*BERT} <= {*tokens}:
         return None
     settings = {
         "do_lower_case": normalizer["lowercase"],
         "strip_accents": normalizer["strip_accents"],
         "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
     }
-    again = _from_pieces({piece: id_ for id_, piece in enumerate(pieces)}, settings)
+    again = _from_tokens({token: id_ for id_, token in enumerate(tokens)}, settings)
     return VocabularyFile(text, settings) if again.settings == stated else None
 
 
-def _from_pieces(vocabulary: dict[str, int], settings: Mapping[str, Any]) -> Tokenizer:
-    """BERT's tokenizer over these pieces."""
+def _from_tokens(vocabulary: dict[str, int], settings: Mapping[str, Any]) -> Tokenizer:
+    """BERT's tokenizer over these tokens."""
     lowercase, strip_accents = _switch(settings, "do_lower_case", True), _switch(settings, "strip_accents", None)
     chinese = _switch(settings, "tokenize_chinese_chars", True)
     backend = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=BERT.unknown, max_input_chars_per_word=100))
@@ -102,7 +102,7 @@ def _from_pieces(vocabulary: dict[str, int], settings: Mapping[str, Any]) -> Tok
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix="##")
     backend.add_special_tokens(list(BERT))
-    return Tokenizer(framed(backend, BERT, segments=True).to_str(), BERT)
+    return Tokenizer(with_template(backend, BERT, segments=True).to_str(), BERT)
 
 
 def _switch(settings: Mapping[str, Any], name: str, default: bool | None) -> bool | None:

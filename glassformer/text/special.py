@@ -1,4 +1,4 @@
-"""The pieces that are not text: what plays which role in a tokenizer."""
+"""The tokens that are not text, by their role in a tokenizer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glassformer.errors import TokenizerError, did_you_mean
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """Which piece plays which role; None where a tokenizer has none. One piece may play several roles.
+    """Which token has which role; None where a tokenizer has none. One token may have several roles.
 
     `first` and `separator` frame a text for an encoder ([CLS] … [SEP], or <s> … </s>); `begin` and `end` are
     where a decoder starts and stops.
@@ -25,9 +25,9 @@ class SpecialTokens:
     end: str | None = None
 
     def __iter__(self) -> Iterator[str]:
-        """The pieces, each once, in the order of the roles."""
-        pieces = (getattr(self, field.name) for field in fields(self))
-        return iter(dict.fromkeys(piece for piece in pieces if piece is not None))
+        """The tokens, each once, in the order of the roles."""
+        tokens = (getattr(self, field.name) for field in fields(self))
+        return iter(dict.fromkeys(token for token in tokens if token is not None))
 
 
 BERT = SpecialTokens(pad="[PAD]", unknown="[UNK]", first="[CLS]", separator="[SEP]", mask="[MASK]")
@@ -59,9 +59,9 @@ _WELL_KNOWN = {
 
 
 def roles_by_name(special: set[str]) -> SpecialTokens:
-    """Guess roles from the special pieces' own names.
+    """Guess roles from the special tokens' own names.
 
-    <s> and </s> frame a text only where there is also a mask: that is what tells RoBERTa's from Llama's.
+    <s> and </s> frame a text only where there is also a mask: that distinguishes RoBERTa's from Llama's.
     """
     found = {role: next((name for name in names if name in special), None) for role, names in _WELL_KNOWN.items()}
     if found["mask"] is not None:
@@ -73,21 +73,21 @@ def roles_by_name(special: set[str]) -> SpecialTokens:
 def roles_from_files(maps: Mapping[str, object], special: SpecialTokens, known: set[str]) -> SpecialTokens:
     """Roles as Hugging Face's files name them, over those guessed from names.
 
-    Raises TokenizerError when a file names a piece that the tokenizer does not have.
+    Raises TokenizerError when a file names a token that the tokenizer does not have.
     """
     roles = {field.name: getattr(special, field.name) for field in fields(special)}
     for foreign, role in FOREIGN_ROLES.items():
         if foreign not in maps:
             continue
         value = maps[foreign]
-        piece = value.get("content") if isinstance(value, Mapping) else value
-        if piece is None:
+        token = value.get("content") if isinstance(value, Mapping) else value
+        if token is None:
             roles[role] = None
             continue
-        if not isinstance(piece, str):
-            raise TokenizerError(f"{foreign} must name a piece of the tokenizer", got=repr(piece)[:80])
-        if piece not in known:
-            hint = did_you_mean(piece, known) if len(piece) < 80 else ""
-            raise TokenizerError(f"{foreign} must name a piece of the tokenizer", got=repr(piece)[:80], do=hint)
-        roles[role] = piece
+        if not isinstance(token, str):
+            raise TokenizerError(f"{foreign} must name a token of the tokenizer", got=repr(token)[:80])
+        if token not in known:
+            hint = did_you_mean(token, known) if len(token) < 80 else ""
+            raise TokenizerError(f"{foreign} must name a token of the tokenizer", got=repr(token)[:80], do=hint)
+        roles[role] = token
     return SpecialTokens(**roles)

@@ -1,4 +1,4 @@
-"""A tokenizer: text to pieces with their places in the text, and back."""
+"""A tokenizer: text to tokens with their offsets in the text, and back."""
 
 from __future__ import annotations
 
@@ -13,53 +13,53 @@ from typing import TYPE_CHECKING, Any
 import tokenizers
 from tokenizers import AddedToken, models
 
+from glassformer.atomic import atomic_write
 from glassformer.errors import TokenizerError
 from glassformer.json_text import parse_json
 from glassformer.text.library import refusing
 from glassformer.text.limits import check_settings, vocabulary_by_id
 from glassformer.text.special import SpecialTokens
-from glassformer.whole import drafted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# How a hidden word is written in a text, whatever the tokenizer calls its own mask.
+# How a masked word is written in a text, whatever the tokenizer calls its own mask.
 MASK = "[MASK]"
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """One text, or a pair, as pieces. All lists have one entry per piece.
+    """One text, or a pair, as tokens. All lists have one entry per token.
 
-    `offsets` are characters [start, end) of the text the piece came from (`segments` tells which of a pair), (0, 0)
-    for pieces that were added. `words` counts the words of that text, None for added pieces. `hidden` is True where
-    the text says [MASK].
+    `offsets` are characters [start, end) of the text the token came from (`segments` tells which of a pair), (0, 0)
+    for tokens that were added. `words` counts the words of that text, None for added tokens. `masked_words` is True
+    where the text says [MASK].
     """
 
     ids: list[int]
-    pieces: list[str]
+    tokens: list[str]
     offsets: list[tuple[int, int]]
     segments: list[int]
     words: list[int | None]
     special: list[bool]
-    hidden: list[bool]
+    masked_words: list[bool]
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
 class Tokenizer:
-    """A thin, honest wrapper around `tokenizers.Tokenizer`; never cuts and never pads.
+    """A thin wrapper around `tokenizers.Tokenizer`; never truncates and never pads.
 
-    [MASK] in a text is one piece in each tokenizer that knows hidden words: where the mask has another name it
-    stands for that one; in a vocabulary of whole words without a mask (the slides) it is a placeholder with id 0,
-    marked in `Encoding.hidden`.
+    [MASK] in a text is one token in each tokenizer that knows masked words: where the mask has another name it
+    is an alias for that one; in a vocabulary of whole words without a mask (the slides) it is a placeholder with id 0,
+    marked in `Encoding.masked_words`.
     """
 
     def __init__(self, text: str, special: SpecialTokens) -> None:
         """From the text of a `tokenizer.json`.
 
-        Raises TokenizerError when it cannot be read or run, and when a role's piece is not in it.
+        Raises TokenizerError when it cannot be read or run, and when a role's token is not in it.
         """
         # The text is kept, not written anew: the library does not read back to the bit the numbers it writes.
         with refusing(_unreadable):
@@ -71,7 +71,7 @@ class Tokenizer:
         for role, id_ in self._role_ids.items():
             if id_ is None and getattr(special, role) is not None:
                 raise TokenizerError(
-                    f"the {role} piece must be one of the vocabulary", got=repr(getattr(special, role))
+                    f"the {role} token must be one of the vocabulary", got=repr(getattr(special, role))
                 )
         with refusing(_unreadable):
             self._alias = self._make_alias()
@@ -79,11 +79,11 @@ class Tokenizer:
     # ------------------------------------------------------------------ in and out
 
     def save(self, directory: str | Path) -> Path:
-        """Write `tokenizer.json` into the directory, whole or not at all; gives back its path."""
+        """Write `tokenizer.json` into the directory, atomically; returns its path."""
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         target = directory / "tokenizer.json"
-        with drafted(target) as draft:
+        with atomic_write(target) as draft:
             draft.write_bytes(self._json.encode())
         return target
 
@@ -101,12 +101,12 @@ class Tokenizer:
         """SHA-256 of the bytes that `save` writes."""
         return hashlib.sha256(self._json.encode()).hexdigest()
 
-    # ------------------------------------------------------------------ text and pieces
+    # ------------------------------------------------------------------ text and tokens
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
-        """The pieces of a text, or of two, framed by the special pieces unless `special` is False.
+        """The tokens of a text, or of two, framed by the special tokens unless `special` is False.
 
-        Raises TokenizerError for a word outside a vocabulary that has no piece for unknown words.
+        Raises TokenizerError for a word outside a vocabulary that has no token for unknown words.
         """
         with refusing(lambda message: self._refusal(message, [text] if pair is None else [text, pair])):
             return self._encoding(self._backend.encode(text, pair, add_special_tokens=special))
@@ -116,12 +116,12 @@ class Tokenizer:
         return [self._encoding(encoding) for encoding in self.raw_batch(texts, special=special)]
 
     def raw_batch(self, texts: Sequence[str], *, special: bool = False) -> list[tokenizers.Encoding]:
-        """The library's own encodings, for millions of texts; hand their ids to `settle`."""
+        """The library's own encodings, for millions of texts; hand their ids to `unalias`."""
         with refusing(lambda message: self._refusal(message, texts)):
             return list(self._backend.encode_batch(texts, add_special_tokens=special))
 
-    def settle(self, ids: list[int]) -> list[int]:
-        """Ids as the model knows them: the stand-in for a [MASK] in the text becomes the mask's own id, or 0."""
+    def unalias(self, ids: list[int]) -> list[int]:
+        """Ids as the model knows them: the alias of a [MASK] in the text becomes the mask's own id, or 0."""
         if self._alias is None or self._alias not in ids:
             return ids
         stands_for = self.mask_id or 0
@@ -134,21 +134,21 @@ class Tokenizer:
 
     def _encoding(self, raw: tokenizers.Encoding) -> Encoding:
         hides = {id_ for id_ in (self._alias, self.mask_id) if id_ is not None}
-        pieces, offsets = raw.tokens, raw.offsets
+        tokens, offsets = raw.tokens, raw.offsets
         for place, id_ in enumerate(raw.ids):
             if id_ in hides:  # a mask may have taken the space before it: its place is the bracketed word alone
-                written = pieces[place].strip()
+                written = tokens[place].strip()
                 start, end = offsets[place]
-                pieces[place] = self.special.mask or MASK
+                tokens[place] = self.special.mask or MASK
                 offsets[place] = max(start, end - len(written)), end
         return Encoding(
-            ids=self.settle(raw.ids),
-            pieces=pieces,
+            ids=self.unalias(raw.ids),
+            tokens=tokens,
             offsets=offsets,
             segments=raw.type_ids,
             words=raw.word_ids,
             special=[bool(flag) for flag in raw.special_tokens_mask],
-            hidden=[id_ in hides for id_ in raw.ids],
+            masked_words=[id_ in hides for id_ in raw.ids],
         )
 
     def _refusal(self, message: str, texts: Sequence[str]) -> TokenizerError:
@@ -163,9 +163,9 @@ class Tokenizer:
                 for word in self._words_of(text):
                     if self._backend.token_to_id(word) is None:
                         return TokenizerError(
-                            "each word must be in the vocabulary, which has no piece for unknown words",
+                            "each word must be in the vocabulary, which has no token for unknown words",
                             got=repr(word),
-                            do=f"use words such as {', '.join(self.vocabulary()[:5])}, or train with special pieces",
+                            do=f"use words such as {', '.join(self.vocabulary()[:5])}, or train with special tokens",
                         )
         return None
 
@@ -179,15 +179,15 @@ class Tokenizer:
 
     # ------------------------------------------------------------------ the vocabulary
 
-    def piece(self, id_: int) -> str:
-        """The piece with this id; raises TokenizerError outside the vocabulary."""
+    def token(self, id_: int) -> str:
+        """The token with this id; raises TokenizerError outside the vocabulary."""
         if not 0 <= id_ < self.vocabulary_size:
             raise TokenizerError(f"an id must lie in 0 … {self.vocabulary_size - 1}", got=str(id_))
         return self._vocabulary[id_]
 
-    def id(self, piece: str) -> int | None:
-        """The id of a piece, None when it is not in the vocabulary."""
-        id_: int | None = self._backend.token_to_id(piece)
+    def id(self, token: str) -> int | None:
+        """The id of a token, None when it is not in the vocabulary."""
+        id_: int | None = self._backend.token_to_id(token)
         return id_ if id_ != self._alias else None
 
     @property
@@ -196,24 +196,24 @@ class Tokenizer:
         return len(self._vocabulary)
 
     def vocabulary(self) -> tuple[str, ...]:
-        """All pieces by id; an id that no piece has is an empty string."""
+        """All tokens by id; an id that no token has is an empty string."""
         return self._vocabulary
 
-    # ------------------------------------------------------------------ special pieces
+    # ------------------------------------------------------------------ special tokens
 
     @cached_property
     def _role_ids(self) -> Mapping[str, int | None]:
         roles = vars(self.special)
-        return {role: None if piece is None else self._backend.token_to_id(piece) for role, piece in roles.items()}
+        return {role: None if token is None else self._backend.token_to_id(token) for role, token in roles.items()}
 
     @property
     def pad_id(self) -> int | None:
-        """Id of the padding piece."""
+        """Id of the padding token."""
         return self._role_ids["pad"]
 
     @property
     def unknown_id(self) -> int | None:
-        """Id of the piece for unknown words."""
+        """Id of the token for unknown words."""
         return self._role_ids["unknown"]
 
     @property
@@ -223,34 +223,34 @@ class Tokenizer:
 
     @property
     def first_id(self) -> int | None:
-        """Id of the piece that opens a text ([CLS])."""
+        """Id of the token that opens a text ([CLS])."""
         return self._role_ids["first"]
 
     @property
     def separator_id(self) -> int | None:
-        """Id of the piece that closes a text ([SEP])."""
+        """Id of the token that closes a text ([SEP])."""
         return self._role_ids["separator"]
 
     @property
     def begin_id(self) -> int | None:
-        """Id of the piece a decoder starts with."""
+        """Id of the token a decoder starts with."""
         return self._role_ids["begin"]
 
     @property
     def end_id(self) -> int | None:
-        """Id of the piece a decoder ends with."""
+        """Id of the token a decoder ends with."""
         return self._role_ids["end"]
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
-        """Ids of all pieces that are not text: the roles, and whatever else the tokenizer marks as special."""
+        """Ids of all tokens that are not text: the roles, and whatever else the tokenizer marks as special."""
         marked = {id_ for id_, token in self._backend.get_added_tokens_decoder().items() if token.special}
         return frozenset(marked | {id_ for id_ in self._role_ids.values() if id_ is not None}) - {self._alias}
 
     @cached_property
     def frame_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Ids that are added before and after a single text."""
-        text = next((piece for id_, piece in enumerate(self.vocabulary()) if id_ not in self.special_ids), "")
+        text = next((token for id_, token in enumerate(self.vocabulary()) if id_ not in self.special_ids), "")
         with refusing(_unreadable):
             raw = self._backend.encode(text)
         added = [bool(flag) for flag in raw.special_tokens_mask]
@@ -261,7 +261,7 @@ class Tokenizer:
     @cached_property
     def pair_frame_ids(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """Ids that are added before, between and after the two texts of a pair."""
-        text = next((piece for id_, piece in enumerate(self.vocabulary()) if id_ not in self.special_ids), "")
+        text = next((token for id_, token in enumerate(self.vocabulary()) if id_ not in self.special_ids), "")
         raw = self._backend.encode(text, text)
         parts: tuple[list[int], list[int], list[int]] = ([], [], [])
         part = 0
@@ -274,14 +274,14 @@ class Tokenizer:
 
     @property
     def frame(self) -> tuple[int, int]:
-        """How many pieces are added before and after a single text."""
+        """How many tokens are added before and after a single text."""
         before, after = self.frame_ids
         return len(before), len(after)
 
     def _make_alias(self) -> int | None:
-        """Let [MASK] in a text be one piece where the vocabulary itself does not say so.
+        """Let [MASK] in a text be one token where the vocabulary itself does not say so.
 
-        It gets an id just outside the vocabulary, which `settle` takes back; the saved file never holds it.
+        It gets an id just outside the vocabulary, which `unalias` replaces; the saved file never holds it.
         """
         if self.special.mask == MASK or self._backend.token_to_id(MASK) is not None:
             return None

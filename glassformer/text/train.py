@@ -11,10 +11,10 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, tra
 
 from glassformer.errors import DataError, TokenizerError, did_you_mean
 from glassformer.text.alphabet import LIMIT, inner_letters, read_twice
-from glassformer.text.frame import framed, special_tokens
 from glassformer.text.library import refusing
 from glassformer.text.long_words import LONGEST_WORD, LongWords, cut
 from glassformer.text.special import BERT, ROBERTA, SpecialTokens
+from glassformer.text.template import special_tokens, with_template
 from glassformer.text.tokenizer import Tokenizer
 
 Kind = Literal["wordpiece", "bpe", "unigram", "words"]
@@ -29,17 +29,17 @@ def train_tokenizer(
     vocabulary: int,
     lowercase: bool = True,
     special: SpecialTokens | None = None,
-    progress: Callable[[int], None] | None = None,
+    advance: Callable[[int], None] | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Tokenizer:
-    """A tokenizer of at most `vocabulary` pieces, the special ones included, learned from texts.
+    """A tokenizer of at most `vocabulary` tokens, the special ones included, learned from texts.
 
-    There are more where fewer could not write the text: each letter that occurs is a piece (wordpiece), each of the 256
+    There are more where fewer could not write the text: each letter that occurs is a token (wordpiece), each of the 256
     bytes (bpe).
     The same texts give the same tokenizer, except for unigram: the library adds its scores up in the order of a hash
-    table, so that they differ a little from run to run, and of pieces that are about as useful another may be kept.
-    `special` defaults to the kind's usual pieces ([CLS] … for wordpiece and words, <s> … for bpe and unigram);
-    `SpecialTokens()` asks for none. `progress` is told the characters of each text as it is read.
+    table, so that they differ a little from run to run, and of tokens that are about as useful another may be kept.
+    `special` defaults to the kind's usual tokens ([CLS] … for wordpiece and words, <s> … for bpe and unigram);
+    `SpecialTokens()` asks for none. `advance` is told the characters of each text as it is read.
     WordPiece leaves out words of more than 100 characters, which it could not cut either: `note` is told how many. BPE
     and unigram learn from a stretch of more than 1000 characters without a blank in parts of 1000.
     Raises DataError when there is no text, TokenizerError when the vocabulary is too small.
@@ -49,13 +49,13 @@ def train_tokenizer(
     special = USUAL_SPECIAL[kind] if special is None else special
     least = len(list(special)) + 1
     if vocabulary < least:
-        raise TokenizerError(f"a vocabulary of at least {least} pieces is needed", got=str(vocabulary))
+        raise TokenizerError(f"a vocabulary of at least {least} tokens is needed", got=str(vocabulary))
     if kind in ("wordpiece", "unigram") and special.unknown is None:
-        raise TokenizerError(f"a {kind} tokenizer needs a piece for unknown words", got="none")
-    reading = _Reading(texts, progress)
+        raise TokenizerError(f"a {kind} tokenizer needs a token for unknown words", got="none")
+    reading = _Reading(texts, advance)
 
     def refusal(message: str) -> TokenizerError:
-        return TokenizerError(f"a {kind} tokenizer of {vocabulary} pieces", got=message)
+        return TokenizerError(f"a {kind} tokenizer of {vocabulary} tokens", got=message)
 
     try:
         with refusing(refusal):
@@ -79,8 +79,8 @@ class _Reading:
     `parts` makes of a text what is learned from; `left_out` counts words that it took away.
     """
 
-    def __init__(self, texts: Iterable[str], progress: Callable[[int], None] | None) -> None:
-        self.texts, self.progress, self.has_words, self.left_out = texts, progress, False, 0
+    def __init__(self, texts: Iterable[str], advance: Callable[[int], None] | None) -> None:
+        self.texts, self.advance, self.has_words, self.left_out = texts, advance, False, 0
         self.parts: Callable[[str], list[str]] = cut
 
     def __iter__(self) -> Iterator[str]:
@@ -88,8 +88,8 @@ class _Reading:
             for part in self.parts(text):
                 self.has_words = self.has_words or (bool(part) and not part.isspace())
                 yield part
-            if self.progress is not None:
-                self.progress(len(text))
+            if self.advance is not None:
+                self.advance(len(text))
 
 
 def _wordpiece(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
@@ -110,11 +110,11 @@ def _wordpiece(texts: _Reading, vocabulary: int, lowercase: bool, special: Speci
             show_progress=False,
         )
         backend.train_from_iterator(again, trainer)
-    return framed(_without_added(backend, set(inner)), special, segments=True)
+    return with_template(_without_added(backend, set(inner)), special, segments=True)
 
 
 def _without_added(backend: tokenizers.Tokenizer, ordinary: set[str]) -> tokenizers.Tokenizer:
-    """The tokenizer with pieces that were only named beforehand as ordinary ones."""
+    """The tokenizer with these added tokens as ordinary ones: they were added only to fix their order."""
     settings = json.loads(backend.to_str())
     settings["added_tokens"] = [token for token in settings["added_tokens"] if token["content"] not in ordinary]
     return tokenizers.Tokenizer.from_str(json.dumps(settings))
@@ -133,7 +133,7 @@ def _bpe(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialToke
         show_progress=False,
     )
     backend.train_from_iterator(iter(texts), trainer)
-    return framed(backend, special, segments=False, byte_level=True)
+    return with_template(backend, special, segments=False, byte_level=True)
 
 
 def _unigram(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
@@ -149,7 +149,7 @@ def _unigram(texts: _Reading, vocabulary: int, lowercase: bool, special: Special
         show_progress=False,
     )
     backend.train_from_iterator(iter(texts), trainer)
-    return framed(backend, special, segments=False)
+    return with_template(backend, special, segments=False)
 
 
 def _words(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
@@ -159,7 +159,7 @@ def _words(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTo
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     trainer = trainers.WordLevelTrainer(vocab_size=vocabulary, special_tokens=list(special), show_progress=False)
     backend.train_from_iterator(iter(texts), trainer)
-    return framed(backend, special, segments=True)
+    return with_template(backend, special, segments=True)
 
 
 _TRAINERS = {"wordpiece": _wordpiece, "bpe": _bpe, "unigram": _unigram, "words": _words}

@@ -1,4 +1,4 @@
-"""A small trained-looking model for every test of this room: random weights, a real tokenizer."""
+"""A small trained-looking model for every test of this package: random weights, a real tokenizer."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.masked_lm import MaskedLMSection
-from glassformer.train.settings import TrainSection
+from glassformer.training.settings import TrainSection
 
 MASKED = {"name": "masked-lm"}
 
@@ -189,9 +189,9 @@ def test_longer_rows_get_longer_positions() -> None:
 
 def test_an_older_name_is_refused_with_todays() -> None:
     with pytest.raises(ConfigError) as caught:
-        read_recipe({"task": {**MASKED, "given": True}}, where="mine.toml")
+        read_recipe({"task": {**MASKED, "annotated": True}}, where="mine.toml")
     assert "mine.toml" in caught.value.wanted
-    assert "task.given" in caught.value.got
+    assert "task.annotated" in caught.value.got
     assert '"annotated-masks"' in caught.value.do
 
 

@@ -485,8 +485,8 @@ def test_safetensors_that_begin_like_a_pickle_are_none(tmp_path: Path, length: i
     path = tmp_path / "model.safetensors"
     tensors = {"a": torch.arange(3.0)}
     save_file(tensors, path, metadata={"filled": ""})
-    room = length - int.from_bytes(path.read_bytes()[:8], "little")
-    save_file(tensors, path, metadata={"filled": "x" * room})
+    limit = length - int.from_bytes(path.read_bytes()[:8], "little")
+    save_file(tensors, path, metadata={"filled": "x" * limit})
     assert path.read_bytes().startswith(length.to_bytes(2, "little"))
     assert read_safetensors(path)["a"].tolist() == [0, 1, 2]
 

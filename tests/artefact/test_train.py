@@ -20,19 +20,19 @@ from glassformer.artefact import store
 from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
+from glassformer.artefact.progress import ConsoleProgress, NoProgress
 from glassformer.artefact.recipe import train
-from glassformer.artefact.witness import Screen, Silent
-from glassformer.data.split import place_of, text_hash
+from glassformer.data.split import hash_fraction, text_hash
 from glassformer.errors import CheckpointError, ConfigError, DataError, DeviceError, TrainingError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.tasks.score import interval
-from glassformer.train.alone import alone
-from glassformer.train.record import Step
-from glassformer.train.stopping import Interrupted
+from glassformer.training.lock import exclusive
+from glassformer.training.record import Step
+from glassformer.training.stopping import Interrupted
 
 
-class Listener(Silent):
+class Listener(NoProgress):
     """Remembers the notes and can stop a run as Ctrl-C does."""
 
     def __init__(self, stop_after: int | None = None) -> None:
@@ -67,7 +67,7 @@ def weights(model: Model) -> dict[str, torch.Tensor]:
 
 @pytest.fixture
 def run(text_file: Path, tmp_path: Path) -> Model:
-    return train(recipe(text_file), out=tmp_path / "run", witness=Listener())
+    return train(recipe(text_file), out=tmp_path / "run", progress=Listener())
 
 
 def test_text_in_answers_out(run: Model, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_text_in_answers_out(run: Model, tmp_path: Path) -> None:
     filled = again.fill("She [MASK] the summer", top=3)
     assert filled == run.fill("She [MASK] the summer", top=3)
     assert len(filled.masks[0].guesses) == 3
-    assert (again.length, again.room) == (24, 22)
+    assert (again.length, again.max_text_tokens) == (24, 22)
     assert again.recipe is not None
     assert again.recipe.train.steps == 6
 
@@ -96,17 +96,17 @@ def test_a_text_that_is_another_by_now_is_told_and_leaves_the_model_as_it_is(
 ) -> None:
     folder, listener = tmp_path / "run", Listener()
     before = sorted(folder.rglob("*"))
-    assert evaluate(load(folder), witness=listener).flat() == run.metrics["scores"]
+    assert evaluate(load(folder), progress=listener).flat() == run.metrics["scores"]
     assert listener.notes == []
     text_file.write_text(text_file.read_text(encoding="utf-8").replace("She", "They"), encoding="utf-8")
-    assert evaluate(load(folder), witness=listener).flat() != run.metrics["scores"]
+    assert evaluate(load(folder), progress=listener).flat() != run.metrics["scores"]
     assert [note for note in listener.notes if "not the one the model was trained on" in note]
     assert sorted(folder.rglob("*")) == before
 
 
 def test_a_side_that_was_not_held_out(run: Model) -> None:
     with pytest.raises(ConfigError) as caught:
-        evaluate(run, side="test")
+        evaluate(run, split="test")
     assert "test" in caught.value.wanted
     assert "validation" in caught.value.got
     assert "validation" in caught.value.do
@@ -122,7 +122,7 @@ def test_the_unigram_is_that_of_the_training_text(run: Model, tmp_path: Path) ->
     known = run.evaluate(other)
     run.metrics = {}
     listener = Listener()
-    counted_there = evaluate(run, [other], witness=listener)
+    counted_there = evaluate(run, [other], progress=listener)
     assert any("counted on the measured text" in note for note in listener.notes)
     assert counted_there["loss"] == known["loss"]
     assert counted_there["unigram_loss"] < known["unigram_loss"]
@@ -147,32 +147,32 @@ def test_the_card_says_what_is_known(run: Model, tmp_path: Path) -> None:
 def test_a_card_without_a_licence_says_so_and_a_useless_model_is_called_one(text_file: Path, tmp_path: Path) -> None:
     values = recipe(text_file, learning_rate=1e-9)
     del values["data"]["licence"]
-    model = train(values, out=tmp_path / "useless", witness=Listener())
+    model = train(values, out=tmp_path / "useless", progress=Listener())
     assert "* Licence: not stated" in model.card
     assert "**Not better than the baseline**" in model.card
 
 
 def test_stopped_and_resumed_is_the_run_that_was_not(text_file: Path, tmp_path: Path) -> None:
-    whole = train(recipe(text_file), out=tmp_path / "whole", witness=Listener())
+    whole = train(recipe(text_file), out=tmp_path / "whole", progress=Listener())
     with pytest.raises(Interrupted, match="--resume"):
-        train(recipe(text_file), out=tmp_path / "parts", witness=Listener(stop_after=2))
+        train(recipe(text_file), out=tmp_path / "parts", progress=Listener(stop_after=2))
     with pytest.raises(CheckpointError, match="--resume"):
         load(tmp_path / "parts")
     listener = Listener()
-    rest = train(recipe(text_file), out=tmp_path / "parts", resume=True, witness=listener)
+    rest = train(recipe(text_file), out=tmp_path / "parts", resume=True, progress=listener)
     assert listener.steps[0] == 3
     assert all(torch.equal(tensor, weights(rest)[name]) for name, tensor in weights(whole).items())
     # And the recipe that the run wrote down is enough to go on with.
-    assert train(tmp_path / "parts" / "recipe.toml", out=tmp_path / "parts", resume=True, witness=Silent())
+    assert train(tmp_path / "parts" / "recipe.toml", out=tmp_path / "parts", resume=True, progress=NoProgress())
 
 
 def test_a_run_is_resumed_without_its_recipe(text_file: Path, tmp_path: Path) -> None:
-    whole = train(recipe(text_file, steps=8), out=tmp_path / "whole", witness=Silent())
+    whole = train(recipe(text_file, steps=8), out=tmp_path / "whole", progress=NoProgress())
     with pytest.raises(Interrupted):
-        train(recipe(text_file), out=tmp_path / "run", witness=Listener(stop_after=2))
+        train(recipe(text_file), out=tmp_path / "run", progress=Listener(stop_after=2))
     with pytest.raises(Interrupted):
-        train(out=tmp_path / "run", resume=True, set={"train.steps": 8}, witness=Listener(stop_after=4))
-    rest = train(out=tmp_path / "run", resume=True, witness=Silent())  # also what was changed on the way
+        train(out=tmp_path / "run", resume=True, set={"train.steps": 8}, progress=Listener(stop_after=4))
+    rest = train(out=tmp_path / "run", resume=True, progress=NoProgress())  # also what was changed on the way
     assert rest.metrics["steps"] == 8
     assert rest.recipe == whole.recipe
     assert weights(rest).keys() == weights(whole).keys()
@@ -181,21 +181,21 @@ def test_a_run_is_resumed_without_its_recipe(text_file: Path, tmp_path: Path) ->
 def test_where_there_is_nothing_to_resume_it_is_said(text_file: Path, tmp_path: Path) -> None:
     for resume in (True, False):
         with pytest.raises(ConfigError) as caught:
-            train(out=tmp_path / "new", resume=resume, witness=Silent())
+            train(out=tmp_path / "new", resume=resume, progress=NoProgress())
         assert (str(tmp_path / "new") in caught.value.got) == resume
         assert not (tmp_path / "new").exists()
     listener = Listener()
-    train(recipe(text_file), out=tmp_path / "new", resume=True, witness=listener)
+    train(recipe(text_file), out=tmp_path / "new", resume=True, progress=listener)
     assert any(f"no run in {tmp_path / 'new'}" in note for note in listener.notes)
 
 
 def test_a_run_killed_before_its_first_checkpoint_says_that_it_begins_again(text_file: Path, tmp_path: Path) -> None:
     folder, listener = tmp_path / "run", Listener()
-    train(recipe(text_file), out=folder, witness=Silent())
+    train(recipe(text_file), out=folder, progress=NoProgress())
     for path in (*store.FILES, "checkpoints"):  # as a kill would have left it
         if path not in ("tokenizer.json", "recipe.toml"):
             shutil.rmtree(folder / path) if (folder / path).is_dir() else (folder / path).unlink()
-    again = train(out=folder, resume=True, witness=listener)
+    again = train(out=folder, resume=True, progress=listener)
     assert listener.steps[0] == 1
     assert any(str(folder) in note and "no checkpoint" in note for note in listener.notes)
     assert again.metrics["steps"] == 6
@@ -206,7 +206,7 @@ def test_a_damaged_record_of_the_run_is_told(run: Model, text_file: Path, tmp_pa
     path.write_text(path.read_text(encoding="utf-8").replace("steps = 6", "steps = 7"), encoding="utf-8")
     for given in (None, recipe(text_file)):
         with pytest.raises(ConfigError) as caught:
-            train(given, out=tmp_path / "run", resume=True, witness=Silent())
+            train(given, out=tmp_path / "run", resume=True, progress=NoProgress())
         assert str(path) in caught.value.wanted
         assert "last line" in caught.value.do
 
@@ -217,16 +217,16 @@ def test_after_a_full_disk_at_the_first_checkpoint_the_advice_works(
     def full(*given: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    whole = train(recipe(text_file), out=tmp_path / "whole", witness=Silent())
-    for name in ("save_file", "drafted"):
+    whole = train(recipe(text_file), out=tmp_path / "whole", progress=NoProgress())
+    for name in ("save_file", "atomic_write"):
         out = tmp_path / name
         with monkeypatch.context() as patched:
-            patched.setattr(sys.modules["glassformer.train.checkpoint"], name, full)
+            patched.setattr(sys.modules["glassformer.training.checkpoint"], name, full)
             with pytest.raises(CheckpointError) as caught:
-                train(recipe(text_file, checkpoint_every=1), out=out, witness=Silent())
+                train(recipe(text_file, checkpoint_every=1), out=out, progress=NoProgress())
         assert "No space left" in caught.value.got
         assert "make room and go on with --resume" in caught.value.do
-        rest = train(recipe(text_file, checkpoint_every=1), out=out, resume=True, witness=Silent())
+        rest = train(recipe(text_file, checkpoint_every=1), out=out, resume=True, progress=NoProgress())
         assert all(torch.equal(tensor, weights(rest)[name]) for name, tensor in weights(whole).items())
 
 
@@ -239,7 +239,7 @@ def test_a_folder_removed_while_training_ends_it_with_a_sentence(text_file: Path
                 yield step
 
     with pytest.raises(TrainingError) as caught:
-        train(recipe(text_file, checkpoint_every=2), out=tmp_path / "run", witness=Removing())
+        train(recipe(text_file, checkpoint_every=2), out=tmp_path / "run", progress=Removing())
     assert f"no {tmp_path / 'run'}" in caught.value.got
     assert "4 steps" in caught.value.got
     assert not (tmp_path / "run").exists()
@@ -254,12 +254,12 @@ def test_a_place_that_can_be_no_folder_is_refused(text_file: Path, tmp_path: Pat
     out = tmp_path / name
     for resume in (False, True):
         with pytest.raises((TrainingError, ConfigError)) as caught:
-            train(recipe(text_file), out=out, resume=resume, witness=Silent())
+            train(recipe(text_file), out=out, resume=resume, progress=NoProgress())
         assert name in caught.value.got
     with pytest.raises(CheckpointError):
         load(out)
     with pytest.raises(ConfigError):
-        train(out=out, resume=True, witness=Silent())
+        train(out=out, resume=True, progress=NoProgress())
     with pytest.raises(CheckpointError):
         Model(build(bert(vocabulary=9, layers=1, width=8, heads=2, feed_forward=8))).save(out)
 
@@ -269,7 +269,7 @@ def test_a_run_goes_on_with_its_own_split(run: Model, text_file: Path, tmp_path:
     other = recipe(text_file, steps=7)
     other["data"][share] = 0.4
     with pytest.raises(ConfigError) as caught:
-        train(other, out=tmp_path / "run", resume=True, witness=Silent())
+        train(other, out=tmp_path / "run", resume=True, progress=NoProgress())
     assert f"data.{share} = {0.2 if share == 'validation' else 0.0}" in caught.value.wanted
     assert caught.value.got == "0.4"
     assert load(tmp_path / "run").metrics == run.metrics
@@ -278,15 +278,15 @@ def test_a_run_goes_on_with_its_own_split(run: Model, text_file: Path, tmp_path:
 def test_a_share_that_was_widened_is_the_same_when_it_is_asked_for_again(text_file: Path, tmp_path: Path) -> None:
     values = recipe(text_file)
     values["data"]["validation"] = 1e-6
-    first = train(values, out=tmp_path / "run", witness=Silent())
+    first = train(values, out=tmp_path / "run", progress=NoProgress())
     assert first.data is not None
     assert first.data.validation > 1e-6
     values["train"]["steps"] = 7
-    again = train(values, out=tmp_path / "run", resume=True, witness=Silent())
+    again = train(values, out=tmp_path / "run", resume=True, progress=NoProgress())
     assert again.data == first.data
     values["data"]["validation"] = 0.3
     with pytest.raises(ConfigError) as caught:
-        train(values, out=tmp_path / "run", resume=True, witness=Silent())
+        train(values, out=tmp_path / "run", resume=True, progress=NoProgress())
     assert f"data.validation = {first.data.validation}" in caught.value.wanted
     assert caught.value.got == "0.3"
 
@@ -294,12 +294,12 @@ def test_a_share_that_was_widened_is_the_same_when_it_is_asked_for_again(text_fi
 def test_a_text_that_has_changed_is_told_and_split_as_before(run: Model, text_file: Path, tmp_path: Path) -> None:
     # Nothing of the held-out side is left: were the split dealt anew, its share would be widened.
     documents = text_file.read_text(encoding="utf-8").split("\n\n")
-    learned = [document for document in documents if place_of(text_hash(document), 0) >= 0.2]
+    learned = [document for document in documents if hash_fraction(text_hash(document), 0) >= 0.2]
     text_file.write_text("\n\n".join(learned), encoding="utf-8")
     listener = Listener()
-    model = train(recipe(text_file, steps=7), out=tmp_path / "run", resume=True, witness=listener)
+    model = train(recipe(text_file, steps=7), out=tmp_path / "run", resume=True, progress=listener)
     told = [note for note in listener.notes if "may differ" in note]
-    assert "the text, or how it is cut and hidden, has changed since" in told[0]
+    assert "the text, or how it is cut and masked, has changed since" in told[0]
     assert not any(len(word) > 40 for word in " ".join(told).split())  # no hash
     assert model.data == run.data
 
@@ -307,18 +307,18 @@ def test_a_text_that_has_changed_is_told_and_split_as_before(run: Model, text_fi
 def test_another_run_is_not_written_over(run: Model, text_file: Path, tmp_path: Path) -> None:
     before = weights(load(tmp_path / "run"))
     with pytest.raises(ConfigError) as caught:
-        train(recipe(text_file), out=tmp_path / "run", witness=Silent())
+        train(recipe(text_file), out=tmp_path / "run", progress=NoProgress())
     assert str(tmp_path / "run") in caught.value.got
     assert "--resume" in caught.value.do
     changed = recipe(text_file)
     changed["model"]["settings"]["layers"] = 2
     with pytest.raises(ConfigError) as caught:
-        train(changed, out=tmp_path / "run", resume=True, witness=Silent())
+        train(changed, out=tmp_path / "run", resume=True, progress=NoProgress())
     assert "model.settings" in caught.value.wanted
     assert "'layers': 2" in caught.value.got
     changed = recipe(text_file) | {"task": {"name": "masked-lm", "rate": 0.3}}
     with pytest.raises(ConfigError) as caught:
-        train(changed, out=tmp_path / "run", resume=True, witness=Silent())
+        train(changed, out=tmp_path / "run", resume=True, progress=NoProgress())
     assert "task.rate = 0.15" in caught.value.wanted
     assert caught.value.got == "0.3"
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(load(tmp_path / "run")).items())
@@ -326,25 +326,25 @@ def test_another_run_is_not_written_over(run: Model, text_file: Path, tmp_path: 
 
 def test_a_second_training_in_a_folder_changes_nothing(text_file: Path, tmp_path: Path) -> None:
     pytest.importorskip("fcntl", reason="Windows has no lock on a folder")
-    with alone(tmp_path / "run"):
+    with exclusive(tmp_path / "run"):
         with pytest.raises(TrainingError, match="one training at a time"):
-            train(recipe(text_file), out=tmp_path / "run", witness=Listener())
+            train(recipe(text_file), out=tmp_path / "run", progress=Listener())
         assert list((tmp_path / "run").iterdir()) == []
-    train(recipe(text_file), out=tmp_path / "run", witness=Listener())
+    train(recipe(text_file), out=tmp_path / "run", progress=Listener())
 
 
 def test_begin_from_an_earlier_model(run: Model, text_file: Path, tmp_path: Path) -> None:
     values = recipe(text_file, learning_rate=1e-9, steps=1)
     values["model"] = {"start": str(tmp_path / "run")}
     values.pop("tokenizer")
-    tuned = train(values, out=tmp_path / "tuned", witness=Silent())
+    tuned = train(values, out=tmp_path / "tuned", progress=NoProgress())
     assert tuned.tokenizer.vocabulary() == run.tokenizer.vocabulary()
     # One step with a rate of nearly nothing: the weights are still those it began from.
     for name, tensor in weights(run).items():
         assert torch.allclose(tensor, weights(tuned)[name], atol=1e-6)
     values["model"] = {"start": str(tmp_path / "run"), "size": "mini"}
     with pytest.raises(ConfigError) as caught:
-        train(values, out=tmp_path / "refused", witness=Silent())
+        train(values, out=tmp_path / "refused", progress=NoProgress())
     assert "model.start" in caught.value.got
     assert "model.size" in caught.value.got
 
@@ -352,12 +352,12 @@ def test_begin_from_an_earlier_model(run: Model, text_file: Path, tmp_path: Path
 def test_settings_of_a_tokenizer_that_is_not_learned(run: Model, text_file: Path, tmp_path: Path) -> None:
     values = {**recipe(text_file), "model": {"start": str(tmp_path / "run")}}
     with pytest.raises(ConfigError) as caught:
-        train(values, out=tmp_path / "refused", witness=Silent())
+        train(values, out=tmp_path / "refused", progress=NoProgress())
     assert caught.value.got == "model.start together with tokenizer.vocabulary"
     values = recipe(text_file)
     values["tokenizer"]["file"] = str(tmp_path / "run" / "tokenizer.json")
     with pytest.raises(ConfigError) as caught:
-        train(values, out=tmp_path / "refused", witness=Silent())
+        train(values, out=tmp_path / "refused", progress=NoProgress())
     assert caught.value.got == "tokenizer.file together with tokenizer.vocabulary"
     assert not (tmp_path / "refused").exists()
 
@@ -366,7 +366,7 @@ def test_a_tokenizer_that_is_there_is_not_said_to_be_learned(
     run: Model, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = recipe(text_file) | {"tokenizer": {"file": str(tmp_path / "run" / "tokenizer.json")}}
-    model = train(values, out=tmp_path / "second", witness=Screen())
+    model = train(values, out=tmp_path / "second", progress=ConsoleProgress())
     assert model.tokenizer.vocabulary() == run.tokenizer.vocabulary()
     shown = capsys.readouterr().err
     assert "splitting the text into tokens" in shown
@@ -378,7 +378,7 @@ def test_vectors_are_used_and_stay_frozen(text_file: Path, tmp_path: Path) -> No
     values = recipe(text_file)
     values["model"] |= {"vectors": str(tmp_path / "glove.txt"), "freeze_vectors": True}
     listener = Listener()
-    model = train(values, out=tmp_path / "run", witness=listener)
+    model = train(values, out=tmp_path / "run", progress=listener)
     assert any(note.startswith("1 of ") and note.endswith("frozen") for note in listener.notes)
     assert model.module.word_table[model.tokenizer.id("summer")].tolist() == [0.5] * 16
 
@@ -388,7 +388,7 @@ def test_files_that_are_held_out_whole(text_file: Path, tmp_path: Path) -> None:
     held.write_text("\n\n".join(f"In winter she likes to cook, {number} times a day." for number in range(30)))
     values = recipe(text_file)
     values["data"]["validation_files"] = [str(held)]
-    model = train(values, out=tmp_path / "run", witness=Silent())
+    model = train(values, out=tmp_path / "run", progress=NoProgress())
     assert "* Held out: held.txt" in model.card
     assert load(tmp_path / "run").evaluate() == pytest.approx(model.metrics["scores"], rel=1e-5)
     # Nothing of the training files was held out beside them.
@@ -410,7 +410,7 @@ def refused_late(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_what_fit_refuses_leaves_nothing_either(text_file: Path, tmp_path: Path, refused_late: str) -> None:
     with pytest.raises(ConfigError, match=refused_late):
-        train(recipe(text_file), out=tmp_path / "run", witness=Silent())
+        train(recipe(text_file), out=tmp_path / "run", progress=NoProgress())
     assert not (tmp_path / "run").exists()
 
 
@@ -433,7 +433,7 @@ def test_what_no_text_can_mend_is_refused_before_any_is_read(
     values["data"]["validation"] = 0.0
     values[section] |= settings
     with pytest.raises(ConfigError) as caught:
-        train(values, out=tmp_path / "run", witness=Silent())
+        train(values, out=tmp_path / "run", progress=NoProgress())
     assert told in str(caught.value)
     assert not (tmp_path / "run").exists()
 
@@ -442,7 +442,7 @@ def test_rows_longer_than_the_model_to_start_from(run: Model, text_file: Path, t
     values = {**recipe(text_file), "model": {"start": str(tmp_path / "run")}, "tokenizer": {}}
     values["data"]["length"] = 600
     with pytest.raises(ConfigError) as caught:
-        train(values, out=tmp_path / "longer", witness=Silent())
+        train(values, out=tmp_path / "longer", progress=NoProgress())
     assert "data.length = 600" in caught.value.wanted
     assert "512" in caught.value.got
 
@@ -451,11 +451,11 @@ def test_rows_longer_than_the_model_to_start_from(run: Model, text_file: Path, t
 def test_packed_or_a_row_for_each_document(text_file: Path, tmp_path: Path, packed: bool) -> None:
     values = recipe(text_file)
     values["data"]["pack"] = packed
-    assert train(values, out=tmp_path / "run", witness=Silent()).metrics["scores"]["targets"] > 10
+    assert train(values, out=tmp_path / "run", progress=NoProgress()).metrics["scores"]["targets"] > 10
 
 
 def test_the_slides_know_their_four_words(tmp_path: Path) -> None:
-    model = train("slides", out=tmp_path / "slides", set={"train.steps": 120}, witness=Silent())
+    model = train("slides", out=tmp_path / "slides", set={"train.steps": 120}, progress=NoProgress())
     shown = ["She [MASK] [MASK] summer better", "He loves to [MASK] healthy", "They go hiking quite [MASK]"]
     said = [mask.guesses[0].word for filled in model.fill(shown, top=1) for mask in filled.masks]
     assert said == ["likes", "the", "cook", "often"]
@@ -468,7 +468,7 @@ def test_the_slides_know_their_four_words(tmp_path: Path) -> None:
         out=tmp_path / "switched",
         set={f"model.settings.{name}": True for name in ("scaled", "norm", "biases", "feed_forward_residual")}
         | {"model.settings.layers": 2, "model.settings.dropout": 0.1, "train.steps": 1},
-        witness=Silent(),
+        progress=NoProgress(),
     )
     assert all(row["on"] for row in switched.info()["not_in_this_document"])
 
@@ -490,11 +490,11 @@ def test_a_trace_is_called_by_the_texts_own_words(run: Model) -> None:
 def test_independence_holds_and_would_notice(run: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     from glassformer.artefact.independence import independence
     from glassformer.models import stack
-    from glassformer.parts.mask import walls
+    from glassformer.parts.mask import document_mask
 
     assert independence(run, "She likes the summer").holds
     # Without the padding mask the padded text must answer otherwise.
-    monkeypatch.setattr(stack, "padding", walls)
+    monkeypatch.setattr(stack, "padding", document_mask)
     module = type(run.module)(run.config)
     module.load_state_dict(run.module.state_dict())
     broken = Model(module, run.tokenizer)
@@ -504,9 +504,9 @@ def test_independence_holds_and_would_notice(run: Model, monkeypatch: pytest.Mon
 def test_a_text_that_fills_the_model_leaves_padding_untried(run: Model) -> None:
     from glassformer.artefact.independence import independence
 
-    room, frame = run.config.output_stack.max_length, sum(len(ids) for ids in run.tokenizer.frame_ids)
-    assert room is not None
-    for words, tried in ((room - frame - 1, True), (room - frame, False)):
+    limit, frame = run.config.output_stack.max_length, sum(len(ids) for ids in run.tokenizer.frame_ids)
+    assert limit is not None
+    for words, tried in ((limit - frame - 1, True), (limit - frame, False)):
         own = independence(run, " ".join(["she"] * words))
         assert own.holds
         assert (own.padding is not None) == tried
@@ -519,22 +519,22 @@ def test_a_text_that_fills_the_model_leaves_padding_untried(run: Model) -> None:
 def test_nothing_is_left_behind_by_what_cannot_be_done(text_file: Path, tmp_path: Path) -> None:
     missing = recipe(tmp_path / "nowhere.txt")
     with pytest.raises(DataError) as told:
-        train(missing, out=tmp_path / "run", witness=Silent())
+        train(missing, out=tmp_path / "run", progress=NoProgress())
     assert str(tmp_path / "nowhere.txt") in told.value.wanted
     wide = recipe(text_file)
     wide["model"]["settings"]["heads"] = 3
     with pytest.raises(ConfigError) as caught:
-        train(wide, out=tmp_path / "run", witness=Silent())
+        train(wide, out=tmp_path / "run", progress=NoProgress())
     assert "heads" in str(caught.value)
     with pytest.raises(ConfigError) as caught:
-        train({"task": {"name": "classify"}}, out=tmp_path / "run", witness=Silent())
+        train({"task": {"name": "classify"}}, out=tmp_path / "run", progress=NoProgress())
     assert "data.files" in caught.value.got
     assert "train classify" in caught.value.do
     with pytest.raises(ConfigError) as caught:
-        train({}, out=tmp_path / "run", witness=Silent())
+        train({}, out=tmp_path / "run", progress=NoProgress())
     assert "masked-lm" in caught.value.do
     with pytest.raises(DeviceError) as refused:
-        train(recipe(text_file, device="nonsense"), out=tmp_path / "run", witness=Silent())
+        train(recipe(text_file, device="nonsense"), out=tmp_path / "run", progress=NoProgress())
     assert "'nonsense'" in refused.value.wanted
     assert not (tmp_path / "run").exists()
 
@@ -549,7 +549,7 @@ def test_a_run_that_is_refused_takes_no_other_with_it(text_file: Path, tmp_path:
             other.write_text("another run's")
 
     with pytest.raises(ConfigError, match=refused_late):
-        train(recipe(text_file), out=tmp_path / "runs" / "mine", witness=Meanwhile())
+        train(recipe(text_file), out=tmp_path / "runs" / "mine", progress=Meanwhile())
     assert other.read_text() == "another run's"
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["other"]
 
@@ -558,7 +558,7 @@ def test_a_run_that_is_refused_leaves_a_folder_as_it_was(text_file: Path, tmp_pa
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.md").write_text("a person's")
     with pytest.raises(ConfigError, match=refused_late):
-        train(recipe(text_file), out=tmp_path / "mine", witness=Silent())
+        train(recipe(text_file), out=tmp_path / "mine", progress=NoProgress())
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.md"]
 
 
@@ -578,22 +578,24 @@ def test_killed_while_it_writes_its_recipe_a_run_can_go_on(
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", killed)
         with pytest.raises(Killed):
-            train(recipe(text_file), out=tmp_path / "run", witness=Silent())
+            train(recipe(text_file), out=tmp_path / "run", progress=NoProgress())
     assert not (tmp_path / "run" / "recipe.toml").exists()
-    assert train(recipe(text_file), out=tmp_path / "run", resume=True, witness=Silent()).metrics["steps"] == 6
+    assert train(recipe(text_file), out=tmp_path / "run", resume=True, progress=NoProgress()).metrics["steps"] == 6
 
 
 def test_asked_for_again_a_finished_run_still_knows_how_long_it_took(
     run: Model, text_file: Path, tmp_path: Path
 ) -> None:
-    again = train(recipe(text_file), out=tmp_path / "run", resume=True, witness=Silent())
+    again = train(recipe(text_file), out=tmp_path / "run", resume=True, progress=NoProgress())
     assert again.metrics["steps"] == 6
     assert again.metrics == run.metrics
 
 
 def test_a_vocabulary_that_has_to_be_larger_is_told(text_file: Path, tmp_path: Path) -> None:
     listener = Listener()
-    model = train(recipe(text_file, steps=1) | {"tokenizer": {"vocabulary": 8}}, out=tmp_path / "run", witness=listener)
+    model = train(
+        recipe(text_file, steps=1) | {"tokenizer": {"vocabulary": 8}}, out=tmp_path / "run", progress=listener
+    )
     size = model.tokenizer.vocabulary_size
     assert size > 8
     (told,) = [note for note in listener.notes if f"a vocabulary of {size} " in note]
@@ -606,7 +608,7 @@ def test_a_text_of_which_the_tokenizer_knows_nothing_is_refused(run: Model, tmp_
     text.write_text("\u16a0\u16a2 \u16a6\n\n\u16a8 \u16b1\u16b2 \u16a0\n\n\u16b1 \u16b2", encoding="utf-8")
     values = recipe(text) | {"tokenizer": {"file": str(tmp_path / "run")}}
     with pytest.raises(DataError) as caught:
-        train(values, out=tmp_path / "unread", witness=Listener())
+        train(values, out=tmp_path / "unread", progress=Listener())
     assert "tokenizer" in caught.value.got
     assert "tokenizer" in caught.value.do
 
@@ -624,11 +626,11 @@ def test_rows_that_cannot_be_used_are_left_out_of_annotated_masks_too(tmp_path: 
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     values = annotated(path)
     with pytest.raises(DataError) as caught:
-        train(values, out=tmp_path / "run", witness=Silent())
+        train(values, out=tmp_path / "run", progress=NoProgress())
     assert f"{path}, line 2" in caught.value.wanted
     values["data"]["on_bad_row"] = "skip"
     listener = Listener()
-    model = train(values, out=tmp_path / "run", witness=listener)
+    model = train(values, out=tmp_path / "run", progress=listener)
     (told,) = [note for note in listener.notes if "line 2" in note]
     assert told.startswith("1 bad ")
     assert model.evaluate(path)["targets"] == model.metrics["scores"]["targets"] == 1
@@ -637,17 +639,17 @@ def test_rows_that_cannot_be_used_are_left_out_of_annotated_masks_too(tmp_path: 
 def test_annotated_masks_hold_nothing_out_unless_it_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "annotated.jsonl"
     path.write_text('{"text": "She [MASK] summer", "answers": ["likes"]}\n' * 3)
-    model = train(annotated(path), out=tmp_path / "run", witness=Silent())
+    model = train(annotated(path), out=tmp_path / "run", progress=NoProgress())
     assert "* Held out: nothing" in model.card
     assert "No text was held out" in model.card
     assert model.info()["data"]["validation"] == 0.0
-    again = train(annotated(path), out=tmp_path / "run", resume=True, witness=Silent())
+    again = train(annotated(path), out=tmp_path / "run", resume=True, progress=NoProgress())
     assert again.metrics == model.metrics
     rows = [{"text": f"She [MASK] summer {number}", "answers": ["likes"]} for number in range(30)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     values = annotated(path)
     values["data"]["validation"] = 0.3
-    held = train(values, out=tmp_path / "held", witness=Silent())
+    held = train(values, out=tmp_path / "held", progress=NoProgress())
     assert held.metrics["measured_on"] == "held-out text"
     assert 0 < held.metrics["scores"]["targets"] < 30
     assert load(tmp_path / "held").evaluate() == held.metrics["scores"]
@@ -659,12 +661,12 @@ def test_nothing_is_drawn_for_annotated_masks_and_no_text_is_cut(tmp_path: Path)
     path.write_text("".join(rows))
     values = annotated(path)
     with pytest.raises(ConfigError) as refused:  # what would be without effect is no setting of the task
-        train(values | {"task": {"name": "annotated-masks", "rate": 0.3}}, out=tmp_path / "run", witness=Silent())
+        train(values | {"task": {"name": "annotated-masks", "rate": 0.3}}, out=tmp_path / "run", progress=NoProgress())
     assert "'task.rate'" in refused.value.wanted
     with path.open("a") as more:
         more.write(json.dumps({"text": "She [MASK] " + "summer " * 30, "answers": ["likes"]}))
     with pytest.raises(DataError) as caught:
-        train(values, out=tmp_path / "long", witness=Silent())
+        train(values, out=tmp_path / "long", progress=NoProgress())
     assert f"{path}, line 4" in caught.value.wanted
     assert "row of 24 " in caught.value.wanted
 
@@ -676,7 +678,7 @@ def test_a_model_that_no_machine_holds_is_refused_before_the_text_is_read(tmp_pa
     values = recipe(text)
     values["model"]["settings"]["width"] = width
     with pytest.raises(ConfigError) as caught:
-        train(values, out=tmp_path / "run", witness=Silent())
+        train(values, out=tmp_path / "run", progress=NoProgress())
     assert " GB" in caught.value.got or "width" in caught.value.wanted
     assert not (tmp_path / "run").exists()
 
@@ -684,7 +686,7 @@ def test_a_model_that_no_machine_holds_is_refused_before_the_text_is_read(tmp_pa
 def test_nothing_was_held_out(text_file: Path, tmp_path: Path) -> None:
     values = recipe(text_file)
     values["data"]["validation"] = 0.0
-    model = train(values, out=tmp_path / "run", witness=Silent())
+    model = train(values, out=tmp_path / "run", progress=NoProgress())
     assert "* Held out: nothing" in model.card
     assert "No text was held out" in model.card
     with pytest.raises(ConfigError) as caught:
@@ -700,7 +702,7 @@ def test_nothing_was_held_out(text_file: Path, tmp_path: Path) -> None:
 
 
 def test_the_screen_tells_of_a_run(text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train(recipe(text_file), out=tmp_path / "run", witness=Screen())
+    train(recipe(text_file), out=tmp_path / "run", progress=ConsoleProgress())
     shown = capsys.readouterr()
     assert shown.out == ""
     for told in ("learning a vocabulary of 160 ", "held out", "step 6: loss", "s/s", "held-out loss"):
@@ -713,7 +715,7 @@ def test_bars_on_a_terminal(text_file: Path, tmp_path: Path) -> None:
     from rich.console import Console
 
     paper = io.StringIO()
-    screen = Screen(Console(file=paper, force_terminal=True, width=100))
-    train(recipe(text_file), out=tmp_path / "run", witness=screen)
+    screen = ConsoleProgress(Console(file=paper, force_terminal=True, width=100))
+    train(recipe(text_file), out=tmp_path / "run", progress=screen)
     assert "6/6" in paper.getvalue()
     assert "loss" in paper.getvalue()

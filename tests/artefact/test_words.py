@@ -1,4 +1,4 @@
-"""What a model says about hidden words, against the same thing computed by hand, one text and one mask at a time."""
+"""What a model says about masked words, against the same thing computed by hand, one text and one mask at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 
 TEXT = "She [MASK] the summer [MASK] than the winter."
-# Float64 rounds at 1e-16; a softmax over 160 pieces after two layers adds up some hundred of these.
+# Float64 rounds at 1e-16; a softmax over 160 tokens after two layers adds up some hundred of these.
 CLOSE = 1e-13
 
 
@@ -41,7 +41,7 @@ def exact(model: Model) -> Model:
     return model
 
 
-def test_fill_gives_the_likeliest_pieces_at_their_places(exact: Model) -> None:
+def test_fill_gives_the_likeliest_tokens_at_their_places(exact: Model) -> None:
     filled = exact.fill(TEXT, top=4)
     ids = exact.tokenizer.encode(TEXT).ids
     places = [place for place, id_ in enumerate(ids) if id_ == exact.tokenizer.mask_id]
@@ -51,7 +51,7 @@ def test_fill_gives_the_likeliest_pieces_at_their_places(exact: Model) -> None:
         chances = by_hand(exact, ids, place)
         chances[sorted(exact.tokenizer.special_ids)] = 0
         best = chances.topk(4)
-        assert [guess.token for guess in mask.guesses] == [exact.tokenizer.piece(id_) for id_ in best.indices.tolist()]
+        assert [guess.token for guess in mask.guesses] == [exact.tokenizer.token(id_) for id_ in best.indices.tolist()]
         found = torch.tensor([guess.probability for guess in mask.guesses], dtype=torch.float64)
         assert (found - best.values).abs().max() < CLOSE
 
@@ -68,7 +68,7 @@ def test_an_answer_does_not_depend_on_its_neighbours(exact: Model) -> None:
                 assert abs(left.probability - right.probability) < CLOSE
 
 
-def test_score_hides_each_piece_in_turn(exact: Model) -> None:
+def test_score_hides_each_token_in_turn(exact: Model) -> None:
     text = "He loves to cook."
     scored = exact.score(text)
     encoding = exact.tokenizer.encode(text)
@@ -77,12 +77,12 @@ def test_score_hides_each_piece_in_turn(exact: Model) -> None:
     wanted = []
     for place, id_ in enumerate(encoding.ids):
         if not encoding.special[place]:
-            hidden = [*encoding.ids[:place], mask, *encoding.ids[place + 1 :]]
-            wanted.append(by_hand(exact, hidden, place)[id_].log().item())
-    assert [piece.log_probability for piece in scored.tokens] == pytest.approx(wanted, abs=CLOSE)
+            masked_ids = [*encoding.ids[:place], mask, *encoding.ids[place + 1 :]]
+            wanted.append(by_hand(exact, masked_ids, place)[id_].log().item())
+    assert [token.log_probability for token in scored.tokens] == pytest.approx(wanted, abs=CLOSE)
     assert scored.total == pytest.approx(sum(wanted), abs=1e-12)
     assert scored.perplexity == pytest.approx(math.exp(-sum(wanted) / len(wanted)), rel=1e-12)
-    assert [text[piece.start : piece.end].lower() for piece in scored.tokens][:2] == ["he", "loves"]
+    assert [text[token.start : token.end].lower() for token in scored.tokens][:2] == ["he", "loves"]
     assert exact.score([text, text]) == [scored, scored] or exact.score([text, text])[0].total == pytest.approx(
         scored.total, abs=1e-12
     )
@@ -90,14 +90,14 @@ def test_score_hides_each_piece_in_turn(exact: Model) -> None:
 
 def test_a_long_text_is_read_in_windows(exact: Model) -> None:
     text = " ".join(["the quick brown fox", "[MASK]", "over the lazy dog and she likes the summer"] * 6)
-    assert exact.room == 14
+    assert exact.max_text_tokens == 14
     filled = exact.fill(text, top=2)
     assert filled.windows > 1
     assert len(filled.masks) == 6
     assert all(text[mask.start : mask.end] == "[MASK]" for mask in filled.masks)
     # The last mask is answered from the window that holds most around it, as if that were all there is.
     encoding = exact.tokenizer.encode(text, special=False)
-    place = [index for index, hidden in enumerate(encoding.hidden) if hidden][-1]
+    place = [index for index, masked in enumerate(encoding.masked_words) if masked][-1]
     before, after = exact.tokenizer.frame_ids
     rows = [
         (min(place - start, start + 13 - place), start)
@@ -122,7 +122,7 @@ def test_every_kind_of_tokenizer_fills(kind: str, sentences: tuple[str, ...]) ->
     filled = Model(module, tokenizer).fill("He loves to [MASK] food", top=tokenizer.vocabulary_size)
     (mask,) = filled.masks
     assert (mask.start, mask.end) == (12, 18)
-    # All pieces but the special ones, and as all chances together are 1, less what the special ones have.
+    # All tokens but the special ones, and as all chances together are 1, less what the special ones have.
     assert len(mask.guesses) == tokenizer.vocabulary_size - len(tokenizer.special_ids)
     assert 0.8 < sum(guess.probability for guess in mask.guesses) <= 1 + 1e-6
     whole = next(guess for guess in mask.guesses if guess.token.lstrip("Ġ▁") == "the")
@@ -149,14 +149,14 @@ def test_the_slides_style_hides_without_a_mask_in_the_vocabulary() -> None:
     module = build(slides(vocabulary=5)).double()
     model = Model(module, tokenizer, task=AnnotatedMasksSection())
     filled = model.fill("She [MASK] [MASK] summer better", top=5)
-    hidden = torch.tensor([[False, True, True, False, False]])
+    masked_words = torch.tensor([[False, True, True, False, False]])
     ids = torch.tensor([[tokenizer.id("She"), 0, 0, tokenizer.id("summer"), tokenizer.id("better")]])
-    logits = module(Inputs(ids=ids, hidden=hidden)).logits
+    logits = module(Inputs(ids=ids, masked_words=masked_words)).logits
     assert logits is not None
     for mask, place in zip(filled.masks, (1, 2), strict=True):
         chances = {guess.token: guess.probability for guess in mask.guesses}
         wanted = logits[0, place].softmax(dim=-1).tolist()
-        assert [chances[piece] for piece in tokenizer.vocabulary()] == pytest.approx(wanted, abs=CLOSE)
+        assert [chances[token] for token in tokenizer.vocabulary()] == pytest.approx(wanted, abs=CLOSE)
 
 
 # --------------------------------------------------------------------------- what is refused

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.train.stopping import Interrupted
+from glassformer.training.stopping import Interrupted
 
 Run = Callable[..., Any]
 
@@ -101,7 +101,7 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
             "must fit the model; got one that numbers 64",
         ),
         (["--set", "model.settings.width=-64"], "greater than or equal to 1"),
-        (["--length", "2"], "longer than its 2 special pieces"),
+        (["--length", "2"], "longer than its 2 special tokens"),
         (["--length", "1"], "greater than or equal to 2"),
         (["--size", "gigantic"], "there is no size 'gigantic'"),
         (["--family", "brt"], "did you mean 'bert'"),
@@ -156,7 +156,7 @@ def test_settings_that_would_do_nothing(run: Run, trained: Path, text_file: Path
     refused(run(*words, "--start", trained, "--set", "tokenizer.kind=bpe"), told)
     refused(run(*words, "--set", f"tokenizer.file={trained / 'tokenizer.json'}", "--vocabulary", "5000"), told)
     refused(run(*words, "--set", f"data.files={text_file}"), "named once")
-    refused(run("evaluate", trained, text_file, "--side", "test"), "got files together with the side test")
+    refused(run("evaluate", trained, text_file, "--split", "test"), "got files together with the split test")
     assert not (tmp_path / "run").exists()
 
 

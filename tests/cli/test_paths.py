@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import glassformer.whole
 import pytest
 
-import glassformer.whole
 from glassformer.artefact.open import load
 from glassformer.artefact.recipe import train
 from glassformer.errors import ConfigError, DataError, GlassformerError
@@ -155,7 +155,7 @@ VANISHING: dict[str, Words] = {
 def test_a_place_that_is_deleted_while_it_is_written(
     run: Run, exported: Path, trained: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    place, flush = exported.parent / "place", glassformer.whole.flush
+    place, flush = exported.parent / "place", glassformer.atomic.flush
     place.mkdir()
     shutil.copytree(trained, exported.parent / "ours")
 
@@ -163,7 +163,7 @@ def test_a_place_that_is_deleted_while_it_is_written(
         shutil.rmtree(place)
         flush(path)
 
-    monkeypatch.setattr(glassformer.whole, "flush", deleted)
+    monkeypatch.setattr(glassformer.atomic, "flush", deleted)
     told = sentence(run(*VANISHING[verb](exported.parent / "ours", place)))
     assert str(place) in told
     assert os.strerror(2) in told

@@ -11,21 +11,21 @@ import torch
 
 from glassformer.artefact.prepare import body_config as model_config
 from glassformer.artefact.resolve import Recipe, TokenizerSection
-from glassformer.cli import asked
-from glassformer.cli.recipe_options import asked_recipe
+from glassformer.cli import recipe_options
+from glassformer.cli.recipe_options import requested_recipe
 from glassformer.errors import ConfigError
 from glassformer.models.families.bert import BERT_SIZES
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
 
 NOTHING: dict[str, Any] = {
     name: None
-    for name, parameter in inspect.signature(asked_recipe).parameters.items()
+    for name, parameter in inspect.signature(requested_recipe).parameters.items()
     if parameter.kind is parameter.KEYWORD_ONLY
 } | {"assignments": ()}
 
 
 def recipe(what: str = "masked-lm", **words: Any) -> Recipe:
-    return asked_recipe(what, ["x.txt"], **{**NOTHING, **words})
+    return requested_recipe(what, ["x.txt"], **{**NOTHING, **words})
 
 
 def layers_and_width(recipe: Recipe) -> tuple[int, int]:
@@ -78,7 +78,7 @@ def test_the_text_is_named_once() -> None:
 
 def test_help_names_the_sizes_that_there_are() -> None:
     # To the checker an alias is no object: what typer reads from it is not there.
-    words = asked.Size.__metadata__[0].help  # type: ignore[attr-defined]
+    words = recipe_options.Size.__metadata__[0].help  # type: ignore[attr-defined]
     named = [size for size in BERT_SIZES if "x" not in size]
     assert words.startswith(", ".join(named[:-1]) + f" or {named[-1]}")
     assert list(MODERNBERT_SIZES) == named

@@ -41,7 +41,7 @@ def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
     from glassformer import cli
 
     folder = Path(next(iter(cli.__path__)))
-    shared = {"__init__", "__main__", "asked", "opened", "options", "screen", "streams", "texts"}
+    shared = {"__init__", "__main__", "recipe_options", "opened", "options", "screen", "streams", "texts"}
     assert {path.stem.strip("_") for path in folder.glob("*.py") if path.stem not in shared} == set(from_this)
 
 
@@ -82,12 +82,12 @@ def test_type_checkers_see_the_same_names() -> None:
     tree = ast.parse(Path(glassformer.__file__).read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {name.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for name in node.names}
-    assert seen == {name: f"glassformer.{room}" for name, room in glassformer._ROOMS.items()}
+    assert seen == {name: f"glassformer.{package}" for name, package in glassformer._MODULES.items()}
     assert sorted(seen) == sorted(glassformer.__all__)
 
 
-def test_train_stays_the_word_when_the_room_is_imported() -> None:
-    importlib.import_module("glassformer.train.loop")
+def test_train_is_still_the_function_after_importing_the_package() -> None:
+    importlib.import_module("glassformer.training.loop")
     assert callable(glassformer.train)
-    seen = modules_after("import glassformer.train.loop\nimport glassformer as gf\nassert callable(gf.train)")
-    assert "glassformer.train.loop" in seen
+    seen = modules_after("import glassformer.training.loop\nimport glassformer as gf\nassert callable(gf.train)")
+    assert "glassformer.training.loop" in seen

@@ -154,7 +154,7 @@ def test_fill_as_json_has_offsets_into_the_text_given(run: Run, trained: Path) -
     assert record["text"] == TEXT
     assert [TEXT[mask["start"] : mask["end"]] for mask in record["masks"]] == ["[MASK]", "[MASK]"]
     assert [len(mask["guesses"]) for mask in record["masks"]] == [3, 3]
-    assert record["masks"][0]["guesses"][0].keys() == {"word", "piece", "probability", "joins"}
+    assert record["masks"][0]["guesses"][0].keys() == {"word", "token", "probability", "joins"}
 
 
 def test_many_texts_in_order_from_everywhere(run: Run, trained: Path, tmp_path: Path) -> None:
@@ -203,16 +203,16 @@ def test_a_long_text_is_read_in_windows_and_that_is_said(run: Run, trained: Path
     for verb in ("fill", "score"):
         done = run(verb, trained, text, "--json")
         assert done.code == 0
-        assert "longer than the 22 pieces the model reads at once" in done.err
+        assert "longer than the 22 tokens the model reads at once" in done.err
         assert f"cut into {done.records[0]['windows']} windows" in done.err
 
 
 def test_score(run: Run, trained: Path) -> None:
     text = "She likes the summer."
     (record,) = run("score", trained, text, "--json").records
-    assert record["total"] == pytest.approx(sum(piece["log_probability"] for piece in record["pieces"]))
+    assert record["total"] == pytest.approx(sum(token["log_probability"] for token in record["tokens"]))
     shown = run("score", trained, text)
-    assert f"pseudo-log-likelihood {record['total']:.3f} over {len(record['pieces'])} pieces" in shown.out
+    assert f"pseudo-log-likelihood {record['total']:.3f} over {len(record['tokens'])} tokens" in shown.out
     assert f"perplexity {record['perplexity']:.2f}" in shown.out
 
 
@@ -237,7 +237,7 @@ def test_evaluate_reads_the_tables_of_a_folder_where_masks_stand_in_the_text(
 def test_evaluate_finds_the_held_out_text_again(run: Run, trained: Path, text_file: Path) -> None:
     scores = load(trained).metrics["scores"]
     (record,) = run("evaluate", trained, "--json").records
-    # The same words were hidden; they were asked in other batches, which may round otherwise.
+    # The same words were masked; they were asked in other batches, which may round otherwise.
     assert record == pytest.approx(scores, rel=1e-5)
     shown = run("evaluate", trained)
     assert f"{scores['loss']:.4f}" in shown.out
@@ -251,10 +251,10 @@ def test_info(run: Run, trained: Path, text_file: Path) -> None:
     model = load(trained)
     count = sum(parameter.numel() for parameter in model.module.parameters())
     assert record["parameters"]["all"] == count == sum(record["parameters"].values()) / 2
-    assert record["tokenizer"]["pieces"] == model.tokenizer.vocabulary_size
+    assert record["tokenizer"]["tokens"] == model.tokenizer.vocabulary_size
     assert record["reads_at_once"] == 22
     shown = run("info", trained).out
-    for told in (f"{count:,}", "encoder.blocks", "float32", "22 pieces", str(text_file), "[MASK]", "masked-lm"):
+    for told in (f"{count:,}", "encoder.blocks", "float32", "22 tokens", str(text_file), "[MASK]", "masked-lm"):
         assert told in shown
     assert "not in this document" not in shown
 
@@ -311,7 +311,7 @@ def test_explain_of_a_mixed_vector_lists_each_words_share(run: Run, drawn: Path)
     cell = "encoder.blocks.0.self_attention.mixed[head=0,query=She,channel=0]"
     done = run("explain", drawn, SENTENCE, "--cell", cell)
     assert "each word's share" in done.out
-    assert done.out.count("absent: hidden") >= 2
+    assert done.out.count("absent: masked") >= 2
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_verify(run: Run, trained: Path) -> None:
 
 @pytest.mark.parametrize("text", ["[MASK]", "[MASK] [MASK] [MASK]", SENTENCE])
 def test_verify_where_words_are_no_keys(run: Run, drawn: Path, text: str) -> None:
-    """A text of nothing but hidden words looks at itself, not at the padding behind it."""
+    """A text of nothing but masked words looks at itself, not at the padding behind it."""
     done = run("verify", drawn, text)
     assert (done.code, done.out.count("✓")) == (0, 3), done.out
 

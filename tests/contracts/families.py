@@ -1,6 +1,6 @@
 """One table of tiny models, all families and their options, that every contract runs over.
 
-B sentences · S pieces · W width
+B sentences · S tokens · W width
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ FAMILIES: tuple[Row, ...] = tuple(Row(name, name) for name in TINY)
 
 OPTIONS: tuple[Row, ...] = (
     Row("slides, zeroed after the position", "slides", {"zero": "sum"}),
-    Row("slides, hidden words visible", "slides", {"hide": False}),
+    Row("slides, masked words visible", "slides", {"hide": False}),
     Row("slides, all they do not draw", "slides", {"scaled": True, "norm": True, "biases": True, "layers": 2,
                                                    "feed_forward_residual": True}),
     Row("slides, learned positions", "slides", {"positions": "learned", "max_length": 16}),
@@ -158,19 +158,19 @@ def random_batch(config: ModelConfig, *, padding: Padding = "right", seed: int =
 def _side(stack: StackConfig, lengths: tuple[int, ...], padding: Padding, generator: torch.Generator) -> Inputs:
     longest = max(lengths)
     ids = torch.randint(3, stack.embed.vocabulary, (len(lengths), longest), generator=generator)  # [B, S]
-    real = real_pieces(lengths, padding)
+    real = real_tokens(lengths, padding)
     segments = None
     if stack.embed.segments > 1:
         segments = (torch.arange(longest) >= longest // 2).long().expand_as(ids)  # [B, S]
-    hidden = None
-    if stack.embed.hidden_words != "token":
-        hidden = torch.zeros_like(ids, dtype=torch.bool)
-        hidden[:, 1:3] = True
-    return Inputs(ids=ids, real=real, segments=segments, hidden=hidden)
+    masked_words = None
+    if stack.embed.masked_words != "token":
+        masked_words = torch.zeros_like(ids, dtype=torch.bool)
+        masked_words[:, 1:3] = True
+    return Inputs(ids=ids, real=real, segments=segments, masked_words=masked_words)
 
 
-def real_pieces(lengths: tuple[int, ...], padding: Padding) -> Tensor | None:
-    """Which pieces are not padding, [B, S]; `uneven` pads some rows left, some right."""
+def real_tokens(lengths: tuple[int, ...], padding: Padding) -> Tensor | None:
+    """Which tokens are not padding, [B, S]; `uneven` pads some rows left, some right."""
     if padding == "none":
         return None
     place = torch.arange(max(lengths))[None]  # [1, S]

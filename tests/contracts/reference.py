@@ -1,6 +1,6 @@
 """The same model in `transformers`, the same batch through both, and their gradients side by side.
 
-B sentences · S pieces · W width · V vocabulary · L labels
+B sentences · S tokens · W width · V vocabulary · L labels
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from glassformer.convert.table import Derived, read_tensors
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer
 
-# Only these let the caller number the pieces; T5 has distances alone; the others count from the left edge.
+# Only these let the caller number the tokens; T5 has distances alone; the others count from the left edge.
 NUMBERED = ("bert", "distilbert", "roberta", "modernbert", "gpt2", "llama")
 # Their explicit path rounds the weights to float32; their fused one does not.
 ROUNDS_WHEN_EXPLICIT = ("modernbert", "llama")
@@ -57,7 +57,7 @@ class Answers:
     named: Mapping[str, Tensor]
 
     def loss(self, real: Tensor) -> Tensor:
-        """A fixed random combination of all answers at real pieces, so that every gradient is asked for."""
+        """A fixed random combination of all answers at real tokens, so that every gradient is asked for."""
         generator = torch.Generator().manual_seed(5)
         total = torch.zeros((), dtype=torch.float64)
         for name in sorted(self.named):
@@ -68,7 +68,7 @@ class Answers:
         return total
 
 
-def as_theirs(inputs: Inputs, target: Inputs | None, config: ModelConfig) -> dict[str, Tensor]:
+def as_theirs(inputs: Inputs, decoder_inputs: Inputs | None, config: ModelConfig) -> dict[str, Tensor]:
     """A batch in the words of `transformers`; a position there counts the rows before position 0."""
     assert inputs.ids is not None
     words = {"input_ids": inputs.ids, "attention_mask": real_of(inputs).long()}
@@ -77,17 +77,17 @@ def as_theirs(inputs: Inputs, target: Inputs | None, config: ModelConfig) -> dic
     if config.family in NUMBERED:
         offset = config.output_stack.embed.position.offset
         words["position_ids"] = (real_of(inputs).long().cumsum(1) - 1).clamp(min=0) + offset
-    if target is not None:
-        assert target.ids is not None
-        words |= {"decoder_input_ids": target.ids, "decoder_attention_mask": real_of(target).long()}
+    if decoder_inputs is not None:
+        assert decoder_inputs.ids is not None
+        words |= {"decoder_input_ids": decoder_inputs.ids, "decoder_attention_mask": real_of(decoder_inputs).long()}
     return words
 
 
-def as_ours(inputs: Inputs, target: Inputs | None, family: str) -> tuple[Inputs, Inputs | None]:
+def as_ours(inputs: Inputs, decoder_inputs: Inputs | None, family: str) -> tuple[Inputs, Inputs | None]:
     """The batch as our model gets it: numbered from the left edge where theirs cannot be told otherwise."""
     if family in NUMBERED:
-        return inputs, target
-    return _from_the_edge(inputs), None if target is None else _from_the_edge(target)
+        return inputs, decoder_inputs
+    return _from_the_edge(inputs), None if decoder_inputs is None else _from_the_edge(decoder_inputs)
 
 
 def _from_the_edge(inputs: Inputs) -> Inputs:
@@ -95,17 +95,17 @@ def _from_the_edge(inputs: Inputs) -> Inputs:
 
 
 def real_of(inputs: Inputs) -> Tensor:
-    """Which pieces are not padding, [B, S], all of them where nothing is said."""
+    """Which tokens are not padding, [B, S], all of them where nothing is said."""
     return torch.ones(inputs.shape, dtype=torch.bool) if inputs.real is None else inputs.real
 
 
 def our_answers(output: Output, model: Transformer) -> Answers:
     """Logits where there is a head, else states; the sentence's answer where there is one."""
-    named = {"pieces": output.states if output.logits is None else output.logits}
+    named = {"tokens": output.states if output.logits is None else output.logits}
     if output.sentence_logits is not None:
         named["sentence"] = output.sentence_logits
         if output.logits is None and model.config.sentence_head is not None and model.config.sentence_head.labels:
-            del named["pieces"]  # theirs answers about the sentence alone
+            del named["tokens"]  # theirs answers about the sentence alone
     return Answers(named)
 
 
@@ -113,9 +113,9 @@ def their_answers(output: Any) -> Answers:
     """The same from theirs, whose names differ from class to class."""
     named: dict[str, Tensor] = {}
     for name, answer in (
-        ("pieces", getattr(output, "last_hidden_state", None)),
-        ("pieces", getattr(output, "prediction_logits", None)),
-        ("pieces", getattr(output, "logits", None)),
+        ("tokens", getattr(output, "last_hidden_state", None)),
+        ("tokens", getattr(output, "prediction_logits", None)),
+        ("tokens", getattr(output, "logits", None)),
         ("sentence", getattr(output, "pooler_output", None)),
         ("sentence", getattr(output, "seq_relationship_logits", None)),
     ):

@@ -58,9 +58,9 @@ def write_masks(folder: Path) -> Path:
     rows = []
     for number in range(24):
         words = SENTENCES[number % 5].rstrip(".").split()
-        hidden = sorted({number % len(words), (number * 3 + 1) % len(words)})
-        answers = [words[place] for place in hidden]
-        text = " ".join("[MASK]" if place in hidden else word for place, word in enumerate(words))
+        masked_words = sorted({number % len(words), (number * 3 + 1) % len(words)})
+        answers = [words[place] for place in masked_words]
+        text = " ".join("[MASK]" if place in masked_words else word for place, word in enumerate(words))
         rows.append(json.dumps({"text": text, "answers": answers}))
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return path

@@ -40,9 +40,9 @@ class Poor(TorchDispatchMode):
 def test_no_float64_reaches_the_device(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(position, "WITHOUT_FLOAT64", ("meta",))
     model = row.with_dropout().model(dtype=torch.float32).to("meta").train()
-    inputs, target = row.batch(padding="left")
+    inputs, decoder_inputs = row.batch(padding="left")
     with Poor():  # type: ignore[no-untyped-call]
-        states = model(inputs.to("meta"), None if target is None else target.to("meta")).states
+        states = model(inputs.to("meta"), None if decoder_inputs is None else decoder_inputs.to("meta")).states
         states.sum().backward()
     assert states.is_meta
     assert all(weight.grad is None or weight.grad.is_meta for weight in model.parameters())

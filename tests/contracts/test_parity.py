@@ -33,7 +33,7 @@ HEADLESS = tuple(
 MORE = (
     Row("bert, next sentence alone", "bert", {"sentence_labels": 2, "vocabulary_head": False}),
     Row("roberta, pooler alone", "roberta", {"sentence_labels": 0, "vocabulary_head": False}),
-    Row("roberta, another padding piece", "roberta", {"position_offset": 1}),
+    Row("roberta, another padding token", "roberta", {"position_offset": 1}),
     Row("bert, untied", "bert", {"tied": False}),
     Row("bert, untied, next sentence", "bert", {"tied": False, "sentence_labels": 2}),
     Row("roberta, untied", "roberta", {"tied": False}),
@@ -91,13 +91,13 @@ def test_another_weight_would_be_noticed(row: Row, tmp_path: Path) -> None:
 
 
 def agree(row: Row, model: Transformer, reference: nn.Module, padding: Padding, tolerance: float) -> None:
-    """One batch through both; answers at real pieces and all gradients are compared."""
-    inputs, target = row.batch(padding=padding)
+    """One batch through both; answers at real tokens and all gradients are compared."""
+    inputs, decoder_inputs = row.batch(padding=padding)
     model.zero_grad()
     reference.zero_grad()
-    real = theirs.real_of(target or inputs)
-    ours = theirs.our_answers(model(*theirs.as_ours(inputs, target, row.family)), model)
-    other = theirs.their_answers(reference(**theirs.as_theirs(inputs, target, model.config)))
+    real = theirs.real_of(decoder_inputs or inputs)
+    ours = theirs.our_answers(model(*theirs.as_ours(inputs, decoder_inputs, row.family)), model)
+    other = theirs.their_answers(reference(**theirs.as_theirs(inputs, decoder_inputs, model.config)))
     assert set(ours.named) == set(other.named)
     if padding in ("left", "uneven"):  # theirs lets the first column speak for the sentence, even where it is padding
         ours, other = (

@@ -1,4 +1,4 @@
-"""With a cache, piece by piece or in bites, a decoder answers as it does in one go; beams may change places."""
+"""With a cache, one token or several at a time, a decoder answers as without; beams may be reordered."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_cached_is_uncached(row: Row, padding: Padding) -> None:
 @pytest.mark.parametrize("padding", ["none", "left"])
 @pytest.mark.parametrize("row", DECODERS, ids=str)
 def test_beams_may_change_places(row: Row, padding: Padding) -> None:
-    """After four pieces the beams continue from other beams, one of them twice."""
+    """After four tokens the beams continue from other beams, one of them twice."""
     model = row.model()
     source, side = sides(row, padding)
     parents = torch.tensor([2, 0, 2])
@@ -59,24 +59,24 @@ def test_beams_may_change_places(row: Row, padding: Padding) -> None:
 
 
 def hides_words(config: ModelConfig) -> ModelConfig:
-    """A decoder in which hidden words are no keys."""
+    """A decoder in which masked words are no keys."""
     assert config.decoder is not None
     return config.model_copy(update={"decoder": config.decoder.model_copy(update={"hide_masked": True})})
 
 
 TOLD = {
     "documents": torch.tensor([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 0, 0], [0, 1, 2, 2, 2, 2]]),
-    "hidden": torch.tensor([[0, 1, 0, 0, 1, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 0, 1]], dtype=torch.bool),
+    "masked_words": torch.tensor([[0, 1, 0, 0, 1, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 0, 1]], dtype=torch.bool),
 }
 
 
-@pytest.mark.parametrize("what", ["documents", "hidden"])
+@pytest.mark.parametrize("what", ["documents", "masked_words"])
 @pytest.mark.parametrize("row", [Row(row.name, row.family, row.settings, hides_words) for row in DECODERS], ids=str)
-def test_walls_and_hidden_words_hold_for_the_pieces_that_come_later(row: Row, what: str) -> None:
+def test_document_mask_and_masked_words_hold_for_the_tokens_that_come_later(row: Row, what: str) -> None:
     model = row.model()
     source, side = sides(row, "none")
     plain = answers(model, source, side, None)
-    told = replace(side, hidden=TOLD[what]) if what == "hidden" else replace(side, documents=TOLD[what])
+    told = replace(side, masked_words=TOLD[what]) if what == "masked_words" else replace(side, documents=TOLD[what])
     whole = answers(model, source, told, None)
     assert (whole - plain).abs().max() > 1e-3
     for bites in BITES.values():
@@ -88,20 +88,20 @@ def test_walls_and_hidden_words_hold_for_the_pieces_that_come_later(row: Row, wh
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_wall_is_told_of_all_pieces_or_of_none(first: bool) -> None:
+def test_a_document_mask_is_told_of_all_tokens_or_of_none(first: bool) -> None:
     row = next(row for row in DECODERS if row.name == "gpt2")
     _, side = sides(row, "none")
     told = replace(side, documents=TOLD["documents"])
     model = row.model()
     cache = model.new_cache()
     model(cut(told if first else side, 0, 4), cache=cache)
-    with pytest.raises(ShapeError, match="documents must be told of all pieces or of none"):
+    with pytest.raises(ShapeError, match="documents must be given for all tokens or for none"):
         model(cut(side if first else told, 4, 5), cache=cache)
 
 
 REFUSED: dict[str, Callable[[Inputs], Inputs]] = {
-    "at most 16 pieces; got 17": lambda side: Inputs(ids=of(side)[:, :1].expand(-1, 13)),
-    "documents must be told of all": lambda side: replace(cut(side, 4, 6), documents=torch.zeros(3, 2).long()),
+    "at most 16 tokens; got 17": lambda side: Inputs(ids=of(side)[:, :1].expand(-1, 13)),
+    "documents must be given for all": lambda side: replace(cut(side, 4, 6), documents=torch.zeros(3, 2).long()),
     "cache's 3 sentences; got 1": lambda side: Inputs(ids=of(side)[:1, 4:]),
     "inputs.real must be": lambda side: Inputs(ids=of(side)[:, 4:], real=torch.ones(3, 1).bool()),
 }
@@ -124,32 +124,32 @@ def test_after_a_refused_step_the_cache_goes_on_as_if_nothing_had_been(wanted: s
 
 
 def test_hiding_may_begin_late() -> None:
-    """Pieces of which nothing was told are real and not hidden."""
+    """Tokens of which nothing was told are real and not hidden."""
     row = Row("gpt2", "gpt2", change=hides_words)
     _, side = sides(row, "none")
-    model, late = row.model(), TOLD["hidden"] & (torch.arange(6) > 3)
-    whole = answers(model, None, replace(side, hidden=late), None)
+    model, late = row.model(), TOLD["masked_words"] & (torch.arange(6) > 3)
+    whole = answers(model, None, replace(side, masked_words=late), None)
     cache = model.new_cache()
     first = answers(model, None, cut(side, 0, 3), cache)
-    rest = answers(model, None, cut(replace(side, hidden=late), 3, 6), cache)
+    rest = answers(model, None, cut(replace(side, masked_words=late), 3, 6), cache)
     torch.testing.assert_close(torch.cat((first, rest), dim=1), whole, rtol=0, atol=TOLERANCE)
 
 
 def test_a_stack_that_looks_ahead_has_no_cache() -> None:
-    with pytest.raises(ConfigError, match="a cache needs a causal stack; got bert, whose pieces also look ahead"):
+    with pytest.raises(ConfigError, match="a cache needs a causal stack; got bert, whose tokens also look ahead"):
         Row("bert", "bert").model().new_cache()
 
 
 def sides(row: Row, padding: Padding) -> tuple[Inputs | None, Inputs]:
-    """The source, where there is one, and the decoder's side, six pieces long; long enough for any padding."""
-    inputs, target = row.batch(padding=padding)
-    if target is None:
+    """The source, where there is one, and the decoder's side, six tokens long; long enough for any padding."""
+    inputs, decoder_inputs = row.batch(padding=padding)
+    if decoder_inputs is None:
         return None, cut(inputs, inputs.shape[1] - 6, inputs.shape[1])
-    return inputs, target
+    return inputs, decoder_inputs
 
 
 def answers(model: Transformer, source: Inputs | None, side: Inputs, cache: Cache | None) -> Tensor:
-    """Logits of the newest pieces, [B, S, V]."""
+    """Logits of the newest tokens, [B, S, V]."""
     output = model(side, cache=cache) if source is None else model(source, side, cache=cache)
     logits: Tensor = output.logits
     return logits
@@ -161,8 +161,8 @@ def of(side: Inputs) -> Tensor:
 
 
 def cut(side: Inputs, start: int, stop: int) -> Inputs:
-    """Some pieces of each row."""
-    names = ("ids", "real", "documents", "hidden")
+    """Some tokens of each row."""
+    names = ("ids", "real", "documents", "masked_words")
     return Inputs(**{name: fact[:, start:stop] for name in names if (fact := getattr(side, name)) is not None})
 
 

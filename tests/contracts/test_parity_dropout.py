@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from glassformer.convert.huggingface import FAMILY_TABLES
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer
-from glassformer.parts.dropout import Dropout, Noise
+from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.tap import watcher
 from tests.contracts import reference as theirs
 from tests.contracts.families import FAMILIES, ROWS, Row
@@ -41,7 +41,7 @@ class Everything:
         return tensor
 
 
-def shrink(self: Dropout, x: Tensor, noise: Noise | None) -> Tensor:
+def shrink(self: Dropout, x: Tensor, dropout_key: DropoutKey | None) -> Tensor:
     """Our dropout, made certain: every number loses its share."""
     return x * (1 - self.rate) if self.training else x
 
@@ -57,15 +57,15 @@ def test_dropout_falls_where_the_references_does(family: str, tmp_path: Path, mo
     model = row.model()
     reference = theirs.reference_of(model, tmp_path / "model", kernel="eager")
     # No padding: ModernBERT's explicit path makes NaN of its float64 mask, which it rounds to float32.
-    inputs, target = row.batch(padding="none")
-    real = theirs.real_of(target or inputs)
+    inputs, decoder_inputs = row.batch(padding="none")
+    real = theirs.real_of(decoder_inputs or inputs)
     monkeypatch.setattr(Dropout, "forward", shrink)
     monkeypatch.setattr(torch.nn.functional, "dropout", shrink_theirs)
 
     def both() -> tuple[Tensor, Tensor]:
-        ours = theirs.our_answers(model(*theirs.as_ours(inputs, target, family)), model)
-        other = theirs.their_answers(reference(**theirs.as_theirs(inputs, target, model.config)))
-        return ours.named["pieces"][real], other.named["pieces"][real].double()
+        ours = theirs.our_answers(model(*theirs.as_ours(inputs, decoder_inputs, family)), model)
+        other = theirs.their_answers(reference(**theirs.as_theirs(inputs, decoder_inputs, model.config)))
+        return ours.named["tokens"][real], other.named["tokens"][real].double()
 
     calm, _ = both()
     model.train()
@@ -111,10 +111,10 @@ def test_dropout_is_there_in_training_alone(row: Row) -> None:
 
 def run(model: Transformer, row: Row, *, explicit: bool = False, seed: int = 7) -> Output:
     """One forward with a known noise; `explicit` watches everything."""
-    inputs, target = (noisy(side, seed) for side in row.batch())
+    inputs, decoder_inputs = (noisy(side, seed) for side in row.batch())
     token = watcher.set(Everything() if explicit else None)
     try:
-        output: Any = model(inputs, target)
+        output: Any = model(inputs, decoder_inputs)
     finally:
         watcher.reset(token)
     assert isinstance(output, Output)
@@ -125,5 +125,5 @@ def noisy(side: Inputs | None, seed: int) -> Inputs | None:
     if side is None:
         return None
     rows = torch.arange(side.shape[0], dtype=torch.int32)
-    noise = Noise(torch.tensor(seed, dtype=torch.int32), rows)
-    return Inputs(**{**vars(side), "noise": noise})
+    dropout_key = DropoutKey(torch.tensor(seed, dtype=torch.int32), rows)
+    return Inputs(**{**vars(side), "dropout_key": dropout_key})

@@ -1,4 +1,4 @@
-"""Padding and neighbours change nothing: each sentence answers as it does alone."""
+"""Padding and batch mates change nothing: each sentence answers as it does alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from glassformer.models.inputs import Inputs, Output
-from glassformer.parts.dropout import Noise
+from glassformer.parts.dropout import DropoutKey
 from tests.contracts.families import ROWS, Padding, Row
 from tests.contracts.reference import real_of
 
@@ -20,45 +20,50 @@ PADDINGS: tuple[Padding, ...] = ("right", "left", "uneven")
 
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_alone_and_among_others(row: Row, padding: Padding) -> None:
+def test_lock_and_among_others(row: Row, padding: Padding) -> None:
     model = row.model()
-    inputs, target = row.batch(padding=padding)
-    together = model(inputs, target)
+    inputs, decoder_inputs = row.batch(padding=padding)
+    together = model(inputs, decoder_inputs)
     for sentence in range(3):
-        alone = model(*(None if side is None else cut(side, sentence) for side in (inputs, target)))
-        compare(together, alone, sentence, real_of(target or inputs)[sentence])
+        alone = model(*(None if side is None else cut(side, sentence) for side in (inputs, decoder_inputs)))
+        compare(together, alone, sentence, real_of(decoder_inputs or inputs)[sentence])
 
 
 @pytest.mark.parametrize("row", [row.with_dropout() for row in ROWS], ids=str)
-def test_alone_and_among_others_while_training(row: Row) -> None:
-    """A row's dropout comes from its number and places, so padding behind it and neighbours change nothing."""
+def test_lock_and_among_others_while_training(row: Row) -> None:
+    """A row's dropout comes from its number and positions, so padding behind it and batch mates change nothing."""
     model = row.model().train()
-    sides = [None if side is None else replace(side, noise=noise(0, 3)) for side in row.batch(padding="right")]
+    sides = [
+        None if side is None else replace(side, dropout_key=dropout_key(0, 3)) for side in row.batch(padding="right")
+    ]
     together = model(*sides)
     real = real_of(sides[1] or sides[0])  # type: ignore[arg-type]
     for sentence in range(3):
-        alone = (None if side is None else replace(cut(side, sentence), noise=noise(sentence, 1)) for side in sides)
+        alone = (
+            None if side is None else replace(cut(side, sentence), dropout_key=dropout_key(sentence, 1))
+            for side in sides
+        )
         compare(together, model(*alone), sentence, real[sentence])
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_what_stands_in_the_padding_is_nobodys_to_see(row: Row) -> None:
     model = row.model()
-    inputs, target = row.batch(padding="uneven")
-    before = model(inputs, target)
-    other = [None if side is None else scribbled(side) for side in (inputs, target)]
+    inputs, decoder_inputs = row.batch(padding="uneven")
+    before = model(inputs, decoder_inputs)
+    other = [None if side is None else scribbled(side) for side in (inputs, decoder_inputs)]
     after = model(*other)
-    real = real_of(target or inputs)
+    real = real_of(decoder_inputs or inputs)
     assert torch.equal(before.states[real], after.states[real])
     assert before.states.shape == after.states.shape
 
 
-def noise(first: int, rows: int) -> Noise:
-    return Noise(torch.tensor(11, dtype=torch.int32), torch.arange(first, first + rows, dtype=torch.int32))
+def dropout_key(first: int, rows: int) -> DropoutKey:
+    return DropoutKey(torch.tensor(11, dtype=torch.int32), torch.arange(first, first + rows, dtype=torch.int32))
 
 
 def scribbled(side: Inputs) -> Inputs:
-    """Other pieces where there is padding."""
+    """Other tokens where there is padding."""
     assert side.ids is not None
     return replace(side, ids=torch.where(real_of(side), side.ids, 1))
 
@@ -70,7 +75,7 @@ def cut(side: Inputs, sentence: int) -> Inputs:
     def kept(tensor: Tensor | None) -> Tensor | None:
         return None if tensor is None else tensor[sentence : sentence + 1, real]
 
-    return Inputs(ids=kept(side.ids), segments=kept(side.segments), hidden=kept(side.hidden))
+    return Inputs(ids=kept(side.ids), segments=kept(side.segments), masked_words=kept(side.masked_words))
 
 
 def compare(together: Output, alone: Output, sentence: int, real: Tensor) -> None:

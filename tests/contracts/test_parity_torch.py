@@ -2,7 +2,7 @@
 
 torch brings the two stacks; words, positions, masks and the output are written down here.
 
-B sentences · S pieces · W width · V vocabulary
+B sentences · S tokens · W width · V vocabulary
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ PADDINGS: tuple[Padding, ...] = ("none", "right")
 def test_logits_are_torchs(row: Row, padding: Padding) -> None:
     model = row.model()
     reference = reference_of(model)
-    inputs, target = sides(row, padding)
+    inputs, decoder_inputs = sides(row, padding)
     with torch.no_grad():
-        ours = model(inputs, target).logits
-        wanted = their_logits(reference.eval(), model.word_table, row.family, inputs, target)
-    real = real_of(target)
+        ours = model(inputs, decoder_inputs).logits
+        wanted = their_logits(reference.eval(), model.word_table, row.family, inputs, decoder_inputs)
+    real = real_of(decoder_inputs)
     torch.testing.assert_close(ours[real], wanted[real], rtol=0, atol=TOLERANCE)
 
 
@@ -52,12 +52,15 @@ def test_gradients_are_torchs(row: Row, padding: Padding) -> None:
     model = row.model().train()
     reference = reference_of(model).train()
     words = model.word_table.detach().clone().requires_grad_()
-    inputs, target = sides(row, padding)
-    real = real_of(target)
-    ours, wanted = model(inputs, target).logits, their_logits(reference, words, row.family, inputs, target)
+    inputs, decoder_inputs = sides(row, padding)
+    real = real_of(decoder_inputs)
+    ours, wanted = (
+        model(inputs, decoder_inputs).logits,
+        their_logits(reference, words, row.family, inputs, decoder_inputs),
+    )
     torch.testing.assert_close(ours[real], wanted[real], rtol=0, atol=TOLERANCE)
     for logits in (ours, wanted):
-        Answers({"pieces": logits}).loss(real).backward()
+        Answers({"tokens": logits}).loss(real).backward()
     assert words.grad is not None
     gradients = {"encoder.embed.word.weight": words.grad}
     for name, parameter, rows in places(reference):
@@ -73,14 +76,14 @@ def reference_of(model: Transformer) -> nn.Transformer:
     assert model.encoder is not None
     assert model.decoder is not None
     config = model.config.output_stack
-    attention, thinking = config.blocks[0].self_attention, config.blocks[0].feed_forward
-    assert thinking is not None
+    attention, feed_forward = config.blocks[0].self_attention, config.blocks[0].feed_forward
+    assert feed_forward is not None
     settings: dict[str, Any] = {
         "d_model": config.width,
         "nhead": attention.body.heads,
-        "dim_feedforward": thinking.body.width,
+        "dim_feedforward": feed_forward.body.width,
         "dropout": 0.0,
-        "activation": thinking.body.activation,
+        "activation": feed_forward.body.activation,
         "layer_norm_eps": 1e-6,
         "batch_first": True,
         "norm_first": model.config.family == "tensor2tensor",
@@ -136,15 +139,17 @@ def places(reference: nn.Transformer) -> Iterator[tuple[str, nn.Parameter, slice
                 yield f"{side}.norm.{kind}", parameters[f"{side}.norm.{kind}"], slice(None)
 
 
-def their_logits(reference: nn.Transformer, words: Tensor, family: str, inputs: Inputs, target: Inputs) -> Tensor:
+def their_logits(
+    reference: nn.Transformer, words: Tensor, family: str, inputs: Inputs, decoder_inputs: Inputs
+) -> Tensor:
     """What torch's stacks answer, [B, S, V]; the words [V, W] serve both sides and the output."""
     # In torch's masks True = may not look.
-    padding, later = (~real_of(side) for side in (inputs, target))
-    pieces = target.shape[1]
+    padding, later = (~real_of(side) for side in (inputs, decoder_inputs))
+    tokens = decoder_inputs.shape[1]
     states = reference(
         embedded(words, family, inputs),
-        embedded(words, family, target),
-        tgt_mask=torch.ones(pieces, pieces, dtype=torch.bool).triu(1),
+        embedded(words, family, decoder_inputs),
+        tgt_mask=torch.ones(tokens, tokens, dtype=torch.bool).triu(1),
         src_key_padding_mask=padding,
         tgt_key_padding_mask=later,
         memory_key_padding_mask=padding,
@@ -163,6 +168,6 @@ def embedded(words: Tensor, family: str, side: Inputs) -> Tensor:
 
 def sides(row: Row, padding: Padding) -> tuple[Inputs, Inputs]:
     """Source and target."""
-    inputs, target = row.batch(padding=padding)
-    assert target is not None
-    return inputs, target
+    inputs, decoder_inputs = row.batch(padding=padding)
+    assert decoder_inputs is not None
+    return inputs, decoder_inputs

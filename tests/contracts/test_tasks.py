@@ -13,19 +13,19 @@ import torch
 
 import glassformer as gf
 from glassformer.artefact.prepare import Prepared, prepare_run
+from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.resolve import resolve
 from glassformer.artefact.verbs import answer
-from glassformer.artefact.witness import Silent
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
 from glassformer.tasks.predict import predict
 from glassformer.tasks.task import Context, evaluating
-from glassformer.train.checkpoint import Shelf, weights
-from glassformer.train.compiled import LossAndGradient
-from glassformer.train.loop import counts_of, fit, step_seed
+from glassformer.training.checkpoint import Checkpoints, weights
+from glassformer.training.compiled import LossAndGradient
+from glassformer.training.loop import counts_of, fit, step_seed
 from tests.contracts.tasks import TASKS, Row
-from tests.train.toy import machine_of
+from tests.training.toy import machine_of
 
 EVERY = pytest.mark.parametrize("row", TASKS, ids=[row.name for row in TASKS])
 # Sums of at most a few thousand float64 numbers near 1, in another order.
@@ -37,7 +37,7 @@ def quiet(message: str) -> None:
 
 
 def prepared_for(row: Row, folder: Path) -> Prepared:
-    return prepare_run(resolve(row.recipe(folder)), folder / "run", Silent())
+    return prepare_run(resolve(row.recipe(folder)), folder / "run", NoProgress())
 
 
 @pytest.fixture(scope="module", params=TASKS, ids=[row.name for row in TASKS])
@@ -45,7 +45,7 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """Each task's model after its six steps, and its folder."""
     row: Row = request.param
     folder = tmp_path_factory.mktemp(row.name.replace(" ", "-"))
-    return row, gf.train(row.recipe(folder), out=folder / "run", witness=Silent()), folder
+    return row, gf.train(row.recipe(folder), out=folder / "run", progress=NoProgress()), folder
 
 
 def gradients(model: Transformer) -> dict[str, torch.Tensor]:
@@ -63,10 +63,10 @@ def test_parts_of_a_step_give_the_gradient_of_the_whole(row: Row, parts: int, tm
     found = []
     for count in (1, parts):
         model = copy.deepcopy(prepared.module).double().train()
-        learn = LossAndGradient(prepared.feed, model, machine_of(settings), compiled=False, say=quiet)
+        learn = LossAndGradient(prepared.feed, model, machine_of(settings), compiled=False, log=quiet)
         batches = [prepared.feed.batch(1, part, count) for part in range(count)]
         counts = counts_of(batches)
-        losses = [learn(batch.with_noise(step_seed(0, 1)), counts) for batch in batches]
+        losses = [learn(batch.with_dropout_key(step_seed(0, 1)), counts) for batch in batches]
         found.append((counts, {name: sum(each[name] for each in losses) for name in losses[0]}, gradients(model)))
     (counts, whole, of_whole), (its_counts, cut, of_cut) = found
     assert counts == pytest.approx(its_counts, abs=ORDER)
@@ -98,7 +98,7 @@ def _first(count: int) -> tuple[Any, Any]:
 @EVERY
 def test_the_loss_of_a_step_is_the_weighted_sum_of_its_losses(row: Row, tmp_path: Path) -> None:
     prepared = prepared_for(row, tmp_path)
-    steps = fit(prepared.module, prepared.feed, prepared.recipe.train, out=tmp_path / "run", say=quiet)
+    steps = fit(prepared.module, prepared.feed, prepared.recipe.train, out=tmp_path / "run", log=quiet)
     for step in steps:
         assert step.losses.keys() == set(row.losses) == step.counts.keys()
         assert step.loss == pytest.approx(sum(prepared.task.weights[name] * loss for name, loss in step.losses.items()))
@@ -110,7 +110,7 @@ def test_killed_and_resumed_it_ends_with_the_same_bits(row: Row, tmp_path: Path)
     def train(out: Path, stop_after: int | None = None, *, resume: bool = False) -> Transformer:
         prepared = prepared_for(row, tmp_path)
         steps: Iterator[Any] = fit(
-            prepared.module, prepared.feed, prepared.recipe.train, out=out, held_out=None, resume=resume, say=quiet
+            prepared.module, prepared.feed, prepared.recipe.train, out=out, held_out=None, resume=resume, log=quiet
         )
         for step in steps:
             if step.step == stop_after:
@@ -119,7 +119,7 @@ def test_killed_and_resumed_it_ends_with_the_same_bits(row: Row, tmp_path: Path)
 
     whole = train(tmp_path / "whole")
     train(tmp_path / "killed", stop_after=3)  # the newest checkpoint is that of step 2
-    newest = Shelf(tmp_path / "killed" / "checkpoints").newest()
+    newest = Checkpoints(tmp_path / "killed" / "checkpoints").newest()
     assert newest is not None
     assert newest.step == 2
     resumed = train(tmp_path / "killed", resume=True)
@@ -133,7 +133,7 @@ def test_compiled_it_learns_as_eager_does(row: Row, tmp_path: Path) -> None:
     if not compiler.has_compiler(torch.device("cpu")):
         pytest.skip("there is no C++ compiler here")
     if row.task not in ("bert", "classify") or row.name == "classify pairs":
-        pytest.skip("one loss at scored tokens is compiled by tests/train/test_compiled.py, a pair as a text is")
+        pytest.skip("one loss at scored tokens is compiled by tests/training/test_compiled.py, a pair as a text is")
     torch._dynamo.reset()
     prepared = prepared_for(row, tmp_path)
     found = []
@@ -141,10 +141,10 @@ def test_compiled_it_learns_as_eager_does(row: Row, tmp_path: Path) -> None:
         model = copy.deepcopy(prepared.module).train()
         told: list[str] = []
         learn = LossAndGradient(
-            prepared.feed, model, machine_of(prepared.recipe.train), compiled=compiled, say=told.append
+            prepared.feed, model, machine_of(prepared.recipe.train), compiled=compiled, log=told.append
         )
         batch = prepared.feed.batch(0)
-        losses = learn(batch.with_noise(step_seed(0, 0)), batch.counts)
+        losses = learn(batch.with_dropout_key(step_seed(0, 0)), batch.counts)
         assert told == []
         assert learn.compiled is compiled
         found.append((losses, gradients(model)))
@@ -277,11 +277,11 @@ def test_a_bad_row_is_named_with_its_line_before_training(row: Row, tmp_path: Pa
     with path.open("a", encoding="utf-8") as file:
         file.write(row.bad + "\n")
     with pytest.raises(DataError) as raised:
-        gf.train(recipe, out=tmp_path / "run", witness=Silent())
+        gf.train(recipe, out=tmp_path / "run", progress=NoProgress())
     assert f"{path}, line {lines + 1}" in raised.value.wanted
     assert not (tmp_path / "run").exists()
     recipe["data"]["on_bad_row"] = "skip"
-    assert gf.train(recipe, out=tmp_path / "run", witness=Silent()).task is not None
+    assert gf.train(recipe, out=tmp_path / "run", progress=NoProgress()).task is not None
 
 
 @EVERY
@@ -339,14 +339,14 @@ def test_predictions_compute_few_tokens_more_than_there_are() -> None:
     task = Classify(ClassifySection(labels=("a", "b")), tokenizer, length=128, segments=False)
     seen = [0, 0]
 
-    class Counting(Classify):
+    class Advance(Classify):
         def predict(self, model: Transformer, batches: Iterator[Any]) -> Iterator[tuple[int, list[float]]]:
             for batch in batches:
                 seen[0] += batch.inputs.ids.numel()
                 seen[1] += batch.tokens
                 yield from super().predict(model, iter([batch]))
 
-    counting = Counting(task.section, tokenizer, length=128, segments=False)
+    counting = Advance(task.section, tokenizer, length=128, segments=False)
     lengths = np.clip(np.random.default_rng(0).lognormal(3.0, 0.8, 5000), 1, 120).astype(int)
     examples = (counting.example({"text": " ".join(["word"] * int(length))}, "") for length in lengths)
     with evaluating(model):

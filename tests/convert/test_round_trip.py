@@ -24,12 +24,12 @@ def test_export_of_import_is_the_same_to_the_bit(name: str, tmp_path: Path) -> N
     save(name, tmp_path / "theirs")
     config, state, _, report = read_huggingface(tmp_path / "theirs")
     Transformer(config).load_state_dict(state)  # strict: nothing is missing on our side
-    write_huggingface(tmp_path / "ours", config, state, tokens=report.tokens)
+    write_huggingface(tmp_path / "ours", config, state, token_settings=report.token_settings)
     same_bits(tensors_of(tmp_path / "theirs"), tensors_of(tmp_path / "ours"))
     assert report.architecture == name
     written = json.loads((tmp_path / "ours" / "config.json").read_text())
     assert written["architectures"] == [name]
-    for key, value in report.tokens.items():
+    for key, value in report.token_settings.items():
         assert written[key] == value
 
 
@@ -38,7 +38,7 @@ def test_transformers_loads_what_we_write(name: str, tmp_path: Path) -> None:
     """The settings come back as well: each one that the class knows is what it was."""
     model = save(name, tmp_path / "theirs")
     config, state, _, report = read_huggingface(tmp_path / "theirs")
-    write_huggingface(tmp_path / "ours", config, state, tokens=report.tokens)
+    write_huggingface(tmp_path / "ours", config, state, token_settings=report.token_settings)
     again, told = getattr(transformers, name).from_pretrained(tmp_path / "ours", output_loading_info=True)
     assert not any(told[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys"))
     before, after = model.config.to_dict(), again.config.to_dict()  # type: ignore[operator, union-attr]
@@ -74,7 +74,7 @@ def test_tied_or_not_it_goes_out_as_it_came(name: str, tmp_path: Path) -> None:
     config, state, _, report = read_huggingface(tmp_path / "theirs")
     assert config.head is not None
     assert config.head.tied == OTHER_TIES[name]
-    write_huggingface(tmp_path / "ours", config, state, tokens=report.tokens)
+    write_huggingface(tmp_path / "ours", config, state, token_settings=report.token_settings)
     before, after = tensors_of(tmp_path / "theirs"), tensors_of(tmp_path / "ours")
     if name in IDLE:
         idle, added = IDLE[name]
@@ -214,9 +214,9 @@ def test_an_untied_t5_of_today_and_of_yesterday(tmp_path: Path) -> None:
         assert not config.head.tied
         assert not config.head.scaled
         assert config.encoder is not None
-        thinking = config.encoder.blocks[0].feed_forward
-        assert thinking is not None
-        assert (thinking.body.gated, thinking.body.activation) == (True, "gelu_tanh")
+        feed_forward = config.encoder.blocks[0].feed_forward
+        assert feed_forward is not None
+        assert (feed_forward.body.gated, feed_forward.body.activation) == (True, "gelu_tanh")
 
 
 @pytest.mark.parametrize(
@@ -237,10 +237,10 @@ def test_what_t5_says_twice_is_read_as_the_reference_reads_it(said: dict[str, ob
     change_settings(tmp_path, **{"dense_act_fn": ..., "is_gated_act": ..., **said})
     encoder = read_huggingface(tmp_path).config.encoder
     assert encoder is not None
-    thinking = encoder.blocks[0].feed_forward
-    assert thinking is not None
-    assert thinking.body.gated == gated
-    assert thinking.body.activation == dict(ACTIVATIONS)[reference.dense_act_fn]
+    feed_forward = encoder.blocks[0].feed_forward
+    assert feed_forward is not None
+    assert feed_forward.body.gated == gated
+    assert feed_forward.body.activation == dict(ACTIVATIONS)[reference.dense_act_fn]
 
 
 def test_older_words_for_rotary_positions(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_the_report_says_why(tmp_path: Path) -> None:
     save("BertForMaskedLM", tmp_path)
     report = read_huggingface(tmp_path).report
     assert "fresh weights" in report.settings_aside["initializer_range"]
-    assert report.tokens == {"pad_token_id": 0}
+    assert report.token_settings == {"pad_token_id": 0}
     assert "hidden_size" not in report.settings_aside
 
 

@@ -34,7 +34,7 @@ def test_both_sides_cut_alike(kind: Kind, family: str, tmp_path: Path) -> None:
     assert again.tokenizer is not None
     assert again.tokenizer.special == tokenizer.special
     assert again.tokenizer.fingerprint == tokenizer.fingerprint
-    assert again.report.tokens.get("pad_token_id") == tokenizer.pad_id
+    assert again.report.token_settings.get("pad_token_id") == tokenizer.pad_id
 
 
 @pytest.mark.parametrize("lowercase", [True, False])

@@ -1,4 +1,4 @@
-"""Small texts, a tokenizer of theirs, and stores, for all tests of the data room."""
+"""Small texts, a tokenizer of theirs, and stores, for all tests of the data package."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ MakeStore = Callable[[Sequence[str]], TokenStore]
 @pytest.fixture(scope="session")
 def texts() -> list[str]:
     """Forty documents of 1 to 12 sentences."""
-    chance = random.Random(0)
+    rng = random.Random(0)
 
     def sentence() -> str:
-        return " ".join(chance.choice(WORDS) for _ in range(chance.randint(3, 12))).capitalize() + "."
+        return " ".join(rng.choice(WORDS) for _ in range(rng.randint(3, 12))).capitalize() + "."
 
-    return [" ".join(sentence() for _ in range(chance.randint(1, 12))) for _ in range(40)]
+    return [" ".join(sentence() for _ in range(rng.randint(1, 12))) for _ in range(40)]
 
 
 @pytest.fixture(scope="session")
 def tokenizer(texts: list[str]) -> Tokenizer:
-    """A small WordPiece tokenizer in which many words have several pieces."""
+    """A small WordPiece tokenizer in which many words have several tokens."""
     return train_tokenizer("wordpiece", texts, vocabulary=70)
 
 

@@ -1,4 +1,4 @@
-"""What tests make themselves: the side of a text, a store of a few documents."""
+"""What tests make themselves: the split of a text, a store of a few documents."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from glassformer.data.read import Document
-from glassformer.data.split import Side, place_of, side_of, text_hash
+from glassformer.data.split import Split, hash_fraction, split_of, text_hash
 from glassformer.data.store import TokenStore
 from glassformer.data.write import Placed, write_stores
 from glassformer.text.tokenizer import Tokenizer
 
 
-def side(text: str, *, seed: int, shares: Mapping[str, float]) -> Side:
-    """The side that a text falls on."""
-    return side_of(place_of(text_hash(text), seed), shares)
+def split(text: str, *, seed: int, shares: Mapping[str, float]) -> Split:
+    """The split that a text falls on."""
+    return split_of(hash_fraction(text_hash(text), seed), shares)
 
 
 def build_store(
@@ -23,8 +23,8 @@ def build_store(
     directory: Path,
     *,
     fingerprint: str = "made",
-    progress: Callable[[int], None] | None = None,
+    advance: Callable[[int], None] | None = None,
 ) -> TokenStore:
     """All documents in one store."""
     placed = (Placed("", text_hash(document.text), document) for document in documents)
-    return write_stores(placed, tokenizer, directory, names=("",), fingerprint=fingerprint, progress=progress)[""]
+    return write_stores(placed, tokenizer, directory, names=("",), fingerprint=fingerprint, advance=advance)[""]

@@ -1,4 +1,4 @@
-"""Length buckets: every piece once, each text by itself, batches of one bucket, each row once per epoch."""
+"""Length buckets: every token once, each text by itself, batches of one bucket, each row once per epoch."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def computed(lengths: Integers, chosen: Sequence[int], batch: int) -> int:
 @pytest.mark.parametrize("seed", range(6))
 def test_no_other_lengths_pad_less(seed: int, most: int, batch: int) -> None:
     """Compared with all choices of lengths that are multiples of 8, the longest as it is."""
-    chance = np.random.default_rng(seed)
-    lengths = chance.integers(1, chance.integers(20, 62), size=chance.integers(1, 60))
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, rng.integers(20, 62), size=rng.integers(1, 60))
     longest = int(lengths.max())
     chosen = choose_lengths(lengths, batch, most).tolist()
     assert chosen[-1] == longest
     assert chosen == sorted(set(chosen))
     assert len(chosen) <= most
-    steps = [length for length in range(8, longest, 8)]
+    steps = list(range(8, longest, 8))
     cheapest = min(
         computed(lengths, [*some, longest], batch)
         for count in range(min(most, len(steps) + 1))
@@ -72,7 +72,7 @@ def test_rows_of_one_length_have_this_length(longest: int) -> None:
 def test_each_document_is_a_row_or_equal_parts(store: TokenStore, frame: Frame, length: int) -> None:
     rows = BucketedRows(store, length, frame=frame, pad_id=PAD)
     around = len(frame.before) + len(frame.after)
-    pieces: list[int] = []
+    tokens: list[int] = []
     for number in range(len(rows)):
         batch = rows.rows(np.array([number]))
         real = batch.ids[0, batch.real[0]].tolist()
@@ -84,9 +84,9 @@ def test_each_document_is_a_row_or_equal_parts(store: TokenStore, frame: Frame, 
         assert wider.ids[0, wider.real[0]].tolist() == real
         assert (wider.ids[~wider.real] == PAD).all()
         assert batch.positions[0, : len(real)].tolist() == list(range(len(real)))
-        pieces += batch.ids[~batch.special].tolist()
+        tokens += batch.ids[~batch.special].tolist()
         assert (batch.words[batch.special] == -1).all()
-    assert pieces == store.ids.tolist()
+    assert tokens == store.ids.tolist()
     assert len(rows) == sum(-(-size // (length - around)) for size in np.diff(store.offsets).tolist())
 
 

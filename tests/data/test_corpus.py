@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassformer.data.corpus import Corpus, prepare, settle_shares, training_texts
+from glassformer.data.corpus import Corpus, prepare, resolve_shares, training_texts
 from glassformer.data.settings import CorpusSection
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
-from tests.data.made import side
+from tests.data.made import split
 
 
 def section(path: Path, texts: list[str], **settings: object) -> CorpusSection:
@@ -33,7 +33,7 @@ def test_each_document_is_on_its_side(texts: list[str], tokenizer: Tokenizer, tm
     corpus = prepare(data, tokenizer, tmp_path / "cache")
     wanted: dict[str, list[list[int]]] = {"train": [], "validation": [], "test": []}
     for text in texts:
-        wanted[side(text, seed=4, shares={"validation": 0.3, "test": 0.2})].append(
+        wanted[split(text, seed=4, shares={"validation": 0.3, "test": 0.2})].append(
             tokenizer.encode(text, special=False).ids
         )
     assert held(corpus) == wanted
@@ -59,13 +59,13 @@ def test_validation_files_are_all_validation(texts: list[str], tokenizer: Tokeni
     corpus = prepare(data, tokenizer, tmp_path / "cache")
     assert [corpus.stores[name].documents for name in ("train", "validation", "test")] == [40, 3, 0]
     assert corpus.leaked == 2
-    assert "2 documents of the validation files stand in the training text too" in corpus.notes()
+    assert "2 documents of the validation files are in the training text too" in corpus.notes()
 
 
 def test_the_cache_answers_to_contents_not_to_names(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
     data = section(tmp_path / "notes.txt", texts)
     seen: list[int] = []
-    first = prepare(data, tokenizer, tmp_path / "cache", progress=seen.append)
+    first = prepare(data, tokenizer, tmp_path / "cache", advance=seen.append)
     assert seen
     seen.clear()
     (tmp_path / "notes.txt").rename(tmp_path / "moved.txt")
@@ -73,7 +73,7 @@ def test_the_cache_answers_to_contents_not_to_names(texts: list[str], tokenizer:
         data.model_copy(update={"files": (str(tmp_path / "moved.txt"),)}),
         tokenizer,
         tmp_path / "cache",
-        progress=seen.append,
+        advance=seen.append,
     )
     assert not seen
     assert held(moved) == held(first)
@@ -97,26 +97,26 @@ def test_few_documents_still_fill_each_side(count: int, texts: list[str], tokeni
     sizes = [corpus.stores[name].documents for name in ("train", "validation", "test")]
     assert sizes == [count - 2, 1, 1]
     for text in texts[:count]:
-        name = side(text, seed=0, shares=corpus.shares)
+        name = split(text, seed=0, shares=corpus.shares)
         assert tokenizer.encode(text, special=False).ids in held(corpus)[name]
 
 
 def test_many_documents_keep_the_shares_asked_for(texts: list[str], tmp_path: Path) -> None:
     data = section(tmp_path / "notes.txt", texts)
-    assert settle_shares(data) == {"validation": 0.3, "test": 0.2}
-    assert settle_shares(data.model_copy(update={"validation_files": ("x",)})) == {"validation": 0.0, "test": 0.2}
+    assert resolve_shares(data) == {"validation": 0.3, "test": 0.2}
+    assert resolve_shares(data.model_copy(update={"validation_files": ("x",)})) == {"validation": 0.0, "test": 0.2}
 
 
 def test_too_few_documents_for_a_split(texts: list[str], tmp_path: Path) -> None:
     data = section(tmp_path / "notes.txt", [texts[0], texts[0]], test=0.0)
     with pytest.raises(DataError) as caught:
-        settle_shares(data)
+        resolve_shares(data)
     assert "2" in caught.value.wanted
     assert caught.value.got == "1"
     assert 'documents = "line"' in caught.value.do
     crowded = section(tmp_path / "notes.txt", texts[:3], validation=0.5, test=0.499999)
     with pytest.raises(DataError) as caught:
-        settle_shares(crowded)
+        resolve_shares(crowded)
     assert caught.value.got.startswith("3,")
     assert "test" in caught.value.do
 

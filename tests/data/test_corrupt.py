@@ -1,4 +1,4 @@
-"""Masks: the promised shares over 100,000 pieces, never a special piece, never a neighbour's influence."""
+"""Masks: the promised shares over 100,000 tokens, never a special token, independent of other rows."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from glassformer.data.corrupt import IGNORED, Corrupted, mask_words
 from glassformer.tasks.masked_lm import MaskedLMSection
 
 MASK, SPECIAL, VOCABULARY = 4, frozenset({0, 1, 2, 3, 4, 77}), 1000
-ROWS, LENGTH = 1000, 128  # 126,000 maskable pieces
+ROWS, LENGTH = 1000, 128  # 126,000 maskable tokens
 
 
 def made(rows: int = ROWS, length: int = LENGTH, longest_word: int = 5) -> tuple[Integers, Flags, Integers]:
-    """Rows [CLS] … [SEP] of random pieces in random words."""
-    chance = np.random.default_rng(0)
+    """Rows [CLS] … [SEP] of random tokens in random words."""
+    rng = np.random.default_rng(0)
     ordinary = np.array(sorted(set(range(VOCABULARY)) - SPECIAL))
-    ids = chance.choice(ordinary, (rows, length))
+    ids = rng.choice(ordinary, (rows, length))
     ids[:, 0], ids[:, -1] = 2, 3
     maskable = np.ones(ids.shape, np.bool_)
     maskable[:, [0, -1]] = False
-    begins = chance.random(ids.shape) < 2 / (1 + longest_word)
+    begins = rng.random(ids.shape) < 2 / (1 + longest_word)
     words = np.where(maskable, begins.cumsum(1), -1)
     return ids, maskable, words
 
@@ -60,23 +60,23 @@ def share(hits: npt.NDArray[np.bool_] | int, of: int) -> float:
 @pytest.mark.parametrize(
     ("rate", "mask", "random"), [(0.15, 0.8, 0.1), (0.3, 1.0, 0.0), (0.05, 0.5, 0.5), (0.6, 0.0, 0.0)]
 )
-def test_the_shares_hold_over_100_000_pieces(rate: float, mask: float, random: float, whole_words: bool) -> None:
+def test_the_shares_hold_over_100_000_tokens(rate: float, mask: float, random: float, whole_words: bool) -> None:
     ids, maskable, words = made()
     settings = MaskedLMSection(rate=rate, mask=mask, random=random, keep=1 - mask - random, whole_words=whole_words)
     got = hide(ids, maskable, words, settings)
     chosen = got.labels != IGNORED
     count = int(chosen.sum())
-    # What is left to chance is the last word of each row: its spread is below 3 pieces, 4 deviations over 1,000 rows.
+    # What is left to chance is the last word of each row: its spread is below 3 tokens, 4 deviations over 1,000 rows.
     assert abs(count / ROWS - rate * (LENGTH - 2)) < 4 * 3 / np.sqrt(ROWS)
     spread = 4 * 0.5 / np.sqrt(count)
     masked = chosen & (got.ids == MASK)
     kept = chosen & (got.ids == ids)
     changed = chosen & ~masked & ~kept
     assert abs(share(masked, count) - mask) < spread
-    # A random piece is by chance the old one in 1 of 994 cases.
+    # A random token is by chance the old one in 1 of 994 cases.
     assert abs(share(changed, count) - random * (1 - 1 / 994)) < spread
     assert abs(share(kept, count) - (1 - mask - random + random / 994)) < spread
-    assert np.array_equal(masked, got.hidden)
+    assert np.array_equal(masked, got.masked_words)
 
 
 @pytest.mark.parametrize("whole_words", [False, True])
@@ -108,7 +108,7 @@ def test_every_place_and_every_word_is_as_likely() -> None:
         assert share(whole & of_size, int(of_size.sum())) == pytest.approx(0.15, abs=0.02)
 
 
-def test_random_pieces_come_from_the_whole_vocabulary() -> None:
+def test_random_tokens_come_from_the_whole_vocabulary() -> None:
     ids, maskable, words = made()
     got = hide(ids, maskable, words, MaskedLMSection(rate=0.9, mask=0.0, random=1.0, keep=0.0))
     drawn = np.bincount(got.ids.flat[got.places], minlength=VOCABULARY)
@@ -119,12 +119,12 @@ def test_random_pieces_come_from_the_whole_vocabulary() -> None:
     assert abs(chi_square - len(ordinary)) < 4 * np.sqrt(2 * len(ordinary))
 
 
-def test_whole_words_are_hidden_whole() -> None:
+def test_atomic_words_are_hidden_whole() -> None:
     ids, maskable, words = made()
     chosen = hide(ids, maskable, words, MaskedLMSection(whole_words=True)).labels != IGNORED
     for row in range(200):
-        hidden = set(words[row, chosen[row]].tolist())
-        assert chosen[row].tolist() == [word in hidden and word >= 0 for word in words[row].tolist()]
+        masked_words = set(words[row, chosen[row]].tolist())
+        assert chosen[row].tolist() == [word in masked_words and word >= 0 for word in words[row].tolist()]
 
 
 @pytest.mark.parametrize("whole_words", [False, True])
@@ -132,7 +132,7 @@ def test_whole_words_are_hidden_whole() -> None:
 def test_at_least_one_and_at_most_so_many(most: int, whole_words: bool) -> None:
     ids, maskable, words = made(rows=300, longest_word=12)
     maskable[0] = False
-    maskable[1, 2:] = False  # one piece only
+    maskable[1, 2:] = False  # one token only
     maskable[2, 6:] = False
     words[2, 1:6] = 1  # one long word only
     settings = MaskedLMSection(max_predictions=most, whole_words=whole_words)
@@ -157,7 +157,7 @@ def test_a_row_is_masked_the_same_whatever_its_neighbours(static: bool, whole_wo
     more = ((0, 0), (0, 9))
     wide = np.pad(ids, more), np.pad(maskable, more), np.pad(words, more)
     wider = hide(*wide, settings, epoch=epochs)
-    for name in ("ids", "labels", "hidden"):
+    for name in ("ids", "labels", "masked_words"):
         assert np.array_equal(getattr(mixed, name), getattr(together, name)[order])
         assert np.array_equal(getattr(wider, name)[:, :LENGTH], getattr(together, name))
     for row in range(40):
@@ -183,19 +183,19 @@ def test_each_epoch_and_seed_has_its_own_masks_unless_static() -> None:
 
 
 def test_short_rows_keep_the_share_too() -> None:
-    """Rounding 15 % of 10 pieces up or down would be 10 % or 20 %; chance makes it 15 %."""
+    """Rounding 15 % of 10 tokens up or down would be 10 % or 20 %; chance makes it 15 %."""
     ids, maskable, words = made(rows=10_000, length=12)
     chosen = hide(ids, maskable, words, MaskedLMSection()).labels != IGNORED
     # 1 or 2 of 10 with equal chance: deviation 0.5, four deviations over 10,000 rows.
     assert abs(chosen.sum() / 10_000 - 1.5) < 4 * 0.5 / 100
 
 
-def test_without_a_mask_hidden_places_are_marked() -> None:
-    """The slides: no piece stands for a hidden word."""
+def test_without_a_mask_masked_places_are_marked() -> None:
+    """The slides: no token stands for a masked word."""
     ids, maskable, words = made(rows=20)
     got = hide(ids, maskable, words, MaskedLMSection(mask=1.0, random=0.0, keep=0.0), mask_id=None)
-    assert np.array_equal(got.hidden, got.labels != IGNORED)
-    assert (got.ids[got.hidden] == 0).all()
+    assert np.array_equal(got.masked_words, got.labels != IGNORED)
+    assert (got.ids[got.masked_words] == 0).all()
 
 
 def test_masks_never_change_between_versions() -> None:

@@ -27,7 +27,7 @@ from glassformer.text.tokenizer import Tokenizer
 folder = Path(sys.argv[1])
 tokenizer = load_tokenizer(folder)
 corpus = prepare(CorpusSection(files=(str(folder / "text.txt"),)), tokenizer, folder / "cache")
-rows = PackedRows(corpus.stores["train"], 128, frame=Frame.encoder(tokenizer), walls=True)
+rows = PackedRows(corpus.stores["train"], 128, frame=Frame.encoder(tokenizer), document_mask=True)
 order = Order(len(rows), 32, "data", 0)
 for step in range(len(order) if sys.argv[2] == "all" else 50):
     numbers, epochs = order.of_step(step)
@@ -44,7 +44,7 @@ print(used // 1024, len(corpus.stores["train"]))
 
 
 def peak(folder: Path, megabytes: float, texts: list[str], *, batches: str = "some") -> tuple[int, int]:
-    """Megabytes a process needs at most to tokenize that much text and to read batches; pieces it made."""
+    """Megabytes a process needs at most to tokenize that much text and to read batches; tokens it made."""
     text = "\n\n".join(texts)
     part = "\n\n".join([text] * max(1, 1_000_000 // len(text))) + "\n\n"
     with (folder / "text.txt").open("w") as file:
@@ -58,13 +58,13 @@ def peak(folder: Path, megabytes: float, texts: list[str], *, batches: str = "so
         env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
     )
     assert found.returncode == 0, found.stderr
-    megabytes_used, pieces = found.stdout.split()
-    return int(megabytes_used), int(pieces)
+    megabytes_used, tokens = found.stdout.split()
+    return int(megabytes_used), int(tokens)
 
 
 @pytest.fixture
 def folder(texts: list[str], tmp_path: Path) -> Path:
-    """A folder with a tokenizer in which most words are one piece, as in real text."""
+    """A folder with a tokenizer in which most words are one token, as in real text."""
     train_tokenizer("wordpiece", texts, vocabulary=300).save(tmp_path)
     return tmp_path
 
@@ -73,13 +73,13 @@ def test_memory_does_not_grow_with_the_text(texts: list[str], folder: Path) -> N
     small, few = peak(folder, 2, texts)
     large, many = peak(folder, 8, texts)
     assert many > 3.9 * few
-    # The maps of the store count as memory while they are read, a little over 2 bytes for each piece.
+    # The maps of the store count as memory while they are read, a little over 2 bytes for each token.
     assert large - small < 40 + (many - few) * 2.2 / 1e6
     assert large < 500
 
 
 @pytest.mark.long
 def test_two_gigabytes_in_two_gigabytes(texts: list[str], folder: Path) -> None:
-    used, pieces = peak(folder, 2000, texts, batches="all")
-    assert pieces > 300_000_000
+    used, tokens = peak(folder, 2000, texts, batches="all")
+    assert tokens > 300_000_000
     assert used < 2000

@@ -1,11 +1,11 @@
-"""The order of rows: each once per epoch, another one in each epoch, and never a question of memory or neighbours."""
+"""The order of rows: each once per epoch, another one in each epoch, independent of memory and of other rows."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from glassformer.data.chance import below, draw, uniform
+from glassformer.data.counter_rng import below, random_bits, uniform
 from glassformer.data.order import Order, shuffled
 from glassformer.errors import DataError
 
@@ -70,8 +70,8 @@ def test_chance_depends_on_names_alone() -> None:
         for place in range(7):
             assert uniform(1, row, place) == table[row, place]
     assert len(np.unique(table)) == 35
-    assert draw(-1) == draw(np.array(-1))
-    assert draw(1, 2) != draw(2, 1)
+    assert random_bits(-1) == random_bits(np.array(-1))
+    assert random_bits(1, 2) != random_bits(2, 1)
 
 
 def test_chance_is_even() -> None:
@@ -79,7 +79,7 @@ def test_chance_is_even() -> None:
     numbers = uniform(3, np.arange(200), np.arange(1000)[:, None]).ravel()
     assert abs(numbers.mean() - 0.5) < 4 * np.sqrt(1 / 12 / len(numbers))
     assert abs(np.corrcoef(numbers[:-1], numbers[1:])[0, 1]) < 4 / np.sqrt(len(numbers))
-    bits = (draw(7, np.arange(50_000))[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    bits = (random_bits(7, np.arange(50_000))[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
     assert (abs(bits.mean(0) - 0.5) < 4.5 * 0.5 / np.sqrt(50_000)).all()  # 64 bits: 4.5 deviations
     counts = np.bincount(below(6, 8, np.arange(60_000)), minlength=6)
     assert len(counts) == 6

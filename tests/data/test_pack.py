@@ -1,4 +1,4 @@
-"""Packed rows: every piece once and in order, full rows, and each document as if it were alone."""
+"""Packed rows: every token once and in order, full rows, and each document as if it were alone."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FRAMES = {
 MakeStore = Callable[[Sequence[str]], TokenStore]
 
 
-def packed(store: TokenStore, length: int, frame: Frame, *, walls: bool = True) -> tuple[PackedRows, Batch]:
-    rows = PackedRows(store, length, frame=frame, walls=walls, pad_id=PAD)
+def packed(store: TokenStore, length: int, frame: Frame, *, document_mask: bool = True) -> tuple[PackedRows, Batch]:
+    rows = PackedRows(store, length, frame=frame, document_mask=document_mask, pad_id=PAD)
     return rows, rows.rows(np.arange(len(rows)))
 
 
 @pytest.mark.parametrize("length", [8, 13, 64, 5000])
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
-def test_every_piece_once_in_order_and_only_the_last_row_padded(store: TokenStore, frame: Frame, length: int) -> None:
+def test_every_token_once_in_order_and_only_the_last_row_padded(store: TokenStore, frame: Frame, length: int) -> None:
     rows, batch = packed(store, length, frame)
     assert batch.ids[~batch.special].tolist() == store.ids.tolist()
     assert batch.real[:-1].all()
@@ -45,9 +45,9 @@ def test_every_piece_once_in_order_and_only_the_last_row_padded(store: TokenStor
             assert row[real][len(row[real]) - len(frame.after) :].tolist() == list(frame.after)
     else:
         stream = [
-            piece
+            token
             for number in range(store.documents)
-            for piece in (*frame.before, *store.document(number).tolist(), *frame.after)
+            for token in (*frame.before, *store.document(number).tolist(), *frame.after)
         ]
         assert batch.ids[batch.real].tolist() == stream
     one_by_one = [rows.rows(np.array([number])) for number in range(len(rows))]
@@ -58,8 +58,8 @@ def test_every_piece_once_in_order_and_only_the_last_row_padded(store: TokenStor
 
 @pytest.mark.parametrize("length", [8, 13, 64])
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
-def test_walls_part_the_documents(store: TokenStore, frame: Frame, length: int) -> None:
-    """Behind one wall there are pieces of one document, in a frame, with positions from 0."""
+def test_document_mask_part_the_documents(store: TokenStore, frame: Frame, length: int) -> None:
+    """Behind one wall there are tokens of one document, in a frame, with positions from 0."""
     _, batch = packed(store, length, frame)
     document_of = np.repeat(np.arange(store.documents), np.diff(store.offsets))
     owner = np.full(batch.ids.shape, -1)
@@ -71,13 +71,13 @@ def test_walls_part_the_documents(store: TokenStore, frame: Frame, length: int) 
             assert inside.tolist() == list(range(inside[0], inside[-1] + 1))
             assert batch.positions[row, inside].tolist() == list(range(len(inside)))
             assert len(set(owner[row, inside].tolist()) - {-1}) <= 1
-            pieces = batch.ids[row, inside]
+            tokens = batch.ids[row, inside]
             if frame.close and (owner[row, inside] >= 0).any():
                 text = (~batch.special[row, inside]).tolist()
                 before, after = text.index(True), text[::-1].index(True)
                 # A row that starts or ends within a frame may show only a part of it.
-                assert pieces[:before].tolist() in ([FIRST] * n for n in range(len(frame.before), 99))
-                assert pieces[len(pieces) - after :].tolist() in ([LAST] * n for n in range(len(frame.after), 99))
+                assert tokens[:before].tolist() in ([FIRST] * n for n in range(len(frame.before), 99))
+                assert tokens[len(tokens) - after :].tolist() in ([LAST] * n for n in range(len(frame.after), 99))
     assert (batch.documents[~batch.real] == -1).all()
     assert (batch.positions[~batch.real] == 0).all()
 
@@ -103,8 +103,8 @@ def test_a_document_that_just_fits_closes_once_for_itself(make_store: MakeStore)
     assert batch.documents[0].tolist() == [0] * (len(fox) + 2) + [1]
 
 
-def test_without_walls_positions_run_on(store: TokenStore) -> None:
-    _, batch = packed(store, 16, FRAMES["encoder"], walls=False)
+def test_without_document_mask_positions_run_on(store: TokenStore) -> None:
+    _, batch = packed(store, 16, FRAMES["encoder"], document_mask=False)
     assert (batch.documents[:-1] == 0).all()
     assert (batch.positions[:-1] == np.arange(16)).all()
     _, walled = packed(store, 16, FRAMES["encoder"])
@@ -129,8 +129,8 @@ def test_words_are_those_of_the_tokenizer(texts: list[str], store: TokenStore, t
 
 
 def test_a_row_must_have_room(store: TokenStore) -> None:
-    with pytest.raises(ConfigError, match="longer than its 2 special pieces; got length 2"):
-        PackedRows(store, 2, frame=FRAMES["encoder"], walls=True)
+    with pytest.raises(ConfigError, match="longer than its 2 special tokens; got length 2"):
+        PackedRows(store, 2, frame=FRAMES["encoder"], document_mask=True)
 
 
 def test_frames_come_from_the_tokenizer(tokenizer: Tokenizer) -> None:

@@ -19,8 +19,8 @@ from glassformer.text.train import train_tokenizer
 MakeStore = Callable[[Sequence[str]], TokenStore]
 
 
-def document_of(store: TokenStore, pieces: Integers) -> Integers:
-    return np.searchsorted(store.offsets, pieces, side="right") - 1
+def document_of(store: TokenStore, tokens: Integers) -> Integers:
+    return np.searchsorted(store.offsets, tokens, side="right") - 1
 
 
 @pytest.mark.parametrize("length", [8, 32, 128])
@@ -72,7 +72,7 @@ def test_the_chances_are_those_asked_for(store: TokenStore, tokenizer: Tokenizer
         return SentencePairs.prepare(store, tokenizer, 64, seed=0, duplicates=10, **chances)
 
     # A stretch of one sentence has no next one (C-21): these alone are unrelated when none is asked for.
-    shares = [float((made(unrelated=chance).labels == NOT_NEXT).mean()) for chance in (0.0, 0.5, 1.0)]
+    shares = [float((made(unrelated=rng).labels == NOT_NEXT).mean()) for rng in (0.0, 0.5, 1.0)]
     assert shares[0] < 0.4 < shares[1] < 0.9
     assert shares[2] == 1.0
     cut, uncut = made(short=1.0), made(short=0.0)
@@ -80,31 +80,31 @@ def test_the_chances_are_those_asked_for(store: TokenStore, tokenizer: Tokenizer
     assert len(cut) > 1.2 * len(uncut)
 
 
-def published(lengths: list[list[int]], room: int, seed: int) -> list[tuple[bool, int]]:
-    """create_instances_from_document over all documents, in sentence lengths: (random, pieces before shortening)."""
-    chance = random.Random(seed)
+def published(lengths: list[list[int]], limit: int, seed: int) -> list[tuple[bool, int]]:
+    """create_instances_from_document over all documents, in sentence lengths: (random, tokens before shortening)."""
+    rng = random.Random(seed)
     made = []
     for number, document in enumerate(lengths):
-        target = chance.randint(2, room) if chance.random() < 0.1 else room
+        target = rng.randint(2, limit) if rng.random() < 0.1 else limit
         chunk: list[int] = []
         place = 0
         while place < len(document):
             chunk.append(document[place])
             if place == len(document) - 1 or sum(chunk) >= target:
-                cut = chance.randint(1, len(chunk) - 1) if len(chunk) >= 2 else 1
+                cut = rng.randint(1, len(chunk) - 1) if len(chunk) >= 2 else 1
                 first = sum(chunk[:cut])
-                is_random = len(chunk) == 1 or chance.random() < 0.5
+                is_random = len(chunk) == 1 or rng.random() < 0.5
                 if is_random:
-                    other = chance.choice([n for n in range(len(lengths)) if n != number])
+                    other = rng.choice([n for n in range(len(lengths)) if n != number])
                     second = 0
-                    for size in lengths[other][chance.randint(0, len(lengths[other]) - 1) :]:
+                    for size in lengths[other][rng.randint(0, len(lengths[other]) - 1) :]:
                         second += size
                         if second >= target - first:
                             break
                     place -= len(chunk) - cut
                 else:
                     second = sum(chunk[cut:])
-                made.append((is_random, min(first + second, room)))
+                made.append((is_random, min(first + second, limit)))
                 chunk = []
             place += 1
     return made

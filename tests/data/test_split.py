@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.data.split import Repeats, repeats, shared, text_hash
 from glassformer.errors import ConfigError
-from tests.data.made import side
+from tests.data.made import split
 
 SHARES = {"validation": 0.2, "test": 0.1}
 
@@ -15,8 +15,8 @@ SHARES = {"validation": 0.2, "test": 0.1}
 def test_sides_never_change() -> None:
     """Golden: a saved model finds its validation rows again with any later version."""
     assert text_hash("She likes the summer better") == 0x924CC8D2D52E167E
-    sides = [side(f"text {number}", seed=0, shares=SHARES) for number in range(8)]
-    assert sides == ["train", "validation", "train", "train", "train", "train", "train", "test"]
+    splits = [split(f"text {number}", seed=0, shares=SHARES) for number in range(8)]
+    assert splits == ["train", "validation", "train", "train", "train", "train", "train", "test"]
 
 
 def test_what_reads_alike_stays_together() -> None:
@@ -26,26 +26,26 @@ def test_what_reads_alike_stays_together() -> None:
 
 
 def test_shares_are_kept_and_seeds_differ() -> None:
-    sides = [[side(f"text {number}", seed=seed, shares=SHARES) for number in range(10_000)] for seed in (0, 1)]
-    for each in sides:
+    splits = [[split(f"text {number}", seed=seed, shares=SHARES) for number in range(10_000)] for seed in (0, 1)]
+    for each in splits:
         # Binomial with 10,000 draws: four standard deviations are 0.016.
         assert each.count("validation") / 10_000 == pytest.approx(0.2, abs=0.016)
         assert each.count("test") / 10_000 == pytest.approx(0.1, abs=0.012)
-    equal = np.mean([left == right for left, right in zip(*sides, strict=True)])
+    equal = np.mean([left == right for left, right in zip(*splits, strict=True)])
     assert equal == pytest.approx(0.7**2 + 0.2**2 + 0.1**2, abs=0.02)
 
 
 def test_a_larger_share_only_adds() -> None:
     for number in range(500):
-        small = side(f"text {number}", seed=3, shares={"validation": 0.1})
-        large = side(f"text {number}", seed=3, shares={"validation": 0.3})
+        small = split(f"text {number}", seed=3, shares={"validation": 0.1})
+        large = split(f"text {number}", seed=3, shares={"validation": 0.3})
         assert small == large or (small, large) == ("train", "validation")
 
 
 @pytest.mark.parametrize("shares", [{"validation": 0.5, "test": 0.5}, {"validation": -0.1}])
 def test_impossible_shares_are_refused(shares: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match="must leave some for training"):
-        side("text", seed=0, shares=shares)
+        split("text", seed=0, shares=shares)
 
 
 def test_repeats_are_counted() -> None:

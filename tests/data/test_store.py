@@ -37,11 +37,11 @@ MakeStore = Callable[[Sequence[str]], TokenStore]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_store_holds_the_tokenizers_pieces(kind: Kind, texts: list[str], tmp_path: Path) -> None:
+def test_the_store_holds_the_tokenizers_tokens(kind: Kind, texts: list[str], tmp_path: Path) -> None:
     """Also for documents that are cut into chunks, and for blanks in rows: as if each was encoded in one go."""
-    chance = random.Random(1)
+    rng = random.Random(1)
     blanks = (" ", " ", " ", "\n", "  ", "\n\n", " \n  ")
-    long = "".join(word + chance.choice(blanks) for text in texts * 3 for word in text.split())
+    long = "".join(word + rng.choice(blanks) for text in texts * 3 for word in text.split())
     documents = [*texts, long, "x" * 9000, "[MASK] " + texts[0]]
     tokenizer = train_tokenizer(kind, documents, vocabulary=300)
     store = build_store((Document(text, "") for text in documents), tokenizer, tmp_path / "store")
@@ -90,7 +90,7 @@ def test_sentences_of_other_scripts(parts: list[str]) -> None:
     for part in parts[1:]:
         text += "" if text[-1] in "。！？」" else "\n" if part[0].islower() or part == "neu" else " "
         text += part
-    wanted = [piece for part in parts for piece in part.split("\n")]
+    wanted = [token for part in parts for token in part.split("\n")]
     starts = sentence_starts(text)
     assert [text[a:b].strip() for a, b in zip(starts, [*starts[1:], len(text)], strict=True)] == wanted
 
@@ -162,7 +162,7 @@ def test_chunks_end_before_the_last_of_some_blanks(words: list[tuple[int, str]])
             assert end == (wanted[-1] if wanted else begin + write._CHUNK)
 
 
-def test_documents_without_pieces_leave_no_trace(make_store: MakeStore) -> None:
+def test_documents_without_tokens_leave_no_trace(make_store: MakeStore) -> None:
     store = make_store(["\u200b", "the fox", "\x01", "a dog", "\ufffd"])
     assert store.documents == 2
     assert store.hashes.tolist() == [text_hash("the fox"), text_hash("a dog")]
@@ -222,7 +222,7 @@ def test_a_full_disk_leaves_the_old_store(
 def test_progress_adds_up_to_the_text(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
     seen: list[int] = []
     places = (Document(text * 30, "") for text in texts)
-    build_store(places, tokenizer, tmp_path / "store", progress=seen.append)
+    build_store(places, tokenizer, tmp_path / "store", advance=seen.append)
     assert sum(seen) == 30 * sum(map(len, texts))
 
 

@@ -28,7 +28,7 @@ def test_the_demo_shows_what_it_promises_and_can_be_run_again(
     for shown in (first, again):
         assert right(shown, "two heads (the slides)") == 4
         assert right(shown, "two heads, zeroed after the position is added") < 4
-        assert "Promise kept: all four hidden words are right." in shown
+        assert "Promise kept: all four masked words are right." in shown
         assert demo.promise_of_english(scores_of(tmp_path / "english")).sentence in shown
         commands = [shlex.split(line) for line in shown.splitlines() if line.startswith("  glassformer ")]
         assert {words[1] for words in commands} >= {"explain", "verify", "fill", "evaluate", "train"}
@@ -47,7 +47,7 @@ def test_a_broken_promise_is_said_and_ends_with_1(
     assert main(["demo", "--out", str(tmp_path)]) == 1
     slides, english = capsys.readouterr().err.splitlines()[-2:]
     assert slides.startswith("glassformer: Promise broken: ")
-    assert slides.endswith(" of the slides' four hidden words are right, all were promised.")
+    assert slides.endswith(" of the slides' four masked words are right, all were promised.")
     assert english == f"glassformer: {demo.promise_of_english(scores_of(tmp_path / 'english')).sentence}"
     assert load(tmp_path / "slides").metrics["steps"] == 2  # it went on for as long as it may
     assert load(tmp_path / "english").has_tokenizer
@@ -71,7 +71,7 @@ def scores_of(folder: Path) -> dict[str, float]:
 
 
 def right(shown: str, model: str) -> int:
-    """How many of the four hidden words the table of the three trainings gives a model."""
+    """How many of the four masked words the table of the three trainings gives a model."""
     rows = [[cell.strip() for cell in line.split("│")] for line in tables(shown)]
     (count,) = [row[2].removesuffix(" of 4") for row in rows if row[1] == model]
     return int(count)
@@ -82,7 +82,7 @@ def tables(shown: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "blind", "told"),
+    ("accuracy", "baseline", "told"),
     [
         (0.26, 0.2, "Promise kept: 1.30 x the baseline's"),
         (0.25, 0.2, "Promise broken: 1.25 x the baseline's"),
@@ -90,7 +90,7 @@ def tables(shown: str) -> list[str]:
         (0.0, 0.0, "Promise broken: 0.0% beside a baseline of 0"),
     ],
 )
-def test_the_promise_is_said_to_be_kept_or_broken(accuracy: float, blind: float, told: str) -> None:
-    kept, sentence = demo.promise_of_english({"accuracy": accuracy, "unigram_accuracy": blind})
+def test_the_promise_is_said_to_be_kept_or_broken(accuracy: float, baseline: float, told: str) -> None:
+    kept, sentence = demo.promise_of_english({"accuracy": accuracy, "unigram_accuracy": baseline})
     assert sentence.startswith(told)
     assert kept == told.startswith("Promise kept")

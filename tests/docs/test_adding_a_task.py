@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import glassformer as gf
-from glassformer.artefact.witness import Silent
+from glassformer.artefact.progress import NoProgress
 from glassformer.config import read_toml
 from glassformer.tasks import TASKS, TaskEntry
 from glassformer.tasks.predict import predict
@@ -59,7 +59,7 @@ def test_the_task_of_the_page_is_trained_saved_and_asked(
     values = read_toml(tmp_path / "recipe.toml")
     values["data"]["files"] = [str(tmp_path / "texts.jsonl")]
 
-    model = gf.train(values, out=tmp_path / "run", witness=Silent())
+    model = gf.train(values, out=tmp_path / "run", progress=NoProgress())
     assert model.metrics["scores"]["accuracy"] > 0.9  # the order of these words is easy to tell
     loaded = gf.load(tmp_path / "run")
     assert loaded.evaluate()["accuracy"] == pytest.approx(model.metrics["scores"]["accuracy"])

@@ -1,6 +1,6 @@
 """What the source documents say of the Transformer's parts, tried out: C-5 … C-8, C-10 … C-15.
 
-S pieces · W width · H heads
+S tokens · W width · H heads
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glassformer.models.transformer import Transformer, build
 from glassformer.parts.context import Context
 from glassformer.parts.norm import LayerNorm, Sublayer
 from glassformer.parts.position import interleaved
-from tests.taps import witness
+from tests.taps import record_taps
 
 SMALL: dict[str, Any] = {"vocabulary": 20, "width": 12, "heads": 3, "feed_forward": 16, "dropout": 0.0}
 
@@ -35,7 +35,7 @@ def test_with_the_roles_as_written_the_lengths_do_not_fit() -> None:
 def test_cross_attention_weights_are_target_by_source() -> None:
     """C-5, in the model: each target word looks over the source."""
     model = build(vaswani2017(layers=1, **SMALL)).eval()
-    with witness(model) as seen:
+    with record_taps(model) as seen:
         model(Inputs(ids=torch.tensor([[1, 2, 3, 4, 5]])), Inputs(ids=torch.tensor([[6, 7, 8]])))
     attention = "decoder.blocks.0.cross_attention"
     assert seen[f"{attention}.query"].shape[2] == 3
@@ -47,9 +47,9 @@ def feed_forward_width(family: str, **settings: Any) -> tuple[int, int]:
     """Width of the stream and of the feed-forward network."""
     encoder = family_config(family, settings).encoder
     assert encoder is not None
-    thinking = encoder.blocks[0].feed_forward
-    assert thinking is not None
-    return encoder.width, thinking.body.width
+    feed_forward = encoder.blocks[0].feed_forward
+    assert feed_forward is not None
+    return encoder.width, feed_forward.body.width
 
 
 def test_the_papers_512_is_the_width_and_its_feed_forward_2048() -> None:

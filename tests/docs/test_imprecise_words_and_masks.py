@@ -1,6 +1,6 @@
 """What the source documents say of words, masks and their printed numbers, tried out: C-3, C-4, C-20, C-28, C-30, C-33.
 
-B sentences · S pieces · Q query words · K key words · W width
+B sentences · S tokens · Q query words · K key words · W width
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.parts.mask import build_fill
 from glassformer.tasks.masked_lm import MaskedLMSection
 from tests.contracts.families import random_weights
-from tests.taps import witness
+from tests.taps import record_taps
 
 ATTENTION = "encoder.blocks.0.self_attention"
 MASK = 4
@@ -38,7 +38,7 @@ def test_bert_lets_everyone_look_at_the_mask_and_nobody_at_padding() -> None:
     inputs = Inputs(
         ids=torch.tensor([[7, MASK, MASK, 9, 11, 0]]), real=torch.tensor([[True] * 5 + [False]])
     )  # She [MASK] [MASK] summer better, and one place of padding
-    with witness(model) as seen:
+    with record_taps(model) as seen:
         model(inputs)
     weights = seen[f"{ATTENTION}.weights"][0]  # [H, Q, K]
     assert float(weights[:, :, 1:3].detach().min()) > 0
@@ -49,12 +49,12 @@ def test_bert_lets_everyone_look_at_the_mask_and_nobody_at_padding() -> None:
 def test_berts_mask_vector_reaches_every_word() -> None:
     """C-3: another vector for [MASK] changes every state of the sentence; in the slides' style it changes none."""
     ids = torch.tensor([[7, MASK, MASK, 9, 11]])
-    hidden = ids == MASK
+    masked_words = ids == MASK
     for model, changes in ((tiny_bert(), True), (random_weights(Transformer(slides()), seed=0).double().eval(), False)):
-        before = model(Inputs(ids=ids, hidden=hidden)).states.detach()
+        before = model(Inputs(ids=ids, masked_words=masked_words)).states.detach()
         with torch.no_grad():
             model.word_table[MASK] += torch.randn(model.word_table.shape[1], dtype=torch.float64)
-        moved = (model(Inputs(ids=ids, hidden=hidden)).states - before).abs().amax(dim=-1)
+        moved = (model(Inputs(ids=ids, masked_words=masked_words)).states - before).abs().amax(dim=-1)
         assert bool((moved > 0).all()) if changes else bool((moved == 0).all())
 
 
@@ -73,10 +73,10 @@ def test_every_fill_hides_a_key_but_only_the_finite_ones_differ_where_all_are_hi
     assert float(row.sum()) == (0.0 if value == "-inf" else pytest.approx(1.0))
 
 
-def test_hidden_words_are_mostly_masked_sometimes_exchanged_sometimes_left() -> None:
-    """C-20: 15 % of the pieces; 80/10/10 of those; never special ones; at most 20 in a row of 128."""
-    chance = np.random.default_rng(0)
-    ids = chance.integers(10, 1000, size=(1000, 128))
+def test_masked_words_are_mostly_masked_sometimes_exchanged_sometimes_left() -> None:
+    """C-20: 15 % of the tokens; 80/10/10 of those; never special ones; at most 20 in a row of 128."""
+    rng = np.random.default_rng(0)
+    ids = rng.integers(10, 1000, size=(1000, 128))
     ids[:, 0], ids[:, -1] = 2, 3
     maskable = (ids != 2) & (ids != 3)
     found = mask_words(
@@ -93,7 +93,7 @@ def test_hidden_words_are_mostly_masked_sometimes_exchanged_sometimes_left() -> 
     )
     chosen = found.labels != -100
     count = chosen.sum()
-    # Shares of 126,000 pieces and of about 19,000 chosen ones: four deviations are 0.004 and 0.012.
+    # Shares of 126,000 tokens and of about 19,000 chosen ones: four deviations are 0.004 and 0.012.
     assert chosen[maskable].mean() == pytest.approx(0.15, abs=0.004)
     assert not chosen[~maskable].any()
     assert chosen.sum(axis=1).min() >= 1
@@ -111,7 +111,7 @@ def test_the_masked_word_head_is_more_than_one_layer() -> None:
     model = random_weights(Transformer(config), seed=0).double().eval()
     inputs = Inputs(ids=torch.tensor([[7, MASK, 9], [5, 6, MASK]]))
     places = torch.tensor([1, 5])
-    output = model(inputs, places=places)
+    output = model(inputs, scored_at=places)
     weights = dict(model.head.named_parameters()) if model.head is not None else {}
     states = output.states.flatten(0, 1)[places]  # [N, W]
     hidden = F.gelu(F.linear(states, weights["dense.weight"], weights["dense.bias"]), approximate="tanh")
@@ -175,7 +175,7 @@ def test_the_printed_scores_are_symmetric_and_real_ones_are_not() -> None:
     table = torch.tensor(score_table().scores)
     assert torch.equal(table, table.T)
     model = tiny_bert()
-    with witness(model) as seen:
+    with record_taps(model) as seen:
         model(Inputs(ids=torch.tensor([[7, 8, 9, 11]])))
     scores = seen[f"{ATTENTION}.scores"][0].detach()
     assert float((scores - scores.transpose(-1, -2)).abs().max()) > 0.1
@@ -199,7 +199,7 @@ def test_each_weight_goes_with_the_value_of_its_own_word() -> None:
     """C-33: the third word's weight multiplies the third word's value vector, not the second's, nor its raw vector."""
     model = random_weights(Transformer(slides()), seed=0).double().eval()
     inputs = Inputs(ids=torch.arange(5)[None])
-    with witness(model) as seen:
+    with record_taps(model) as seen:
         model(inputs)
     weights, value = seen[f"{ATTENTION}.weights"][0, 0, 0], seen[f"{ATTENTION}.value"][0, 0]  # [K], [K, E]
     terms = [weights[place] * value[place] for place in range(5)]
@@ -212,14 +212,14 @@ def test_each_weight_goes_with_the_value_of_its_own_word() -> None:
 def test_a_fully_hidden_row_depends_on_set_or_add() -> None:
     """C-34: in the slides' model such a word weighs all alike; when a fill is added, it forgets the mask."""
     model = random_weights(Transformer(slides()), seed=0).double().eval()
-    inputs = Inputs(ids=torch.arange(5)[None], hidden=torch.ones(1, 5, dtype=torch.bool))
-    with witness(model) as seen:
+    inputs = Inputs(ids=torch.arange(5)[None], masked_words=torch.ones(1, 5, dtype=torch.bool))
+    with record_taps(model) as seen:
         model(inputs)
     assert seen[f"{ATTENTION}.weights"].detach().unique().tolist() == pytest.approx([0.2])
     bert_model, bert_inputs = tiny_bert(), Inputs(ids=torch.tensor([[7, 8, 9]]))
-    with witness(bert_model) as plain:
+    with record_taps(bert_model) as plain:
         bert_model(bert_inputs)
-    with witness(bert_model) as padded:
+    with record_taps(bert_model) as padded:
         bert_model(replace(bert_inputs, real=torch.zeros(1, 3, dtype=torch.bool), positions=torch.arange(3)[None]))
     # Adding -10000 to every score rounds each at the twelfth digit.
     torch.testing.assert_close(padded[f"{ATTENTION}.weights"], plain[f"{ATTENTION}.weights"], rtol=0, atol=1e-11)

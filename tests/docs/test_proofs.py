@@ -11,7 +11,7 @@ import torch
 from experiments import proofs, results
 
 REPORT = """<testsuites><testsuite name="pytest">{}</testsuite></testsuites>"""
-CASE = '<testcase classname="tests.train.test_killed" name="{}" time="{}">{}</testcase>'
+CASE = '<testcase classname="tests.training.test_killed" name="{}" time="{}">{}</testcase>'
 
 
 def run(path: Path, *cases: str) -> dict[str, dict[str, object]]:

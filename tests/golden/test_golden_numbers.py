@@ -1,6 +1,6 @@
 """Numbers that the source documents print or imply, computed by our parts: N-1 … N-7 and N-13.
 
-B sentences · S pieces · W width · H heads · D query size
+B sentences · S tokens · W width · H heads · D query size
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from glassformer.parts.context import Context
 from glassformer.parts.mask import build_fill
 from glassformer.parts.position import interleaved, tensor2tensor
 from glassformer.tasks.masked_lm import MaskedLMSection
-from glassformer.train.optimize import build_optimizer
-from glassformer.train.schedule import linear
-from tests.taps import witness
+from glassformer.training.optimize import build_optimizer
+from glassformer.training.schedule import linear
+from tests.taps import record_taps
 
 
 def weights_of(scores: list[list[float]], size: int) -> Tensor:
@@ -39,7 +39,7 @@ def weights_of(scores: list[list[float]], size: int) -> Tensor:
     key = torch.zeros(1, 1, len(scores[0]), size, dtype=torch.float64)  # [1, 1, K, D]
     key[0, 0, :, :count] = torch.tensor(scores, dtype=torch.float64).T
     value = torch.zeros(1, 1, len(scores[0]), 1, dtype=torch.float64)
-    with witness(part) as seen:
+    with record_taps(part) as seen:
         part.explicit(query, key, value, None, None, Context(masks={None: None}))
     assert seen["scores"][0, 0].tolist() == scores
     return seen["weights"][0, 0]
@@ -76,9 +76,11 @@ def test_n4_shapes_of_the_slides() -> None:
     number = {word: place for place, word in enumerate(story.vocabulary)}
     inputs = Inputs(
         ids=torch.tensor([[number[word] for word in sentence.words] for sentence in story.sentences]),
-        hidden=torch.tensor([[place in sentence.hidden for place in range(5)] for sentence in story.sentences]),
+        masked_words=torch.tensor(
+            [[place in sentence.masked_words for place in range(5)] for sentence in story.sentences]
+        ),
     )
-    with witness(model) as seen:
+    with record_taps(model) as seen:
         logits = model(inputs).logits
     attention = "encoder.blocks.0.self_attention"
     assert seen["encoder.embed.sum"].shape == (3, 5, 6)

@@ -1,4 +1,4 @@
-"""The judges of every rebuilding: models that were saved in format 1, and the losses of a training that was recorded.
+"""Regression tests: models that were saved in format 1, and the losses of a training that was recorded.
 
 `format1/` was written by the last commit that wrote format 1; it is never written anew. The losses of
 `twenty_steps.json` are the same to the bit on the processor and the torch that recorded them.
@@ -18,8 +18,8 @@ import torch
 
 import glassformer as gf
 from glassformer.artefact.format1 import recipe_of_format_1
-from glassformer.artefact.witness import Counting
-from glassformer.train.record import Step
+from glassformer.artefact.progress import Advance
+from glassformer.training.record import Step
 
 GOLDEN = Path(__file__).parent
 FORMAT1 = GOLDEN / "format1"
@@ -83,7 +83,7 @@ class Listening:
         pass
 
     @contextmanager
-    def reading(self, title: str, characters: int) -> Iterator[Counting]:
+    def reading(self, title: str, characters: int) -> Iterator[Advance]:
         yield lambda done: None
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
@@ -106,7 +106,7 @@ def test_twenty_steps_of_masked_words_lose_what_they_lost(tmp_path: Path) -> Non
     recipe = recipe_of_format_1(recorded["recipe"])  # written with the names of its day
     recipe["data"]["files"] = [str(FORMAT1 / "prose.txt")]
     seen = Listening()
-    gf.train(recipe, out=tmp_path / "run", witness=seen)
+    gf.train(recipe, out=tmp_path / "run", progress=seen)
     expected = [float.fromhex(loss) for loss in recorded["losses"]]
     here = {
         "model": _processor(),

@@ -49,12 +49,12 @@ def row_named(name: str) -> Row:
 
 
 def slides_trace(*, dtype: torch.dtype = torch.float64) -> Trace:
-    """The slides' first sentence with its two hidden words, through fresh weights."""
+    """The slides' first sentence with its two masked words, through fresh weights."""
     ids = torch.tensor([[0, 0, 0, 3, 4]])
-    hidden = torch.tensor([[False, True, True, False, False]])
+    masked_words = torch.tensor([[False, True, True, False, False]])
     words = Words(inputs=[SENTENCE], vocabulary=VOCABULARY, answers=ANSWERS)
     model = build(slides(), seed=3).to(dtype)
-    return trace(model, Inputs(ids=ids, hidden=hidden), words=words)
+    return trace(model, Inputs(ids=ids, masked_words=masked_words), words=words)
 
 
 def bert_model(*, dtype: torch.dtype = torch.float64) -> Transformer:

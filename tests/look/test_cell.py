@@ -46,7 +46,7 @@ def test_what_cannot_be_found(asked: str, wanted: str, got: str, do: str) -> Non
 
 
 def test_vocabulary_labels_and_places() -> None:
-    axes = Axes("head.logits", ("place", "vocabulary"), (2, 15), places=((0, 1), (0, 2)))
+    axes = Axes("head.logits", ("place", "vocabulary"), (2, 15), positions=((0, 1), (0, 2)))
     assert find_cell(axes, {"place": "the", "vocabulary": "cook"}, WORDS) == {"place": 1, "vocabulary": 8}
     labels = Axes("sentence_head.logits", ("sentence", "label"), (1, 2))
     assert find_cell(labels, {"label": "yes"}, WORDS) == {"sentence": 0, "label": 1}
@@ -58,10 +58,10 @@ def test_vocabulary_labels_and_places() -> None:
     ("asked", "index", "named"),
     [("[MASK]@1", 0, "[MASK]@1"), ("[MASK]@4", 1, "[MASK]@4"), ("[MASK]@0", 2, "[MASK]@0"), ("-1", 3, "cook")],
 )
-def test_a_place_is_named_by_the_position_of_its_piece_in_the_text(asked: str, index: int, named: str) -> None:
-    """The axis counts 0, 1, 2; `@` counts the pieces of the text."""
+def test_a_place_is_named_by_the_position_of_its_token_in_the_text(asked: str, index: int, named: str) -> None:
+    """The axis counts 0, 1, 2; `@` counts the tokens of the text."""
     words = Words(inputs=[["She", "[MASK]", "the", "summer", "[MASK]"], ["[MASK]", "cook"]], vocabulary=VOCABULARY)
-    axes = Axes("head.logits", ("place", "vocabulary"), (4, 15), places=((0, 1), (0, 4), (1, 0), (1, 1)))
+    axes = Axes("head.logits", ("place", "vocabulary"), (4, 15), positions=((0, 1), (0, 4), (1, 0), (1, 1)))
     cell = find_cell(axes, {"place": asked, "vocabulary": "cook"}, words)
     assert cell["place"] == index
     assert name_cell(axes, cell, words)["place"] == named
@@ -70,7 +70,7 @@ def test_a_place_is_named_by_the_position_of_its_piece_in_the_text(asked: str, i
 
 def test_places_that_words_cannot_tell_apart_are_called_by_their_indices() -> None:
     words = Words(inputs=[["a", "[MASK]"], ["a", "[MASK]"]])
-    axes = Axes("head.hidden", ("place",), (2,), places=((0, 1), (1, 1)))
+    axes = Axes("head.hidden", ("place",), (2,), positions=((0, 1), (1, 1)))
     assert [name_cell(axes, {"place": index}, words)["place"] for index in (0, 1)] == ["0", "1"]
     with refused(UnknownNameError, wanted="'[MASK]'", do="place=0, place=1"):
         find_cell(axes, {"place": "[MASK]@1"}, words)
@@ -78,14 +78,14 @@ def test_places_that_words_cannot_tell_apart_are_called_by_their_indices() -> No
 
 def test_the_mark_of_a_blank_may_be_left_out() -> None:
     words = Words(inputs=[["al", "\u0120the", "\u2581sea", "the", "\u0120b"]], vocabulary=("b", "\u0120b", "\u0120sea"))
-    axes = Axes("x", ("piece", "vocabulary"), (5, 3))
-    assert find_cell(axes, {"piece": "sea", "vocabulary": "sea"}, words) == {"piece": 2, "vocabulary": 2}
-    assert find_cell(axes, {"piece": "\u0120the", "vocabulary": "b"}, words) == {"piece": 1, "vocabulary": 0}
-    with refused(UnknownNameError, do="piece=the@1, piece=the@3"):
-        find_cell(axes, {"piece": "the", "vocabulary": 0}, words)
-    for piece in range(5):
-        asked = name_cell(axes, {"piece": piece, "vocabulary": 1}, words)
-        assert find_cell(axes, asked, words) == {"piece": piece, "vocabulary": 1}
+    axes = Axes("x", ("token", "vocabulary"), (5, 3))
+    assert find_cell(axes, {"token": "sea", "vocabulary": "sea"}, words) == {"token": 2, "vocabulary": 2}
+    assert find_cell(axes, {"token": "\u0120the", "vocabulary": "b"}, words) == {"token": 1, "vocabulary": 0}
+    with refused(UnknownNameError, do="token=the@1, token=the@3"):
+        find_cell(axes, {"token": "the", "vocabulary": 0}, words)
+    for token in range(5):
+        asked = name_cell(axes, {"token": token, "vocabulary": 1}, words)
+        assert find_cell(axes, asked, words) == {"token": token, "vocabulary": 1}
 
 
 def test_a_number_that_heads_and_queries_share_is_found_by_any_of_them() -> None:
@@ -101,8 +101,8 @@ def test_a_number_that_heads_and_queries_share_is_found_by_any_of_them() -> None
 
 
 def test_the_words_of_each_side() -> None:
-    words = Words(inputs=[["she", "reads"]], target=[["sie", "liest", "nie"]])
-    crossing = Axes("weights", ("sentence", "head", "query", "key"), (1, 1, 3, 2), "target", "inputs")
+    words = Words(inputs=[["she", "reads"]], decoder_inputs=[["sie", "liest", "nie"]])
+    crossing = Axes("weights", ("sentence", "head", "query", "key"), (1, 1, 3, 2), "decoder_inputs", "inputs")
     assert find_cell(crossing, {"query": "nie", "key": "reads"}, words)["query"] == 2
     with refused(UnknownNameError, wanted="key 'nie'"):
         find_cell(crossing, {"query": "nie", "key": "nie"}, words)

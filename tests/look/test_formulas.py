@@ -27,8 +27,8 @@ LOOK = Path(glassformer.__file__).parent / "look"
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 @pytest.mark.parametrize("row", ALL, ids=str)
 def test_every_tensor_agrees_with_its_formula(row: Row, dtype: torch.dtype) -> None:
-    inputs, target = row.batch(padding="uneven")
-    found = trace(row.model(dtype=dtype), inputs, target, keep=())
+    inputs, decoder_inputs = row.batch(padding="uneven")
+    found = trace(row.model(dtype=dtype), inputs, decoder_inputs, keep=())
     checked = found.verify()
     assert {check.name for check in checked.checks} == set(tensor_names(row.model())) == set(found)
     assert checked.limit == {torch.float64: 1e-12, torch.float32: 1e-5}[dtype]
@@ -37,12 +37,12 @@ def test_every_tensor_agrees_with_its_formula(row: Row, dtype: torch.dtype) -> N
 
 @pytest.mark.parametrize("row", ALL, ids=str)
 def test_cells_explained_one_by_one_agree_with_the_whole_tensor(row: Row) -> None:
-    chance = random.Random(row.name)
-    inputs, target = row.batch(padding="right")
-    found = trace(row.model(), inputs, target, labels=None)
+    rng = random.Random(row.name)
+    inputs, decoder_inputs = row.batch(padding="right")
+    found = trace(row.model(), inputs, decoder_inputs, labels=None)
     for name, tensor in found.items():
         for _ in range(3):
-            cell = {axis: chance.randrange(size) for axis, size in zip(found.axes(name), tensor.shape, strict=True)}
+            cell = {axis: rng.randrange(size) for axis, size in zip(found.axes(name), tensor.shape, strict=True)}
             explained = found.explain(name, cell)
             assert explained.value == float(tensor[tuple(cell.values())])
             assert explained.error <= 1e-12, explained
@@ -63,15 +63,15 @@ def test_vectors_documents_masks_and_positions_that_were_given() -> None:
     row = row_named("bert")
     inputs, _ = row.batch(padding="left")
     assert inputs.ids is not None
-    batch, pieces = inputs.ids.shape
+    batch, tokens = inputs.ids.shape
     generator = torch.Generator().manual_seed(5)
     given = Inputs(
-        vectors=torch.randn(batch, pieces, 12, dtype=torch.float64, generator=generator),
+        vectors=torch.randn(batch, tokens, 12, dtype=torch.float64, generator=generator),
         real=inputs.real,
-        positions=torch.randint(0, 16, (batch, pieces), generator=generator),
-        segments=torch.randint(0, 2, (batch, pieces), generator=generator),
-        documents=torch.randint(0, 2, (batch, pieces), generator=generator),
-        may_look=torch.rand(batch, pieces, pieces, generator=generator) < 0.7,
+        positions=torch.randint(0, 16, (batch, tokens), generator=generator),
+        segments=torch.randint(0, 2, (batch, tokens), generator=generator),
+        documents=torch.randint(0, 2, (batch, tokens), generator=generator),
+        may_look=torch.rand(batch, tokens, tokens, generator=generator) < 0.7,
     )
     everything_may_be_given(trace(row.model(), given))
 
@@ -111,10 +111,10 @@ def test_sinusoids_of_far_positions_in_single_precision(layout: str) -> None:
 @pytest.mark.parametrize("padding", ["none", "right", "left"])
 def test_the_loss_has_a_formula_too(padding: Padding) -> None:
     row = row_named("t5")
-    inputs, target = row.batch(padding=padding)
+    inputs, decoder_inputs = row.batch(padding=padding)
     labels = torch.full((3, 5), -100)
     labels[0, 1], labels[2, 3] = 4, 7
-    found = trace(row.model(), inputs, target, labels=labels)
+    found = trace(row.model(), inputs, decoder_inputs, labels=labels)
     assert found["head.logits"].shape == (2, 23)
     assert found.verify("loss").worst.error <= 1e-15
     explained = found.explain("loss")
@@ -148,15 +148,15 @@ def test_the_second_statement_imports_nothing_of_the_first() -> None:
 
 @pytest.mark.parametrize("row", ALL, ids=str)
 def test_every_formula_has_words_and_mathml(row: Row) -> None:
-    inputs, target = row.batch()
-    for name, formula in trace(row.model(), inputs, target).statement.formulas.items():
+    inputs, decoder_inputs = row.batch()
+    for name, formula in trace(row.model(), inputs, decoder_inputs).statement.formulas.items():
         element = ElementTree.fromstring(formula.in_mathml())
         assert element.tag == "math"
         text = "".join(element.itertext())
         assert name.rpartition(".")[2] in text
         assert formula.in_words().startswith(f"{short(name)} = ")
         for role, operand in formula.rule.operands.items():
-            if role not in WITHOUT_SYMBOL.get(formula.rule.name, ("hidden",)):
+            if role not in WITHOUT_SYMBOL.get(formula.rule.name, ("masked_words",)):
                 assert short(operand.name) in text
             if role in ("x", "left", "right", "bias", "table", "gate"):
                 assert short(operand.name) in formula.in_words()

@@ -77,7 +77,7 @@ def test_forbidding_the_last_cell_of_a_row_gives_zeros_and_never_nan() -> None:
     assert found.verify().holds
 
 
-def test_allowing_a_hidden_word() -> None:
+def test_allowing_a_masked_word() -> None:
     found = slides_trace().intervene(allow(ATTENTION, query=0, key=1))
     assert (found[f"{ATTENTION}.weights"][0, :, 0, 1] > 0.01).all()
     assert not found[f"{ATTENTION}.weights"][0, :, 1, 1].any()
@@ -149,14 +149,14 @@ def test_a_mean_leaves_padding_out(step: Replace) -> None:
     assert found.verify().holds
 
 
-def test_a_mean_over_a_decoders_own_pieces() -> None:
+def test_a_mean_over_a_decoders_own_tokens() -> None:
     row = row_named("marian")
-    inputs, target = row.batch(padding="left")
-    assert target is not None
-    base = trace(row.model(), inputs, target)
+    inputs, decoder_inputs = row.batch(padding="left")
+    assert decoder_inputs is not None
+    base = trace(row.model(), inputs, decoder_inputs)
     crossing = "decoder.blocks.0.cross_attention"
     found = base.intervene(average_head(crossing, 0))
-    mean = base[f"{crossing}.mixed"][:, 0][target.real].mean(dim=0)
+    mean = base[f"{crossing}.mixed"][:, 0][decoder_inputs.real].mean(dim=0)
     torch.testing.assert_close(found[f"{crossing}.mixed"][0, 0, 0], mean)
     keys = f"{crossing}.key"
     found = base.intervene(Replace(keys, "mean", (None, 0)))
@@ -234,8 +234,8 @@ def test_what_changes_nothing_is_refused() -> None:
     with refused(ConfigError, wanted=repr(MaskWord(1)), do="mask_id"):
         plain().intervene(MaskWord(1))
     for step in (
-        ChangeWord(1, 5, where="target"),
-        MaskWord(1, mask_id=3, where="target"),
+        ChangeWord(1, 5, where="decoder_inputs"),
+        MaskWord(1, mask_id=3, where="decoder_inputs"),
         ChangeWord(1, 5, where="input"),
     ):
         with refused(UnknownNameError, wanted=repr(step), do="inputs"):
@@ -274,19 +274,19 @@ def test_a_place_that_is_not_there_is_one_sentence(step: Intervention, wanted: s
         plain().intervene(step)
 
 
-def test_a_piece_that_no_model_has_is_refused_before_it_runs() -> None:
+def test_a_token_that_no_model_has_is_refused_before_it_runs() -> None:
     with refused(ShapeError, wanted="inputs.ids must be from 0 to 22", got="99"):
         trace(bert_model(), Inputs(ids=torch.tensor([[3, 99]])))
-    with refused(ShapeError, wanted="inputs.hidden must be [2, 4]", got="[1, 4]"):
-        trace(bert_model(), Inputs(ids=IDS, hidden=torch.ones(1, 4, dtype=torch.bool)))
+    with refused(ShapeError, wanted="inputs.masked_words must be [2, 4]", got="[1, 4]"):
+        trace(bert_model(), Inputs(ids=IDS, masked_words=torch.ones(1, 4, dtype=torch.bool)))
 
 
 def test_a_decoder_and_its_words() -> None:
     row = row_named("marian")
-    inputs, target = row.batch(padding="right")
-    base = trace(row.model(), inputs, target)
+    inputs, decoder_inputs = row.batch(padding="right")
+    base = trace(row.model(), inputs, decoder_inputs)
     crossing = "decoder.blocks.0.cross_attention"
-    found = base.intervene(forbid(crossing, query=1, key=0, head=1), ChangeWord(2, 5, where="target"))
+    found = base.intervene(forbid(crossing, query=1, key=0, head=1), ChangeWord(2, 5, where="decoder_inputs"))
     assert found[f"{crossing}.weights"][0, 1, 1, 0] == 0
-    assert found.facts["target.ids"][0, 2] == 5
+    assert found.facts["decoder_inputs.ids"][0, 2] == 5
     assert found.verify().holds

@@ -19,7 +19,7 @@ from glassformer.look.trace import Trace
 from glassformer.look.verify import check
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import Row
-from tests.contracts.test_all_hidden import hiding
+from tests.contracts.test_all_masked import hiding
 from tests.look.rows import row_named, with_fill
 
 WRONG_RULE = {
@@ -82,8 +82,8 @@ def mutations(formula: Formula, names: Mapping[str, torch.Tensor]) -> Iterator[B
     for field in fields(rule):
         for what, value in broken_field(formula, field, getattr(rule, field.name), names):
             yield Broken(f"{field.name} {what}", replace(formula, rule=replace(rule, **{field.name: value})))
-    if {"piece", "query"} & set(axes):
-        yield Broken("pieces", replace(formula, pieces=OTHER_SIDE[formula.pieces]))
+    if {"token", "query"} & set(axes):
+        yield Broken("tokens", replace(formula, tokens=OTHER_SIDE[formula.tokens]))
     if "key" in axes:
         yield Broken("keys", replace(formula, keys=OTHER_SIDE[formula.keys]))
 
@@ -130,8 +130,8 @@ def broken_field(
 UNUSED = dict.fromkeys(("fill_set", "fill_add"), ("causal", "window", "out_of_reach"))
 """What a fill does not read unless it tells apart what is out of reach."""
 
-AXES = ("channel", "piece")
-OTHER_SIDE = {"inputs": "target", "target": "inputs"}
+AXES = ("channel", "token")
+OTHER_SIDE = {"inputs": "decoder_inputs", "decoder_inputs": "inputs"}
 
 
 def broken_operand(
@@ -169,9 +169,9 @@ MODELS = (
     row_named("bert, next sentence"),
     Row("bert, -inf", "bert", change=with_fill("set", "-inf")),
     row_named("modernbert"),
-    Row("modernbert, hidden words", "modernbert", change=hiding("add", -1000.0)),
+    Row("modernbert, masked words", "modernbert", change=hiding("add", -1000.0)),
     row_named("gpt2"),
-    Row("gpt2, hidden words", "gpt2", change=hiding("set", -1000.0, window=2)),
+    Row("gpt2, masked words", "gpt2", change=hiding("set", -1000.0, window=2)),
     row_named("llama"),
     row_named("tensor2tensor"),
     row_named("marian"),
@@ -182,7 +182,7 @@ MODELS = (
 
 def traced(row: Row) -> Trace:
     """A run in which every fact that can forbid does forbid, and which has a loss."""
-    inputs, target = row.batch(padding="right")
+    inputs, decoder_inputs = row.batch(padding="right")
     assert inputs.ids is not None
     documents = torch.zeros_like(inputs.ids)
     documents[:, -2:] = 1
@@ -190,11 +190,11 @@ def traced(row: Row) -> Trace:
     mask[0, 3, :2] = False
     mask[0, 2, 3:5] = False
     inputs = replace(inputs, documents=documents, may_look=mask)
-    answering = inputs if target is None else target
+    answering = inputs if decoder_inputs is None else decoder_inputs
     assert answering.ids is not None
     labels = torch.full(answering.ids.shape, -100)
     labels[0, 1], labels[1, 2] = 4, 7
-    return trace(row.model(), inputs, target, labels=labels)
+    return trace(row.model(), inputs, decoder_inputs, labels=labels)
 
 
 @pytest.mark.parametrize("row", MODELS, ids=str)
@@ -221,7 +221,7 @@ def harmless(found: Trace, formula: Formula) -> set[str]:
     if formula.rule.name == "softmax" and formula.name.endswith("probabilities"):
         free.add("x another tensor")  # log-probabilities are the scores less one number, which a softmax ignores
     if found[formula.name].dim() == 4 and found[formula.name].shape[2] == 1:
-        free.add("pieces")  # one row shared by all queries counts none of them
+        free.add("tokens")  # one row shared by all queries counts none of them
     return free
 
 

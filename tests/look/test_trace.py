@@ -31,9 +31,9 @@ IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
 
 @pytest.mark.parametrize("row", FAMILIES, ids=str)
 def test_what_is_computed_again_is_what_was_computed(row: Row) -> None:
-    inputs, target = row.batch(padding="left")
+    inputs, decoder_inputs = row.batch(padding="left")
     model = row.model()
-    stored, again = trace(model, inputs, target, keep="*"), trace(model, inputs, target, keep=())
+    stored, again = trace(model, inputs, decoder_inputs, keep="*"), trace(model, inputs, decoder_inputs, keep=())
     computed = 0
     for name in stored:
         assert stored.kept(name)
@@ -46,7 +46,7 @@ def test_what_is_computed_again_is_what_was_computed(row: Row) -> None:
 def test_the_default_keeps_a_small_run_whole_and_of_a_large_one_streams_queries_and_keys() -> None:
     small = trace(bert_model(), Inputs(ids=IDS))
     assert all(small.kept(name) for name in small)
-    large = trace(bert_model(), Inputs(ids=torch.full((400, 16), 5)), places=torch.tensor([0, 3]))
+    large = trace(bert_model(), Inputs(ids=torch.full((400, 16), 5)), scored_at=torch.tensor([0, 3]))
     ways = {name.rpartition(".")[2]: large.kept(name) for name in large}
     assert ways["query"]
     assert ways["key"]
@@ -55,11 +55,11 @@ def test_the_default_keeps_a_small_run_whole_and_of_a_large_one_streams_queries_
 
 
 def base_bytes(layers: int) -> int:
-    """What the default trace of BERT-base's width stores for 512 words with one hidden."""
+    """What the default trace of BERT-base's width stores for 512 words with one masked."""
     model = build(bert(layers=layers, width=768, heads=12, vocabulary=1000))
-    hidden = torch.zeros(1, 512, dtype=torch.bool)
-    hidden[0, 7] = True
-    return trace(model, Inputs(ids=torch.full((1, 512), 5), hidden=hidden)).nbytes
+    masked_words = torch.zeros(1, 512, dtype=torch.bool)
+    masked_words[0, 7] = True
+    return trace(model, Inputs(ids=torch.full((1, 512), 5), masked_words=masked_words)).nbytes
 
 
 def test_a_default_trace_of_bert_base_at_512_words_stays_under_80_megabytes() -> None:
@@ -80,9 +80,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 @pytest.mark.long
 def test_the_whole_of_bert_base_at_512_words() -> None:
-    hidden = torch.zeros(1, 512, dtype=torch.bool)
-    hidden[0, 7] = True
-    inputs = Inputs(ids=torch.full((1, 512), 5), hidden=hidden)
+    masked_words = torch.zeros(1, 512, dtype=torch.bool)
+    masked_words[0, 7] = True
+    inputs = Inputs(ids=torch.full((1, 512), 5), masked_words=masked_words)
     model = build(bert()).eval()
     found = trace(model, inputs)
     assert found.nbytes < 80e6
@@ -92,7 +92,7 @@ def test_the_whole_of_bert_base_at_512_words() -> None:
     for name in again:
         # 0.3 s is what two quiet cores need; on busy ones it is measured against a forward beside it.
         with torch.no_grad():
-            forward = seconds(partial(model, inputs, places=torch.tensor([7])))
+            forward = seconds(partial(model, inputs, scored_at=torch.tensor([7])))
         assert seconds(partial(found.__getitem__, name)) < max(0.3, forward / 4), name
     assert found.verify().holds
 
@@ -163,16 +163,16 @@ def test_names_that_are_not_there() -> None:
 
 
 def places_of(found: Trace) -> list[int]:
-    assert found.places is not None
-    return found.places.tolist()
+    assert found.scored_at is not None
+    return found.scored_at.tolist()
 
 
 def test_the_vocabulary_is_scored_where_it_is_needed() -> None:
-    model, hidden = bert_model(), torch.zeros(2, 4, dtype=torch.bool)
-    hidden[1, 2] = True
+    model, masked_words = bert_model(), torch.zeros(2, 4, dtype=torch.bool)
+    masked_words[1, 2] = True
     assert places_of(trace(model, Inputs(ids=IDS))) == list(range(8))
-    assert places_of(trace(model, Inputs(ids=IDS, hidden=hidden))) == [6]
-    assert places_of(trace(model, Inputs(ids=IDS), places=torch.tensor([3]))) == [3]
+    assert places_of(trace(model, Inputs(ids=IDS, masked_words=masked_words))) == [6]
+    assert places_of(trace(model, Inputs(ids=IDS), scored_at=torch.tensor([3]))) == [3]
     writer = row_named("gpt2").model()
     real = torch.tensor([[True, True, True, False], [True, True, True, True]])
     assert places_of(trace(writer, Inputs(ids=IDS))) == [3, 7]
@@ -241,9 +241,9 @@ def same(one: Trace, two: Trace) -> None:
 @pytest.mark.parametrize("family", ["bert", "t5", "slides"])
 def test_saved_with_its_weights_or_loaded_with_its_model_all_is_within_reach(family: str, tmp_path: Path) -> None:
     row = row_named(family)
-    inputs, target = row.batch()
+    inputs, decoder_inputs = row.batch()
     model = row.model()
-    found = trace(model, inputs, target, keep=(), words=Words(inputs=[["a", "b"]]))
+    found = trace(model, inputs, decoder_inputs, keep=(), words=Words(inputs=[["a", "b"]]))
     found.save(tmp_path / "whole", weights=True)
     found.save(tmp_path / "light")
     same(found, load_trace(tmp_path / "whole"))
@@ -326,11 +326,11 @@ def test_weights_must_be_whole_and_the_model_a_transformer(tmp_path: Path) -> No
 
 def test_a_trace_comes_to_the_device_of_its_model(tmp_path: Path) -> None:
     """Saved from a trace without its model, so that nobody asks a device without numbers for a fingerprint."""
-    trace(bert_model(), Inputs(ids=IDS), places=torch.tensor([1])).save(tmp_path / "trace")
+    trace(bert_model(), Inputs(ids=IDS), scored_at=torch.tensor([1])).save(tmp_path / "trace")
     load_trace(tmp_path / "trace").save(tmp_path / "light")
     found = load_trace(tmp_path / "light", bert_model().to("meta"))
-    assert found.places is not None
-    tensors = [found.places, *found.stored.values(), *found.facts.values(), *found.parameters.values()]
+    assert found.scored_at is not None
+    tensors = [found.scored_at, *found.stored.values(), *found.facts.values(), *found.parameters.values()]
     assert {tensor.device.type for tensor in tensors} == {"meta"}
     assert found[f"{ATTENTION}.scores"].device.type == "meta"
 
@@ -406,10 +406,10 @@ def test_a_trace_is_described_in_a_line() -> None:
     found = slides_trace()
     assert repr(found) == f"Trace(slides, 'She [MASK] [MASK] summer better', {len(found)} tensors, all stored)"
     row = row_named("t5")
-    inputs, target = row.batch(padding="none")
-    crossing = trace(row.model(), inputs, target, keep=())
-    assert target is not None
-    lengths = f"{inputs.shape[1]} pieces → {target.shape[1]} pieces"
+    inputs, decoder_inputs = row.batch(padding="none")
+    crossing = trace(row.model(), inputs, decoder_inputs, keep=())
+    assert decoder_inputs is not None
+    lengths = f"{inputs.shape[1]} tokens → {decoder_inputs.shape[1]} tokens"
     assert repr(crossing) == f"Trace(t5, {lengths}, {len(crossing)} tensors, {len(crossing.stored)} stored)"
     words = Words(inputs=[[str(number) for number in range(40)]] * 3)
     many = repr(trace(bert_model(), Inputs(ids=torch.full((3, 10), 5)), words=words))
@@ -417,18 +417,18 @@ def test_a_trace_is_described_in_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "places", "wanted", "got", "do"),
+    ("ids", "scored_at", "wanted", "got", "do"),
     [
-        ([[3, 4]], [7], "places [N] must be from 0 to 1", "[7]", ""),
-        ([[3, 4]], [[0]], "places [N] must be from 0 to 1", "[[0]]", ""),
-        ([[3, 4]], [-1], "places [N] must be from 0 to 1", "[-1]", ""),
+        ([[3, 4]], [7], "scored_at [N] must be from 0 to 1", "[7]", ""),
+        ([[3, 4]], [[0]], "scored_at [N] must be from 0 to 1", "[[0]]", ""),
+        ([[3, 4]], [-1], "scored_at [N] must be from 0 to 1", "[-1]", ""),
         ([3, 4], None, "inputs.ids must be [B, S]", "[2]", "ids[None]"),
         ([[]], None, "", "[1, 0]", ""),
     ],
 )
 def test_what_cannot_be_traced_is_refused_in_a_sentence(
-    ids: list[int], places: list[int] | None, wanted: str, got: str, do: str
+    ids: list[int], scored_at: list[int] | None, wanted: str, got: str, do: str
 ) -> None:
     inputs = Inputs(ids=torch.tensor(ids, dtype=torch.int64))
     with refused(ShapeError, wanted=wanted, got=got, do=do):
-        trace(bert_model(), inputs, places=None if places is None else torch.tensor(places))
+        trace(bert_model(), inputs, scored_at=None if scored_at is None else torch.tensor(scored_at))

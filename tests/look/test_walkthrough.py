@@ -51,8 +51,8 @@ def steps_by_name() -> dict[str, Step]:
 
 def test_all_steps_in_the_order_of_the_slides() -> None:
     steps = list(walkthrough(slides_trace()))
-    assert steps[0].title == "The words, and which of them are hidden"
-    assert steps[0].tables[0].marks == ("", "hidden", "hidden", "", "")
+    assert steps[0].title == "The words, and which of them are masked"
+    assert steps[0].tables[0].marks == ("", "masked", "masked", "", "")
     assert tuple(step.name.rpartition(".")[2] for step in steps[1:-1]) == SLIDES_ORDER
     assert steps[-1].title == "The model's guesses"
     assert [table.caption for table in steps[-1].tables] == [
@@ -71,7 +71,7 @@ def test_every_cell_of_the_first_words_row(word: str, cells: int) -> None:
     step = {step.name: step for step in walkthrough(found)}[f"{ATTENTION}.{word}"]
     assert len(step.cells) == cells
     for cell in step.cells:
-        assert cell.cell.get("query", cell.cell.get("piece", 0)) == 0
+        assert cell.cell.get("query", cell.cell.get("token", 0)) == 0
         assert cell.value == float(found[step.name][tuple(cell.cell.values())])
         assert cell.error <= 1e-12
 
@@ -82,7 +82,7 @@ def test_all_five_weighted_values_with_the_two_the_slides_leave_out() -> None:
     assert "leave out the rest" in step.remarks[0]
     for head, mixing in enumerate(step.mixings):
         assert [move.word for move in mixing.moves] == list(SENTENCE)
-        assert [move.absent for move in mixing.moves] == ["", "absent: hidden", "absent: hidden", "", ""]
+        assert [move.absent for move in mixing.moves] == ["", "absent: masked", "absent: masked", "", ""]
         for place, move in enumerate(mixing.moves):
             assert move.weight == float(found[f"{ATTENTION}.weights"][0, head, 0, place])
             assert move.added == pytest.approx([move.weight * value for value in move.value], abs=1e-15)
@@ -112,14 +112,14 @@ def test_the_walkthrough_as_lines() -> None:
     assert f"= {number(float(weight))}" in text
     assert "masked[head=0,query=She,key=[MASK]@1] = −1000 (forbidden) = −1000" in text
     assert "   Note C-2: zero the word first" in text
-    assert "word[piece=She,channel=0] = row 0 of the table" in text
+    assert "word[token=She,channel=0] = row 0 of the table" in text
     assert " nan" not in text
 
 
 @pytest.mark.parametrize("row", FAMILIES, ids=str)
 def test_any_family_has_a_walkthrough(row: Row) -> None:
-    inputs, target = row.batch(padding="right")
-    found = trace(row.model(), inputs, target)
+    inputs, decoder_inputs = row.batch(padding="right")
+    found = trace(row.model(), inputs, decoder_inputs)
     steps = list(walkthrough(found, sentence=1, word=1, limits=Limits(terms=2, cells=2, heads=1, words=3)))
     lines = list(write(steps, Limits(terms=2)))
     assert len(lines) > 50
@@ -225,12 +225,12 @@ def test_shares_of_each_source_word() -> None:
     found = slides_trace()
     shown = shares(found, ATTENTION, query=1)
     assert [share.word for share in shown] == list(SENTENCE)
-    assert [share.absent for share in shown] == ["", "absent: hidden", "absent: hidden", "", ""]
+    assert [share.absent for share in shown] == ["", "absent: masked", "absent: masked", "", ""]
     for head in range(2):
         assert sum(share.weights[head] for share in shown) == pytest.approx(1)
     lines = list(share_lines(shown))
     assert "length given" in lines[0]
-    assert lines[2].endswith("absent: hidden")
+    assert lines[2].endswith("absent: masked")
 
 
 def test_weights_and_facts_are_explained_as_what_they_are() -> None:
@@ -238,9 +238,9 @@ def test_weights_and_facts_are_explained_as_what_they_are() -> None:
     weight = found.explain(f"parameters.{ATTENTION}.query.weight[row=4,column=2]")
     assert "a weight, learned in training" in weight.formula
     assert weight.terms == ()
-    fact = found.explain("inputs.ids[piece=She]")
+    fact = found.explain("inputs.ids[token=She]")
     assert "given with the text" in fact.formula
-    assert next(follow(found, "inputs.ids[piece=She]")) == fact
+    assert next(follow(found, "inputs.ids[token=She]")) == fact
 
 
 def test_numbers_as_they_are_written() -> None:
@@ -260,7 +260,7 @@ def test_words_that_are_not_known_are_called_by_their_places() -> None:
         build(bert(layers=1, width=12, heads=3, vocabulary=30)), Inputs(ids=torch.tensor([[4, 5]])), words=Words()
     )
     first = next(walkthrough(found))
-    assert [label for label, _ in first.tables[0].rows] == ["piece 0", "piece 1"]
+    assert [label for label, _ in first.tables[0].rows] == ["token 0", "token 1"]
 
 
 def test_an_explanation_is_printed_as_it_is_written_at_the_walkthrough() -> None:

@@ -40,13 +40,13 @@ def test_names_listed_are_exactly_the_names_seen(row: Row) -> None:
 @pytest.mark.parametrize("row", ROWS + MORE, ids=str)
 def test_watched_equals_unwatched(row: Row, padding: str) -> None:
     model = row.model()
-    inputs, target = row.batch(padding="none" if padding == "none" else "uneven")
+    inputs, decoder_inputs = row.batch(padding="none" if padding == "none" else "uneven")
     with torch.no_grad():
-        plain = model(inputs, target)
+        plain = model(inputs, decoder_inputs)
         with watch(model):
-            watched = model(inputs, target)
+            watched = model(inputs, decoder_inputs)
         with watch(model, ["*.query", "*.key", "*.mixed"]):
-            outside = model(inputs, target)
+            outside = model(inputs, decoder_inputs)
     # Two kernels sum in two orders: a few units in the last place of float64, no more.
     torch.testing.assert_close(watched.states, plain.states, rtol=1e-12, atol=1e-12)
     # What is not inside an attention needs no other path, so not one bit may differ.

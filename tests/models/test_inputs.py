@@ -1,6 +1,6 @@
 """What goes in may come as ids or vectors; what is shared is one tensor; what is cached can follow its beam.
 
-B sentences · S pieces · W width
+B sentences · S tokens · W width
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def vectors_for(model: Transformer, inputs: Inputs) -> Inputs:
 @pytest.mark.parametrize("row", FAMILIES, ids=str)
 def test_ids_or_their_vectors_give_the_same(row: Row) -> None:
     model = row.model()
-    inputs, target = row.batch()
-    by_ids, by_vectors = model(inputs, target), model(vectors_for(model, inputs), target)
+    inputs, decoder_inputs = row.batch()
+    by_ids, by_vectors = model(inputs, decoder_inputs), model(vectors_for(model, inputs), decoder_inputs)
     assert torch.equal(by_ids.states, by_vectors.states)
 
 
@@ -58,7 +58,7 @@ def test_only_the_chosen_places_are_scored() -> None:
     everywhere = model(inputs).logits
     places = torch.tensor([3, 0, 12, 12])
     assert everywhere is not None
-    chosen = model(inputs, places=places).logits
+    chosen = model(inputs, scored_at=places).logits
     torch.testing.assert_close(chosen, everywhere.flatten(0, 1)[places], rtol=0, atol=ROUNDING)
 
 
@@ -101,13 +101,13 @@ def test_a_tied_table_learns_from_both_its_uses() -> None:
 def test_a_cache_follows_its_beams(row: Row, padding: str) -> None:
     """Half of the text, then rows exchanged and repeated, then the rest: as if it had been so from the start."""
     model = row.model()
-    source, target = row.batch(padding="left" if padding == "left" else "none")
-    text = source if target is None else target
+    source, decoder_inputs = row.batch(padding="left" if padding == "left" else "none")
+    text = source if decoder_inputs is None else decoder_inputs
     assert text.ids is not None
     rows, half = torch.tensor([2, 0, 0]), text.ids.shape[1] // 2
 
     def run(part: Inputs, cache: Cache | None = None, of: Inputs = source) -> Output:
-        return model(part, cache=cache) if target is None else model(of, part, cache=cache)
+        return model(part, cache=cache) if decoder_inputs is None else model(of, part, cache=cache)
 
     def cut(start: int, end: int, keep: Tensor) -> Inputs:
         assert text.ids is not None
@@ -136,8 +136,8 @@ def _rows(values: Tensor | None, rows: Tensor) -> Tensor | None:
         (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), real=torch.ones(2, 4, dtype=torch.bool)), r"\[2, 3\]"),
         (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), segments=torch.zeros(3, 3)), "inputs.segments"),
         (
-            Inputs(ids=torch.zeros(2, 3, dtype=torch.long), hidden=torch.ones(1, 3) > 0),
-            r"inputs.hidden .* got \[1, 3\]",
+            Inputs(ids=torch.zeros(2, 3, dtype=torch.long), masked_words=torch.ones(1, 3) > 0),
+            r"inputs.masked_words .* got \[1, 3\]",
         ),
     ],
 )
@@ -147,7 +147,7 @@ def test_tensors_that_do_not_fit_are_refused(inputs: Inputs, message: str) -> No
 
 
 @pytest.mark.parametrize("may_look", ["own", "shared"])
-def test_a_mask_of_ones_own_counts_the_pieces_in_the_cache(may_look: str) -> None:
+def test_a_mask_of_ones_own_counts_the_tokens_in_the_cache(may_look: str) -> None:
     model, ids = named("gpt2").model(), torch.randint(3, 23, (2, 5))
     mask = torch.rand(2 if may_look == "own" else 1, 5, 5) < 0.5
     whole = model(Inputs(ids=ids, may_look=mask)).states
@@ -171,12 +171,12 @@ def test_ids_and_segments_beyond_the_tables_are_refused() -> None:
 
 
 def test_a_text_longer_than_the_model_numbers_is_refused() -> None:
-    with pytest.raises(ShapeError, match="at most 16 pieces"):
+    with pytest.raises(ShapeError, match="at most 16 tokens"):
         named("bert").model()(Inputs(ids=torch.zeros(1, 17, dtype=torch.long)))
 
 
 def test_a_model_of_two_stacks_asks_for_its_target() -> None:
-    with pytest.raises(ShapeError, match="needs a target"):
+    with pytest.raises(ShapeError, match="needs decoder_inputs"):
         named("bart").model()(Inputs(ids=torch.zeros(1, 3, dtype=torch.long)))
 
 
@@ -184,8 +184,8 @@ def test_inputs_move_together() -> None:
     inputs, _ = named("slides").batch()
     moved = inputs.to("meta")
     assert moved.ids is not None
-    assert moved.hidden is not None
-    assert {moved.ids.device.type, moved.hidden.device.type, moved.device.type} == {"meta"}
+    assert moved.masked_words is not None
+    assert {moved.ids.device.type, moved.masked_words.device.type, moved.device.type} == {"meta"}
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (2, 4, 4), (3, 5, 4), (3, 4, 1), (1, 4, 5)])

@@ -88,7 +88,7 @@ def test_impossible_families(family: str, settings: Change, message: str) -> Non
     assert "validation error" not in str(caught.value)
 
 
-def test_whole_numbers_may_stand_for_numbers() -> None:
+def test_atomic_numbers_may_stand_for_numbers() -> None:
     assert family_config("bert", {"size": "tiny", "fill": -10000}) == bert(size="tiny")
 
 
@@ -148,7 +148,7 @@ BY_TREE: list[tuple[ModelConfig, str, object, str]] = [
     (BERT, f"{FIRST}.body.fill.value", 3.0, r"negative number"),
     (BERT, f"{FIRST}.body.fill.value", "minus", r"'-inf' or 'lowest'|valid number"),
     (BERT, f"{FIRST}.body.scale", True, r"no setting .*scale.*did you mean 'scaled'"),
-    (BERT, "encoder.embed.hidden_words", "zero", r"'token', 'zero_word' or 'zero_sum'"),
+    (BERT, "encoder.embed.masked_words", "zero", r"'token', 'zero_word' or 'zero_sum'"),
     (GPT2, "head.norm", NORM, r"the head's norm belongs to its transform"),
     (BERT, "initial.deviation", 0.0, r"greater than 0"),
     (BERT, "family", None, r"valid string"),

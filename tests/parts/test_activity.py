@@ -22,19 +22,19 @@ from glassformer.parts.activity import READINGS, ActivityMatrix, NothingToSee, R
 from tests.contracts.families import random_weights
 
 FEATURES = torch.tensor(quick_brown_fox().features, dtype=torch.float64)
-FOX = quick_brown_fox().sentence.hidden
+FOX = quick_brown_fox().sentence.masked_words
 WORDS = len(FEATURES)
 
 
-def by_loop(reading: Reading, hidden: tuple[int, ...], rule: NothingToSee) -> list[list[float]]:
+def by_loop(reading: Reading, masked_words: tuple[int, ...], rule: NothingToSee) -> list[list[float]]:
     """The post's loop, with the cells each reading forbids."""
     rows = FEATURES.tolist()
     result = []
     for i in range(WORDS):
         sees = {
             "identity": [i],
-            "causal": [j for j in range(i + 1) if j not in hidden],
-            "all_pairs": [j for j in range(WORDS) if j not in hidden],
+            "causal": [j for j in range(i + 1) if j not in masked_words],
+            "all_pairs": [j for j in range(WORDS) if j not in masked_words],
         }[reading]
         if not sees and rule == "itself":
             sees = [i]
@@ -44,11 +44,11 @@ def by_loop(reading: Reading, hidden: tuple[int, ...], rule: NothingToSee) -> li
 
 
 @pytest.mark.parametrize("rule", get_args(NothingToSee))
-@pytest.mark.parametrize("hidden", [(), FOX, (0,), (0, 1, 5), tuple(range(WORDS))], ids=str)
+@pytest.mark.parametrize("masked_words", [(), FOX, (0,), (0, 1, 5), tuple(range(WORDS))], ids=str)
 @pytest.mark.parametrize("reading", get_args(Reading))
-def test_each_reading_is_its_loop(reading: Reading, hidden: tuple[int, ...], rule: NothingToSee) -> None:
-    found = activity_matrix(FEATURES, hidden, reading=reading, nothing_to_see=rule)
-    expected = torch.tensor(by_loop(reading, hidden, rule), dtype=torch.float64)
+def test_each_reading_is_its_loop(reading: Reading, masked_words: tuple[int, ...], rule: NothingToSee) -> None:
+    found = activity_matrix(FEATURES, masked_words, reading=reading, nothing_to_see=rule)
+    expected = torch.tensor(by_loop(reading, masked_words, rule), dtype=torch.float64)
     torch.testing.assert_close(found.result, expected, rtol=0, atol=1e-14)
 
 
@@ -59,7 +59,7 @@ def test_every_reading_is_built() -> None:
 def test_the_posts_code_prints_the_identity() -> None:
     found = activity_matrix(FEATURES, FOX, reading="identity")
     assert found.result.tolist() == [list(row) for row in quick_brown_fox().matrix]
-    assert found.lonely == ()
+    assert found.without_keys == ()
     assert str(found) == "identity: itself"
 
 
@@ -95,7 +95,7 @@ def test_the_steps_are_the_posts() -> None:
 
 def test_a_word_with_nothing_to_look_at_is_told() -> None:
     alone = activity_matrix(FEATURES, (0, 1), reading="causal", nothing_to_see="itself")
-    assert alone.lonely == (0, 1)
+    assert alone.without_keys == (0, 1)
     assert alone.result[1].tolist() == [0.0, 1.0] + [0.0] * 7
     assert str(alone) == "causal: causal & visible; word 0, 1 would have nothing to look at and looks at itself"
     zero = activity_matrix(FEATURES, (0,), reading="causal", nothing_to_see="zero")
@@ -108,7 +108,7 @@ def test_a_word_with_nothing_to_look_at_is_told() -> None:
     ("arguments", "error", "message"),
     [
         ({"features": torch.zeros(3)}, ShapeError, "must be a matrix"),
-        ({"features": torch.zeros(3, 2), "hidden": (3,)}, ShapeError, "from 0 to 2; got 3"),
+        ({"features": torch.zeros(3, 2), "masked_words": (3,)}, ShapeError, "from 0 to 2; got 3"),
         ({"features": torch.zeros(3, 2), "reading": "diagonal"}, ConfigError, "identity, causal, all_pairs"),
         ({"features": torch.zeros(3, 2), "nothing_to_see": "nan"}, ConfigError, "'itself' or 'zero'"),
     ],
@@ -141,15 +141,15 @@ def reached(model: Transformer, matrix: ActivityMatrix) -> Tensor:
 
 
 @pytest.mark.parametrize("training", [False, True], ids=["predicting", "training"])
-@pytest.mark.parametrize("hidden", [FOX, (0,)], ids=str)
+@pytest.mark.parametrize("masked_words", [FOX, (0,)], ids=str)
 @pytest.mark.parametrize("reading", get_args(Reading))
 @pytest.mark.parametrize("family", ONE_LAYER)
 def test_a_model_looks_where_the_matrix_allows(
-    family: str, reading: Reading, hidden: tuple[int, ...], training: bool
+    family: str, reading: Reading, masked_words: tuple[int, ...], training: bool
 ) -> None:
     """In one layer a word depends on those it may look at, and by the residual on itself."""
     model = random_weights(Transformer(ONE_LAYER[family]), seed=0).double().train(training)
-    matrix = activity_matrix(FEATURES, hidden, reading=reading)
+    matrix = activity_matrix(FEATURES, masked_words, reading=reading)
     expected = matrix.allowed | torch.eye(WORDS, dtype=torch.bool)
     found = reached(model, matrix)
     if training:  # dropout may cut a way, and opens none
@@ -174,7 +174,9 @@ def test_training_under_the_mask_learns() -> None:
     matrix = activity_matrix(FEATURES, FOX, reading="all_pairs")
     model = Transformer(slides(vocabulary=len(number)))
     model = random_weights(model, seed=0)
-    inputs = Inputs(ids=ids, hidden=torch.tensor([[place in FOX for place in range(WORDS)]]), may_look=matrix.may_look)
+    inputs = Inputs(
+        ids=ids, masked_words=torch.tensor([[place in FOX for place in range(WORDS)]]), may_look=matrix.may_look
+    )
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
     losses = []
     for _ in range(60):

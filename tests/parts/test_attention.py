@@ -1,6 +1,6 @@
 """Attention is the paper's formula, however it is written down and whichever kernel computes it.
 
-B sentences · S pieces · Q query pieces · K key pieces · W width · H heads · G key-value heads · D query size
+B sentences · S tokens · Q query tokens · K key tokens · W width · H heads · G key-value heads · D query size
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glassformer.config import AttentionConfig, FillConfig
 from glassformer.parts.attention import Attention, CrossAttention, merge_heads, split_heads
 from glassformer.parts.cache import LayerCache
 from glassformer.parts.context import Context
-from glassformer.parts.dropout import Noise
+from glassformer.parts.dropout import DropoutKey
 from glassformer.parts.mask import build_fill
 
 ROUNDING = 1e-12
@@ -52,21 +52,21 @@ def attention(
     return Attention(config, width)
 
 
-def seen(may_look: Tensor | None, noise: Noise | None = None) -> Context:
-    return Context(masks={None: may_look}, noise=noise)
+def seen(may_look: Tensor | None, dropout_key: DropoutKey | None = None) -> Context:
+    return Context(masks={None: may_look}, dropout_key=dropout_key)
 
 
-def holes(pieces: int = 6, batch: int = 2) -> Tensor:
-    """Who may look, [B, 1, S, S]: random, but each piece sees itself."""
-    mask = torch.rand(batch, 1, pieces, pieces) < 0.5
-    return mask | torch.eye(pieces, dtype=torch.bool)  # [B, 1, S, S]
+def holes(tokens: int = 6, batch: int = 2) -> Tensor:
+    """Who may look, [B, 1, S, S]: random, but each token sees itself."""
+    mask = torch.rand(batch, 1, tokens, tokens) < 0.5
+    return mask | torch.eye(tokens, dtype=torch.bool)  # [B, 1, S, S]
 
 
 @pytest.mark.parametrize(
     "sizes",
     [
         {},
-        {"batch": 1, "pieces": 1},
+        {"batch": 1, "tokens": 1},
         {"heads": 1},
         {"heads": 3, "width": 7, "query_size": 2, "value_size": 5},
         {"heads": 4, "width": 8, "query_size": 6, "value_size": 1},
@@ -140,19 +140,19 @@ TOLERANCES = {
 
 
 FUSIBLE = [
-    (rule, value, hidden)
+    (rule, value, masked_words)
     for rule, value in FILLS
-    for hidden in ("nothing", "holes", "whole rows", "padding")
-    if hidden == "nothing" or build_fill(rule, value).fusible
+    for masked_words in ("nothing", "holes", "whole rows", "padding")
+    if masked_words == "nothing" or build_fill(rule, value).fusible
 ]
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
-@pytest.mark.parametrize(("rule", "value", "hidden"), FUSIBLE)
+@pytest.mark.parametrize(("rule", "value", "masked_words"), FUSIBLE)
 def test_the_fused_kernel_agrees_with_the_formula(
     rule: Literal["set", "add"],
     value: float | Literal["-inf", "lowest"],
-    hidden: str,
+    masked_words: str,
     dtype: torch.dtype,
     shake: Callable[[nn.Module], None],
 ) -> None:
@@ -161,8 +161,8 @@ def test_the_fused_kernel_agrees_with_the_formula(
     shake(part)
     part.to(dtype)
     padded = torch.tensor([[True] * 4 + [False] * 2, [False] * 6])[:, None, None]  # [B, 1, 1, S]
-    may_look = {"nothing": None, "holes": holes(), "whole rows": holes(), "padding": padded}[hidden]
-    if hidden == "whole rows" and may_look is not None:
+    may_look = {"nothing": None, "holes": holes(), "whole rows": holes(), "padding": padded}[masked_words]
+    if masked_words == "whole rows" and may_look is not None:
         may_look[0, :, 2] = False
         may_look[1] = False
     kept = torch.ones(2, 1, 6, 1, dtype=torch.bool)  # [B, 1, Q, 1]
@@ -211,13 +211,13 @@ def test_paths_agree_under_the_same_dropout(
     part = attention(rule=rule, value=value, dropout=0.4)
     shake(part)
     part.train()
-    noise = Noise(torch.tensor(7, dtype=torch.int32), torch.arange(2, dtype=torch.int32))
+    dropout_key = DropoutKey(torch.tensor(7, dtype=torch.int32), torch.arange(2, dtype=torch.int32))
     may_look, x = holes(), torch.randn(2, 6, 8)
-    context = seen(may_look, noise)
+    context = seen(may_look, dropout_key)
     query, key, value_ = part.queries_keys_values(x, context)
     scores = query @ key.transpose(-1, -2) / math.sqrt(3)  # [B, H, Q, K]
     weights = scores.masked_fill(~may_look, float("-inf")).softmax(dim=-1)
-    kept = part.dropout.keep(weights, noise)
+    kept = part.dropout.keep(weights, dropout_key)
     expected = part.output(merge_heads(weights * kept / 0.6 @ value_))
     # float32 rounds 1/(1-0.4) no more than float64 does; "lowest" leaves forbidden weights below 1e-300.
     torch.testing.assert_close(part(x, context), expected, rtol=0, atol=ROUNDING)

@@ -1,6 +1,6 @@
 """Every choice a config offers is built once and computes its formula: norms, arrangements, activations, gates.
 
-B sentences · S pieces · W width · F feed-forward width
+B sentences · S tokens · W width · F feed-forward width
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_every_choice_has_a_part() -> None:
     assert choices(SublayerConfig, "norm_at") == set(ARRANGEMENTS)
     assert choices(PositionConfig, "kind") == set(POSITIONS)
     assert choices(PositionConfig, "layout") == set(LAYOUTS)
-    assert choices(EmbedConfig, "hidden_words") == {"token", "zero_word", "zero_sum"}
+    assert choices(EmbedConfig, "masked_words") == {"token", "zero_word", "zero_sum"}
     assert choices(FillConfig, "rule") == {"set", "add"}
 
 
@@ -164,24 +164,24 @@ def test_every_fill_is_built(rule: str, value: float | str) -> None:
     assert masked[0, 1] <= -1000
 
 
-@pytest.mark.parametrize("hidden_words", ["token", "zero_word", "zero_sum"])
-def test_where_hidden_words_lose_their_vector(hidden_words: Any, shake: Callable[[nn.Module], None]) -> None:
+@pytest.mark.parametrize("masked_words", ["token", "zero_word", "zero_sum"])
+def test_where_masked_words_lose_their_vector(masked_words: Any, shake: Callable[[nn.Module], None]) -> None:
     config = EmbedConfig(
-        vocabulary=7, position=PositionConfig(kind="sinusoidal"), segments=2, scaled=True, hidden_words=hidden_words
+        vocabulary=7, position=PositionConfig(kind="sinusoidal"), segments=2, scaled=True, masked_words=masked_words
     )
     part = Embed(config, 4)
     shake(part)
     ids, segments = torch.tensor([[3, 5, 1]]), torch.tensor([[0, 1, 1]])
-    hidden = torch.tensor([[False, True, False]])
+    is_masked = torch.tensor([[False, True, False]])
     positions = torch.arange(3)[None]
     assert part.segment is not None
     for place in range(3):
         word = part.word.weight[ids[0, place]] * 2.0  # √W = 2
         rest = part.position(positions, torch.float64)[0, place] + part.segment.weight[segments[0, place]]  # type: ignore[misc]
-        if bool(hidden[0, place]) and hidden_words != "token":
+        if bool(is_masked[0, place]) and masked_words != "token":
             word = word * 0
-            rest = rest * 0 if hidden_words == "zero_sum" else rest
-        found = part(ids, None, positions, segments, hidden, None)[0, place]
+            rest = rest * 0 if masked_words == "zero_sum" else rest
+        found = part(ids, None, positions, segments, is_masked, None)[0, place]
         torch.testing.assert_close(found, word + rest, rtol=0, atol=ROUNDING)
 
 

@@ -1,6 +1,6 @@
 """Dropout is as random as it must be, and depends on (seed, site, row, place) alone.
 
-B sentences · S pieces · W width
+B sentences · S tokens · W width
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.parts.dropout import Dropout, Noise
+from glassformer.parts.dropout import Dropout, DropoutKey
 
 RATES = [0.1, 0.3, 0.5]
 SHAPE = (64, 48, 96)
 
 
-def noise(seed: int = 1, rows: int = 64, first: int = 0) -> Noise:
-    return Noise(torch.tensor(seed, dtype=torch.int32), torch.arange(first, first + rows, dtype=torch.int32))
+def dropout_key(seed: int = 1, rows: int = 64, first: int = 0) -> DropoutKey:
+    return DropoutKey(torch.tensor(seed, dtype=torch.int32), torch.arange(first, first + rows, dtype=torch.int32))
 
 
 def kept(rate: float, *, seed: int = 1, site: int = 0, shape: tuple[int, ...] = SHAPE) -> Tensor:
     part = Dropout(rate)
     part.site = site
-    return part.keep(torch.empty(shape), noise(seed, shape[0])).double()
+    return part.keep(torch.empty(shape), dropout_key(seed, shape[0])).double()
 
 
 def correlation(one: Tensor, two: Tensor) -> float:
@@ -101,7 +101,7 @@ def test_mean_and_variance_of_what_goes_on(rate: float) -> None:
     """Scaling by 1/(1-p) keeps the mean; the variance grows by p/(1-p) of the square."""
     part = Dropout(rate).train()
     x = torch.full(SHAPE, 2.0, dtype=torch.float64)
-    y = part(x, noise())
+    y = part(x, dropout_key())
     count = y.numel()
     variance = 4.0 * rate / (1 - rate)
     assert abs(float(y.mean()) - 2.0) < FAIR * math.sqrt(variance / count)
@@ -112,13 +112,13 @@ def test_mean_and_variance_of_what_goes_on(rate: float) -> None:
 def test_a_cell_does_not_depend_on_batch_or_padding() -> None:
     part = Dropout(0.5).train()
     x = torch.randn(6, 10, 8)
-    whole = part(x, noise(5, 6))
-    alone = part(x[4:5], noise(5, 1, first=4))
+    whole = part(x, dropout_key(5, 6))
+    alone = part(x[4:5], dropout_key(5, 1, first=4))
     assert torch.equal(alone, whole[4:5])
-    assert torch.equal(part(x[:, :7], noise(5, 6)), whole[:, :7])
-    longer = part(torch.nn.functional.pad(x, (0, 0, 0, 9)), noise(5, 6))
+    assert torch.equal(part(x[:, :7], dropout_key(5, 6)), whole[:, :7])
+    longer = part(torch.nn.functional.pad(x, (0, 0, 0, 9)), dropout_key(5, 6))
     assert torch.equal(longer[:, :10], whole)
-    shuffled = Noise(torch.tensor(5, dtype=torch.int32), torch.tensor([3, 0, 5], dtype=torch.int32))
+    shuffled = DropoutKey(torch.tensor(5, dtype=torch.int32), torch.tensor([3, 0, 5], dtype=torch.int32))
     assert torch.equal(part(x[[3, 0, 5]], shuffled), whole[[3, 0, 5]])
 
 
@@ -131,16 +131,16 @@ def test_the_same_seed_gives_the_same_choice_and_another_gives_another() -> None
 def test_gradients_pass_where_numbers_stayed() -> None:
     part = Dropout(0.5).train()
     x = torch.randn(4, 6, requires_grad=True)
-    part(x, noise(3, 4)).sum().backward()
+    part(x, dropout_key(3, 4)).sum().backward()
     assert x.grad is not None
-    assert torch.equal(x.grad != 0, part.keep(x, noise(3, 4)))
+    assert torch.equal(x.grad != 0, part.keep(x, dropout_key(3, 4)))
     assert set(x.grad.unique().tolist()) == {0.0, 2.0}
 
 
 def test_predicting_and_a_rate_of_zero_change_nothing() -> None:
     x = torch.randn(4, 6)
     assert Dropout(0.5).eval()(x, None) is x
-    assert Dropout(0.0).train()(x, noise(1, 4)) is x
+    assert Dropout(0.0).train()(x, dropout_key(1, 4)) is x
 
 
 def test_whoever_trains_by_hand_seeds_with_torch() -> None:
@@ -149,7 +149,7 @@ def test_whoever_trains_by_hand_seeds_with_torch() -> None:
     results = []
     for seed in (0, 0, 1):
         torch.manual_seed(seed)
-        results.append(part(x, Noise.from_torch(4, x.device)))
+        results.append(part(x, DropoutKey.from_torch(4, x.device)))
     assert torch.equal(results[0], results[1])
     assert not torch.equal(results[0], results[2])
 
@@ -158,6 +158,6 @@ def test_whoever_trains_by_hand_seeds_with_torch() -> None:
 def test_the_choice_does_not_depend_on_the_precision(dtype: torch.dtype) -> None:
     part = Dropout(0.5).train()
     x = torch.ones(4, 64, dtype=dtype)
-    y = part(x, noise(9, 4))
+    y = part(x, dropout_key(9, 4))
     assert y.dtype == dtype
-    assert torch.equal(y != 0, part.keep(torch.ones(4, 64), noise(9, 4)))
+    assert torch.equal(y != 0, part.keep(torch.ones(4, 64), dropout_key(9, 4)))

@@ -1,6 +1,6 @@
 """Masks are an algebra: each predicate against a loop over cells, the laws, the fills, printing and drawing.
 
-B sentences · Q query pieces · K key pieces · H heads
+B sentences · Q query tokens · K key tokens · H heads
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from glassformer.parts.mask import (
     build_fill,
     causal,
     custom,
+    document_mask,
     draw,
     everything,
     full,
@@ -28,7 +29,6 @@ from glassformer.parts.mask import (
     prefix,
     segment,
     visible,
-    walls,
     window,
 )
 
@@ -36,11 +36,11 @@ B, S = 3, 6
 
 
 def side() -> Side:
-    """Three sentences of six pieces about which everything is known."""
+    """Three sentences of six tokens about which everything is known."""
     return Side(
         index=torch.arange(S)[None],
         real=torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [0, 1, 1, 1, 1, 1]], dtype=torch.bool),
-        hidden=torch.tensor([[0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 0, 0], [0] * 6], dtype=torch.bool),
+        masked_words=torch.tensor([[0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 0, 0], [0] * 6], dtype=torch.bool),
         segments=torch.tensor([[0, 0, 0, 1, 1, 1], [0, 1, 1, 1, 0, 0], [0] * 6]),
         documents=torch.tensor([[0, 0, 1, 1, 2, 2], [5, 5, 5, 5, 9, 9], [1, 2, 3, 1, 2, 3]]),
     )
@@ -61,16 +61,16 @@ PREDICATES: dict[str, tuple[Mask, Cell]] = {
     "causal": (causal(), lambda s, b, q, k: k <= q),
     "window(2)": (window(2), lambda s, b, q, k: abs(q - k) <= 2),
     "segment": (segment(), lambda s, b, q, k: fact(s.segments, b, q) == fact(s.segments, b, k)),
-    "walls": (walls(), lambda s, b, q, k: fact(s.documents, b, q) == fact(s.documents, b, k)),
-    "visible": (visible(), lambda s, b, q, k: not fact(s.hidden, b, k)),
+    "document_mask": (document_mask(), lambda s, b, q, k: fact(s.documents, b, q) == fact(s.documents, b, k)),
+    "visible": (visible(), lambda s, b, q, k: not fact(s.masked_words, b, k)),
     "prefix(2)": (prefix(2), lambda s, b, q, k: k < 2),
     "custom": (custom(MATRIX), lambda s, b, q, k: (q * k) % 3 != 1),
 }
 
 
 def by_loop(cell: Cell) -> Tensor:
-    pieces = side()
-    return torch.tensor([[[cell(pieces, b, q, k) for k in range(S)] for q in range(S)] for b in range(B)])
+    tokens = side()
+    return torch.tensor([[[cell(tokens, b, q, k) for k in range(S)] for q in range(S)] for b in range(B)])
 
 
 def matrix(mask: Mask, query: Side | None = None) -> Tensor:
@@ -97,22 +97,32 @@ def test_the_algebra_is_that_of_its_cells(one: str, two: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in PREDICATES if name != "custom"])
-def test_newest_pieces_see_what_they_saw_in_the_whole(name: str) -> None:
-    """With a cache, queries are the last pieces only; their rows are the last rows of the whole mask."""
+def test_newest_tokens_see_what_they_saw_in_the_whole(name: str) -> None:
+    """With a cache, queries are the last tokens only; their rows are the last rows of the whole mask."""
     everyone = side()
     newest = Side(
         everyone.index[:, 4:],
         None,
-        *(None if fact is None else fact[:, 4:] for fact in (everyone.hidden, everyone.segments, everyone.documents)),
+        *(
+            None if fact is None else fact[:, 4:]
+            for fact in (everyone.masked_words, everyone.segments, everyone.documents)
+        ),
     )
     mask = PREDICATES[name][0]
     assert torch.equal(matrix(mask, newest), matrix(mask)[:, 4:])
 
 
 def test_what_is_not_known_forbids_nothing() -> None:
-    """A batch without padding, hidden words, segments or documents needs no mask at all: the kernel is told None."""
+    """A batch without padding, masked words, segments or documents needs no mask at all: the kernel is told None."""
     bare = Side(torch.arange(4)[None])
-    for mask in (padding(), visible(), segment(), walls(), everything(), padding() & visible() & walls()):
+    for mask in (
+        padding(),
+        visible(),
+        segment(),
+        document_mask(),
+        everything(),
+        padding() & visible() & document_mask(),
+    ):
         assert mask(bare, bare) is None
     assert (padding() & causal())(bare, bare) is not None
     assert (padding() | causal())(bare, bare) is None
@@ -120,15 +130,15 @@ def test_what_is_not_known_forbids_nothing() -> None:
 
 
 def test_masks_print_as_what_was_written() -> None:
-    assert str(padding() & walls() & causal()) == "padding & walls & causal"
+    assert str(padding() & document_mask() & causal()) == "padding & document_mask & causal"
     assert str((causal() | prefix(3)) & ~visible()) == "(causal | prefix(3)) & ~(visible)"
     assert str(custom(MATRIX, "fox") & window(1)) == "fox & window(1)"
 
 
 def test_masks_draw_as_text() -> None:
     words = ["She", "likes", "it"]
-    pieces = Side(torch.arange(3)[None], hidden=torch.tensor([[False, True, False]]))
-    picture = draw(full((causal() & visible())(pieces, pieces), pieces, pieces)[0], words)
+    tokens = Side(torch.arange(3)[None], masked_words=torch.tensor([[False, True, False]]))
+    picture = draw(full((causal() & visible())(tokens, tokens), tokens, tokens)[0], words)
     assert picture == "\n".join(
         [
             "        l",

@@ -1,6 +1,6 @@
 """Positions against the formulas of their papers, one number at a time.
 
-S pieces · W width · D query size · H heads
+S tokens · W width · D query size · H heads
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime import device as machines
 from glassformer.runtime.device import choose_device, has_fast_bfloat16, repeatable
 from glassformer.runtime.memory import keep_freed_memory
-from glassformer.train.loop import fit
-from tests.train.toy import Toy, machine_of, toy_model, toy_settings
+from glassformer.training.loop import fit
+from tests.training.toy import Toy, machine_of, toy_model, toy_settings
 
 CPU = torch.device("cpu")
 
@@ -111,7 +111,7 @@ def test_it_is_switched_on_while_a_step_is_made_and_off_between(tmp_path: Path) 
     inside: list[bool] = []
     between: list[bool] = []
     settings = toy_settings(device="cpu", steps=2)
-    one, two = (fit(toy_model(), Seeing(), settings, out=tmp_path / name, say=lambda note: None) for name in "ab")
+    one, two = (fit(toy_model(), Seeing(), settings, out=tmp_path / name, log=lambda note: None) for name in "ab")
     for run in (one, two, one, two, one, two):
         next(run, None)
         between.append(torch.are_deterministic_algorithms_enabled())

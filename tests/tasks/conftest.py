@@ -1,4 +1,4 @@
-"""A small text, its tokenizer and its rows, for all tests of the tasks' room."""
+"""A small text, its tokenizer and its rows, for all tests of the tasks package."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ SUBJECTS, VERBS, OBJECTS = ("she", "he", "nobody"), ("likes", "loves", "avoids")
 @pytest.fixture(scope="session")
 def texts() -> list[str]:
     """Sixty documents of one to eight short sentences, in which some words go together."""
-    chance = random.Random(0)
+    rng = random.Random(0)
 
     def sentence() -> str:
-        place = chance.randrange(3)
-        other = chance.choice(OBJECTS) if chance.random() < 0.2 else OBJECTS[place]
-        return f"{chance.choice(SUBJECTS)} {VERBS[place]} {other} unquestionably."
+        place = rng.randrange(3)
+        other = rng.choice(OBJECTS) if rng.random() < 0.2 else OBJECTS[place]
+        return f"{rng.choice(SUBJECTS)} {VERBS[place]} {other} unquestionably."
 
-    return [" ".join(sentence() for _ in range(chance.randint(1, 8))) for _ in range(60)]
+    return [" ".join(sentence() for _ in range(rng.randint(1, 8))) for _ in range(60)]
 
 
 @pytest.fixture(scope="session")
 def tokenizer(texts: list[str]) -> Tokenizer:
-    """WordPiece, so small that long words have several pieces."""
+    """WordPiece, so small that long words have several tokens."""
     return train_tokenizer("wordpiece", texts, vocabulary=64)
 
 
 @pytest.fixture(scope="session")
 def store(texts: list[str], tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> TokenStore:
-    """The text as pieces."""
+    """The text as tokens."""
     documents = (Document(text, f"document {number}") for number, text in enumerate(texts))
     return build_store(documents, tokenizer, tmp_path_factory.mktemp("tasks") / "store")
 
 
 @pytest.fixture(scope="session")
 def rows(store: TokenStore, tokenizer: Tokenizer) -> PackedRows:
-    """Rows of 24 pieces with walls."""
-    return PackedRows(store, 24, frame=Frame.encoder(tokenizer), walls=True, pad_id=tokenizer.pad_id or 0)
+    """Rows of 24 tokens with walls."""
+    return PackedRows(store, 24, frame=Frame.encoder(tokenizer), document_mask=True, pad_id=tokenizer.pad_id or 0)

@@ -1,4 +1,4 @@
-"""Masks that stand in the data with their answers."""
+"""Masks that are annotated in the data with their answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from glassformer.artefact.resolve import read_recipe
 from glassformer.data.lines import Skipped, stop
-from glassformer.data.split import Side
+from glassformer.data.split import Split
 from glassformer.errors import ConfigError, DataError, MissingColumnError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
@@ -88,7 +88,7 @@ def test_the_slides_sentences_with_their_four_masks() -> None:
     assert [list(row.scored_at) for row in rows] == [[1, 2], [3], [4]]
     assert [[place for place, hides in enumerate(masked(row)) if hides] for row in rows] == [[1, 2], [3], [4]]
     assert [[row.ids[place] for place in row.scored_at] for row in rows] == [[0, 0], [0], [0]]
-    assert [tokenizer.piece(id_) for row in rows for id_ in row.labels["masked_words"]] == [
+    assert [tokenizer.token(id_) for row in rows for id_ in row.labels["masked_words"]] == [
         "likes",
         "the",
         "stay",
@@ -96,11 +96,11 @@ def test_the_slides_sentences_with_their_four_masks() -> None:
     ]
     batch = collate(rows, pad_id=0, axes=task.axes)
     assert batch.inputs.ids is not None
-    assert batch.inputs.hidden is not None
+    assert batch.inputs.masked_words is not None
     assert batch.scored_at is not None
     assert batch.inputs.ids.shape == (3, 5)
     assert batch.inputs.real is None  # nothing was filled up
-    assert batch.inputs.hidden.nonzero().tolist() == [[0, 1], [0, 2], [1, 3], [2, 4]]
+    assert batch.inputs.masked_words.nonzero().tolist() == [[0, 1], [0, 2], [1, 3], [2, 4]]
     assert batch.scored_at.tolist() == [1, 2, 8, 14]
     assert batch.counts == {"masked_words": 4.0}
 
@@ -226,7 +226,7 @@ def test_a_tokenizer_learns_from_the_training_side_with_the_answers_in_place(tmp
     rows = [{"text": f"word{number} [MASK]", "answers": [f"answer{number}"]} for number in range(60)]
     path = write_rows(tmp_path / "x.jsonl", [*rows, {"text": "none", "answers": []}])
     data, shares = AnnotatedMasksData(files=(str(path),), on_bad_row="skip"), {"validation": 0.3, "test": 0.2}
-    wanted: dict[Side, list[str]] = {"train": [], "validation": [], "test": []}
+    wanted: dict[Split, list[str]] = {"train": [], "validation": [], "test": []}
     for number, row in enumerate(rows):
         wanted[side(str(row["text"]), seed=0, shares=shares)].append(f"word{number} answer{number}")
     assert all(wanted.values())

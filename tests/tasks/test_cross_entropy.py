@@ -18,7 +18,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def example(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
-    """Logits of 7 places over 11 pieces, and labels: two places are not asked about, one twice the same piece."""
+    """Logits of 7 places over 11 tokens, and labels: two places are not asked about, one twice the same token."""
     logits = 4 * torch.randn(7, 11, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     labels = torch.tensor([0, IGNORED, 10, 4, 4, IGNORED, 7])
     return logits.to(dtype).requires_grad_(), labels
@@ -63,7 +63,7 @@ def test_labels_that_do_not_fit_are_refused(labels: list[object]) -> None:
 
 
 def test_by_hand(loss_of: Loss) -> None:
-    """Even scores for four pieces: ln 4, and each gradient 1/4, less 1 at the right piece."""
+    """Even scores for four tokens: ln 4, and each gradient 1/4, less 1 at the right token."""
     logits = torch.zeros(1, 4, dtype=torch.float64, requires_grad=True)
     loss = loss_of(logits, torch.tensor([2]))
     (gradient,) = torch.autograd.grad(loss, logits)

@@ -30,8 +30,8 @@ from glassformer.tasks.score import Unigram
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
-from glassformer.train.loop import fit
-from glassformer.train.settings import TrainSection
+from glassformer.training.loop import fit
+from glassformer.training.settings import TrainSection
 from tests.data.made import build_store
 
 MakeFeed = Callable[..., TaskFeed]
@@ -42,12 +42,14 @@ def feed_of(
 ) -> TaskFeed:
     """Masked words over these rows; settings of the masks by keyword."""
     section = MaskedLMSection(**settings)
-    masked = MaskedRows(rows, tokenizer, section, seed=seed, document_mask=getattr(rows, "walls", False))
+    masked = MaskedRows(rows, tokenizer, section, seed=seed, document_mask=getattr(rows, "document_mask", False))
     return TaskFeed(MaskedLM(section, masked.unigram(), baselines), masked, batch=batch, seed=seed)
 
 
 def masks_of(rows: Any, tokenizer: Tokenizer, **settings: Any) -> MaskedRows:
-    return MaskedRows(rows, tokenizer, MaskedLMSection(**settings), seed=0, document_mask=getattr(rows, "walls", False))
+    return MaskedRows(
+        rows, tokenizer, MaskedLMSection(**settings), seed=0, document_mask=getattr(rows, "document_mask", False)
+    )
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def model(tokenizer: Tokenizer) -> Transformer:
 
 
 def asked(task: TaskFeed, step: int, part: int = 0, parts: int = 1) -> list[tuple[int, int, int, int]]:
-    """What a batch asks: (row within the step, piece, what stands there, what is to be found)."""
+    """What a batch asks: (row within the step, token, what stands there, what is to be found)."""
     batch = task.batch(step, part, parts)
     assert batch.inputs.ids is not None
     assert batch.scored_at is not None
@@ -154,10 +156,10 @@ def test_static_masks_repeat(rows: PackedRows, tokenizer: Tokenizer) -> None:
     assert masks(0) == masks(2) != masks(1)
 
 
-def test_the_loss_is_the_sum_over_hidden_places(make: MakeFeed, model: Transformer) -> None:
+def test_the_loss_is_the_sum_over_masked_places(make: MakeFeed, model: Transformer) -> None:
     task, model = make(), model.eval()
     batch = task.batch(1)
-    logits = model(replace(batch.inputs, noise=None)).logits
+    logits = model(replace(batch.inputs, dropout_key=None)).logits
     assert logits is not None
     expected = -sum(
         float(logits.detach()[row, place].log_softmax(-1)[label]) for row, place, _, label in asked(task, 1)
@@ -204,8 +206,8 @@ def test_a_perfect_model_scores_perfectly(make: MakeFeed) -> None:
             super().__init__()
             self.weight = torch.nn.Parameter(torch.zeros(1))
 
-        def forward(self, inputs: Any, places: Tensor, heads: Any) -> Any:
-            logits = torch.nn.functional.one_hot(inputs.ids.flatten()[places], 64).double() * 50
+        def forward(self, inputs: Any, scored_at: Tensor, heads: Any) -> Any:
+            logits = torch.nn.functional.one_hot(inputs.ids.flatten()[scored_at], 64).double() * 50
 
             class Answer:
                 pass
@@ -230,16 +232,16 @@ def test_baselines_are_measured_at_the_same_places(
     assert scores.keys() == {
         *("loss", "perplexity", "accuracy", "targets", "unigram_loss", "unigram_perplexity", "unigram_accuracy")
     }
-    blind = make(rate=0.99, max_predictions=24, baselines=[unigram]).evaluate(model)
-    assert blind["unigram_loss"] == pytest.approx(task.baseline_loss, rel=0.02)  # nearly all places of the same text
+    baseline = make(rate=0.99, max_predictions=24, baselines=[unigram]).evaluate(model)
+    assert baseline["unigram_loss"] == pytest.approx(task.baseline_loss, rel=0.02)  # nearly all places of the same text
     most = int(np.bincount(store.ids).max())
-    assert blind["unigram_accuracy"] == pytest.approx(most / len(store), abs=0.01)
+    assert baseline["unigram_accuracy"] == pytest.approx(most / len(store), abs=0.01)
 
 
 @pytest.mark.parametrize("pack", [True, False])
 @pytest.mark.parametrize("whole_words", [True, False])
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe", "words"])
-def test_special_pieces_are_never_asked_wherever_they_stand(
+def test_special_tokens_are_never_asked_wherever_they_stand(
     kind: Kind, whole_words: bool, pack: bool, texts: list[str], tmp_path: Path
 ) -> None:
     """Neither those of the frame, nor those written in the text, nor the one for words that are not known."""
@@ -248,28 +250,30 @@ def test_special_pieces_are_never_asked_wherever_they_stand(
     documents = (Document(f"{text} {written} {text}", f"document {place}") for place, text in enumerate(texts))
     store = build_store(documents, tokenizer, tmp_path / "store")
     frame = Frame.encoder(tokenizer)
-    rows = PackedRows(store, 24, frame=frame, walls=True) if pack else BucketedRows(store, 24, frame=frame)
-    hidden = masks_of(rows, tokenizer, rate=0.6, whole_words=whole_words)
-    numbers = np.arange(len(hidden))
+    rows = PackedRows(store, 24, frame=frame, document_mask=True) if pack else BucketedRows(store, 24, frame=frame)
+    masked_words = masks_of(rows, tokenizer, rate=0.6, whole_words=whole_words)
+    numbers = np.arange(len(masked_words))
     batch = rows.rows(numbers)
     in_the_text = np.isin(batch.ids, sorted(tokenizer.special_ids)) & ~batch.special
     assert set(batch.ids[in_the_text].tolist()) == tokenizer.special_ids  # all of them stand there
-    found = hidden.batch(numbers, np.zeros_like(numbers), shape=batch.ids.shape)
+    found = masked_words.batch(numbers, np.zeros_like(numbers), shape=batch.ids.shape)
     assert found.scored_at is not None
     asked = np.zeros(batch.ids.shape, np.bool_)
     asked.ravel()[found.scored_at.numpy()[found.labels["masked_words"].numpy() >= 0]] = True
     assert not (asked & in_the_text).any()
     assert asked.sum() > 0.5 * (~batch.special & ~in_the_text).sum()
-    unigram = hidden.unigram()
+    unigram = masked_words.unigram()
     assert not unigram.counts[sorted(tokenizer.special_ids)].any()
     assert unigram.counts.sum() == len(store) - in_the_text.sum()
 
 
-def test_without_walls_no_wall_is_given(store: TokenStore, tokenizer: Tokenizer, rows: PackedRows) -> None:
-    open_rows = PackedRows(store, 24, frame=Frame.encoder(tokenizer), walls=False)
-    for cut, walls in ((rows, True), (open_rows, False)):
+def test_without_document_mask_no_document_mask_is_given(
+    store: TokenStore, tokenizer: Tokenizer, rows: PackedRows
+) -> None:
+    open_rows = PackedRows(store, 24, frame=Frame.encoder(tokenizer), document_mask=False)
+    for cut, document_mask in ((rows, True), (open_rows, False)):
         task = feed_of(cut, tokenizer, batch=2)
-        assert (task.batch(0).inputs.documents is not None) is walls
+        assert (task.batch(0).inputs.documents is not None) is document_mask
 
 
 def test_rows_of_many_lengths_come_in_few_shapes(store: TokenStore, tokenizer: Tokenizer, model: Transformer) -> None:
@@ -301,7 +305,7 @@ def test_a_small_last_batch_is_cut_into_parts_too(
             steps=steps, batch=8, accumulate=parts, precision="float64", compile="off", epsilon=1e-6
         )
         mine = copy.deepcopy(model)
-        told = list(fit(mine, task, settings, out=tmp_path / str(parts), say=lambda message: None))
+        told = list(fit(mine, task, settings, out=tmp_path / str(parts), log=lambda message: None))
         assert [step.step for step in told] == list(range(1, steps + 1))
         trained.append({name: parameter.detach() for name, parameter in mine.named_parameters()})
     whole, cut = trained
@@ -322,7 +326,7 @@ def test_fingerprints_tell_tasks_apart(make: MakeFeed) -> None:
 
 def test_fingerprints_tell_how_the_text_is_cut(store: TokenStore, tokenizer: Tokenizer) -> None:
     frame = Frame.encoder(tokenizer)
-    cuts = [PackedRows(store, 24, frame=frame, walls=walls) for walls in (True, False)]
+    cuts = [PackedRows(store, 24, frame=frame, document_mask=document_mask) for document_mask in (True, False)]
     named = {masks_of(rows, tokenizer).fingerprint for rows in cuts}
     named.add(masks_of(BucketedRows(store, 24, frame=frame), tokenizer).fingerprint)
     assert len(named) == 3

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.neighbours import Neighbours
+from experiments.trigram import TrigramBaseline
 from glassformer.data.store import TokenStore
 from glassformer.tasks.score import Tally, Unigram
 from glassformer.text.tokenizer import Tokenizer
@@ -31,11 +31,11 @@ def test_unigram_is_what_was_counted() -> None:
     assert unigram.entropy == pytest.approx(-sum(share * math.log(share) for share in shares))
     labels = np.arange(6)
     # One is added to each of the six, and to all that is not known: they share what is left of 1.
-    assert unigram.chance(labels).tolist() == pytest.approx([count / 12 for count in (2, 2, 1, 4, 1, 1)])
+    assert unigram.probability(labels).tolist() == pytest.approx([count / 12 for count in (2, 2, 1, 4, 1, 1)])
     losses, right = unigram.guess(np.zeros((1, 6), np.int64), labels, labels)
-    assert losses.tolist() == pytest.approx((-np.log(unigram.chance(labels))).tolist())
+    assert losses.tolist() == pytest.approx((-np.log(unigram.probability(labels))).tolist())
     assert right.tolist() == [False, False, False, True, False, False]
-    assert unigram.chance(np.array([99])).tolist() == pytest.approx([1 / 12])
+    assert unigram.probability(np.array([99])).tolist() == pytest.approx([1 / 12])
     assert unigram.without({3, 4, 99}).counts.tolist() == [1, 1, 0, 0, 0, 0]
     assert unigram.counts.tolist() == [1, 1, 0, 3, 0, 0]
 
@@ -71,7 +71,7 @@ class ByHand:
         lower = self.unigram(word)
         return sum(self.mixed(context, word, lower) for context in known) / len(known) if known else lower
 
-    def chance(self, left: int, right: int, word: int) -> float:
+    def probability(self, left: int, right: int, word: int) -> float:
         return self.mixed(("b", left, right), word, self.sides(left, right, word))
 
     def guesses(self, left: int, right: int) -> set[int]:
@@ -92,33 +92,33 @@ def documents(store: TokenStore) -> list[list[int]]:
 
 
 @pytest.fixture(scope="module")
-def both(documents: list[list[int]], store: TokenStore, tokenizer: Tokenizer) -> tuple[ByHand, Neighbours]:
+def both(documents: list[list[int]], store: TokenStore, tokenizer: Tokenizer) -> tuple[ByHand, TrigramBaseline]:
     first, last = tokenizer.first_id, tokenizer.separator_id
     assert first is not None
     assert last is not None
     by_hand = ByHand(documents, tokenizer.vocabulary_size, first, last)
-    return by_hand, Neighbours.count(store, tokenizer)
+    return by_hand, TrigramBaseline.count(store, tokenizer)
 
 
 def test_neighbours_are_what_was_counted(
-    both: tuple[ByHand, Neighbours], documents: list[list[int]], tokenizer: Tokenizer
+    both: tuple[ByHand, TrigramBaseline], documents: list[list[int]], tokenizer: Tokenizer
 ) -> None:
     by_hand, neighbours = both
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     ids = np.array([[tokenizer.first_id, *(document * 9)[:22], tokenizer.separator_id] for document in documents])
     places = np.array([row * 24 + place for row in range(len(ids)) for place in range(1, 23)])
     labels = ids.ravel()[places].copy()
-    ids.ravel()[places] = np.where(chance.random(len(places)) < 0.2, tokenizer.mask_id, labels)
-    labels = np.where(chance.random(len(places)) < 0.2, chance.integers(0, 64, len(places)), labels)
+    ids.ravel()[places] = np.where(rng.random(len(places)) < 0.2, tokenizer.mask_id, labels)
+    labels = np.where(rng.random(len(places)) < 0.2, rng.integers(0, 64, len(places)), labels)
     losses, right = neighbours.guess(ids, places, labels)
     for place, label, loss, was_right in zip(places, labels.tolist(), losses, right, strict=True):
         left, after = int(ids.ravel()[place - 1]), int(ids.ravel()[place + 1])
-        assert loss == pytest.approx(-math.log(by_hand.chance(left, after, label)), rel=1e-12)
+        assert loss == pytest.approx(-math.log(by_hand.probability(left, after, label)), rel=1e-12)
         assert not was_right or label in by_hand.guesses(left, after)
     assert 0.2 < right.mean() < 0.9
 
 
-def test_neighbours_share_out_the_whole_chance(both: tuple[ByHand, Neighbours], tokenizer: Tokenizer) -> None:
+def test_neighbours_share_out_the_whole_chance(both: tuple[ByHand, TrigramBaseline], tokenizer: Tokenizer) -> None:
     """Over the vocabulary and the one share kept for what is not in it the chances sum to 1."""
     _, neighbours = both
     size = tokenizer.vocabulary_size
@@ -129,7 +129,7 @@ def test_neighbours_share_out_the_whole_chance(both: tuple[ByHand, Neighbours], 
 
 
 def test_neighbours_guess_better_than_frequency(
-    both: tuple[ByHand, Neighbours], documents: list[list[int]], store: TokenStore, tokenizer: Tokenizer
+    both: tuple[ByHand, TrigramBaseline], documents: list[list[int]], store: TokenStore, tokenizer: Tokenizer
 ) -> None:
     _, neighbours = both
     unigram = Unigram.count(store.ids, tokenizer.vocabulary_size)
@@ -142,8 +142,8 @@ def test_neighbours_guess_better_than_frequency(
     assert with_them[1].mean() > without[1].mean()
 
 
-def test_at_the_edge_of_a_text_without_special_pieces() -> None:
-    neighbours = Neighbours(np.array([1, 2]), np.array([4, 1]), np.array([2, 4]), 4)
+def test_at_the_edge_of_a_text_without_special_tokens() -> None:
+    neighbours = TrigramBaseline(np.array([1, 2]), np.array([4, 1]), np.array([2, 4]), 4)
     losses, right = neighbours.guess(np.array([[0, 2], [1, 0]]), np.array([0, 3]), np.array([1, 2]))
     assert right.tolist() == [True, True]
     assert losses[0] == losses[1]

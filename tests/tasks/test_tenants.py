@@ -28,10 +28,10 @@ from glassformer.tasks.score import THIS_MODEL, Scores
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
-from glassformer.train.checkpoint import Shelf
-from glassformer.train.compiled import LossAndGradient
-from glassformer.train.loop import counts_of, fit, step_seed
-from tests.train.toy import Toy, machine_of, toy_model, toy_settings
+from glassformer.training.checkpoint import Checkpoints
+from glassformer.training.compiled import LossAndGradient
+from glassformer.training.loop import counts_of, fit, step_seed
+from tests.training.toy import Toy, machine_of, toy_model, toy_settings
 
 CANDIDATES = 3
 
@@ -63,7 +63,7 @@ class Choose(RecordTask[Question, int]):
         return {"text": data.text}
 
     @classmethod
-    def settled(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def current(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
         return cls(preparation.tokenizer)
 
     @classmethod
@@ -124,12 +124,12 @@ def test_candidates_of_a_question_are_never_parted(choose: tuple[Choose, list[Qu
     found = []
     for parts in (1, 2, 5):
         mine = copy.deepcopy(model).train()
-        learn = LossAndGradient(feed, mine, machine_of(settings), compiled=False, say=lambda message: None)
+        learn = LossAndGradient(feed, mine, machine_of(settings), compiled=False, log=lambda message: None)
         batches = [feed.batch(1, part, parts) for part in range(parts)]
         for batch in batches:
             right = batch.labels["choice"].view(-1, CANDIDATES)
             assert (right[batch.weights.view(-1, CANDIDATES)[:, 0] > 0].sum(dim=1) == 1).all()
-        losses = [learn(batch.with_noise(step_seed(0, 1)), counts_of(batches)) for batch in batches]
+        losses = [learn(batch.with_dropout_key(step_seed(0, 1)), counts_of(batches)) for batch in batches]
         total = sum(each["choice"] for each in losses)
         found.append((total, {name: p.grad.clone() for name, p in mine.named_parameters() if p.grad is not None}))
     for total, gradients in found[1:]:
@@ -168,13 +168,13 @@ def test_a_frozen_teacher_answers_and_is_neither_trained_nor_saved(tmp_path: Pat
     before = {name: parameter.clone() for name, parameter in teacher.named_parameters()}
     frozen: dict[str, nn.Module] = {"teacher": teacher}
     feed = Distilled(weights={"masked_words": 1.0, "distance": 0.25}, frozen=frozen)
-    steps = list(fit(toy_model(), feed, toy_settings(steps=4), out=tmp_path, say=lambda message: None))
+    steps = list(fit(toy_model(), feed, toy_settings(steps=4), out=tmp_path, log=lambda message: None))
     for step in steps:
         assert step.loss == pytest.approx(step.losses["masked_words"] + 0.25 * step.losses["distance"])
     assert steps[-1].losses["distance"] < steps[0].losses["distance"]
     assert all(torch.equal(parameter, before[name]) for name, parameter in teacher.named_parameters())
     assert all(parameter.grad is None for parameter in teacher.parameters())
-    newest = Shelf(tmp_path / "checkpoints").newest()
+    newest = Checkpoints(tmp_path / "checkpoints").newest()
     assert newest is not None
     assert newest.tensors("model").keys() == dict(toy_model().named_parameters()).keys()
 

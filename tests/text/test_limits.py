@@ -49,7 +49,7 @@ def test_ids_must_number_the_tokens(vocabulary: dict[str, Any], value: str) -> N
 def test_some_gaps_between_ids_are_allowed() -> None:
     tokenizer = Tokenizer(words({"[UNK]": 0, "a": 1003}), NONE)
     assert tokenizer.vocabulary_size == 1004
-    assert tokenizer.piece(500) == ""
+    assert tokenizer.token(500) == ""
     assert tokenizer.id("a") == 1003
 
 

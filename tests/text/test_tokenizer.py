@@ -1,4 +1,4 @@
-"""Tokenizers: equal to the reference's pieces and places, and readable by it."""
+"""Tokenizers: equal to the reference's tokens and places, and readable by it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def trained() -> Callable[[Kind], Tokenizer]:
 
 
 @pytest.mark.parametrize("source", ["tokenizer.json", "vocab.txt", "."])
-def test_bert_pieces_and_places_equal_the_reference(source: str) -> None:
+def test_bert_tokens_and_places_equal_the_reference(source: str) -> None:
     ours = load_tokenizer(minilm() / source)
     reference = BertTokenizerFast.from_pretrained(minilm())
     reference.backend_tokenizer.no_truncation()
@@ -73,9 +73,9 @@ def test_bert_pieces_and_places_equal_the_reference(source: str) -> None:
 
 def test_vocabulary_file_says_whether_letters_are_lowered(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Ab", "ab", "é", "e"]))
-    assert load_tokenizer(tmp_path).encode("Ab é", special=False).pieces == ["ab", "e"]
+    assert load_tokenizer(tmp_path).encode("Ab é", special=False).tokens == ["ab", "e"]
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": False}))
-    assert load_tokenizer(tmp_path).encode("Ab é", special=False).pieces == ["Ab", "é"]
+    assert load_tokenizer(tmp_path).encode("Ab é", special=False).tokens == ["Ab", "é"]
 
 
 def test_a_vocabulary_file_may_begin_with_a_mark(tmp_path: Path) -> None:
@@ -102,20 +102,20 @@ def test_saved_tokenizer_opens_in_transformers_with_equal_ids(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_mask_in_a_text_is_one_piece(kind: Kind, trained: Callable[[Kind], Tokenizer]) -> None:
+def test_mask_in_a_text_is_one_token(kind: Kind, trained: Callable[[Kind], Tokenizer]) -> None:
     tokenizer = trained(kind)
     text = "She [MASK] [MASK] summer better"
     encoding = tokenizer.encode(text)
-    places = [place for place, hidden in enumerate(encoding.hidden) if hidden]
+    places = [place for place, masked in enumerate(encoding.masked_words) if masked]
     assert len(places) == 2
     assert {encoding.ids[place] for place in places} == {tokenizer.mask_id}
-    assert {encoding.pieces[place] for place in places} == {tokenizer.special.mask}
+    assert {encoding.tokens[place] for place in places} == {tokenizer.special.mask}
     assert [text[slice(*encoding.offsets[place])] for place in places] == [MASK, MASK]
     assert all(0 <= id_ < tokenizer.vocabulary_size for id_ in encoding.ids)
     assert encoding.words[places[0]] != encoding.words[places[1]]
 
 
-def test_words_of_the_slides_need_no_special_pieces(tmp_path: Path) -> None:
+def test_words_of_the_slides_need_no_special_tokens(tmp_path: Path) -> None:
     tokenizer = train_tokenizer("words", SLIDES, vocabulary=15, lowercase=False, special=SpecialTokens())
     assert tokenizer.vocabulary_size == 15
     assert tokenizer.special_ids == frozenset()
@@ -124,7 +124,7 @@ def test_words_of_the_slides_need_no_special_pieces(tmp_path: Path) -> None:
     tokenizer.save(tmp_path)
     for each in (tokenizer, load_tokenizer(tmp_path), pickle.loads(pickle.dumps(tokenizer))):
         encoding = each.encode("She [MASK] [MASK] summer better")
-        assert encoding.hidden == [False, True, True, False, False]
+        assert encoding.masked_words == [False, True, True, False, False]
         assert encoding.ids[1:3] == [0, 0]
         assert encoding.offsets[1:3] == [(4, 10), (11, 17)]
         assert each.decode(each.encode(SLIDES[0]).ids) == SLIDES[0]
@@ -141,8 +141,8 @@ def test_offsets_lie_in_the_text_and_in_order(kind: Kind, trained: Callable[[Kin
     tokenizer = trained(kind)
     for text in TEXTS + AWKWARD:
         encoding = tokenizer.encode(text)
-        columns = (encoding.pieces, encoding.offsets, encoding.segments, encoding.words, encoding.special)
-        assert {len(column) for column in (*columns, encoding.hidden)} == {len(encoding)}
+        columns = (encoding.tokens, encoding.offsets, encoding.segments, encoding.words, encoding.special)
+        assert {len(column) for column in (*columns, encoding.masked_words)} == {len(encoding)}
         before, after = tokenizer.frame
         inner = encoding.offsets[before : len(encoding) - after]
         assert all(0 <= start <= end <= len(text) for start, end in inner)
@@ -154,10 +154,10 @@ def test_offsets_lie_in_the_text_and_in_order(kind: Kind, trained: Callable[[Kin
 
 @settings(deadline=None, max_examples=150)
 @given(st.text(st.characters(codec="utf-8"), max_size=60))
-def test_byte_level_pieces_lose_nothing(text: str) -> None:
+def test_byte_level_tokens_lose_nothing(text: str) -> None:
     tokenizer = _bpe()
     encoding = tokenizer.encode(text, special=False)
-    if MASK not in text and not any(piece in text for piece in tokenizer.special):
+    if MASK not in text and not any(token in text for token in tokenizer.special):
         assert tokenizer.decode(encoding.ids, skip_special=False) == text
         assert tokenizer.unknown_id not in encoding.ids
 
@@ -199,19 +199,19 @@ def test_well_known_names_tell_an_encoder_from_a_decoder() -> None:
     assert (gpt2.begin, gpt2.end, gpt2.mask) == ("<|endoftext|>", "<|endoftext|>", None)
 
 
-def test_pieces_and_ids_belong_together(trained: Callable[[Kind], Tokenizer]) -> None:
+def test_tokens_and_ids_belong_together(trained: Callable[[Kind], Tokenizer]) -> None:
     tokenizer = trained("wordpiece")
-    for id_, piece in enumerate(tokenizer.vocabulary()):
-        assert tokenizer.id(piece) == id_
-        assert tokenizer.piece(id_) == piece
-    assert tokenizer.id("no such piece") is None
+    for id_, token in enumerate(tokenizer.vocabulary()):
+        assert tokenizer.id(token) == id_
+        assert tokenizer.token(id_) == token
+    assert tokenizer.id("no such token") is None
     ids = (tokenizer.pad_id, tokenizer.unknown_id, tokenizer.first_id, tokenizer.separator_id, tokenizer.mask_id)
     assert tokenizer.special_ids == set(ids)
     assert tokenizer.frame_ids == ((tokenizer.first_id,), (tokenizer.separator_id,))
     assert (tokenizer.begin_id, tokenizer.end_id) == (None, None)
     for id_ in (-1, tokenizer.vocabulary_size):
         with pytest.raises(TokenizerError, match="an id must lie in 0"):
-            tokenizer.piece(id_)
+            tokenizer.token(id_)
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
@@ -235,9 +235,9 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
         load_tokenizer(vocabulary)
 
 
-def test_a_role_without_its_piece_is_refused(trained: Callable[[Kind], Tokenizer]) -> None:
+def test_a_role_without_its_token_is_refused(trained: Callable[[Kind], Tokenizer]) -> None:
     import tokenizers
 
     backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a"))
-    with pytest.raises(TokenizerError, match="the mask piece must be one of the vocabulary"):
+    with pytest.raises(TokenizerError, match="the mask token must be one of the vocabulary"):
         Tokenizer(backend.to_str(), SpecialTokens(mask="[MASK]"))

@@ -40,26 +40,26 @@ def test_lowercase_is_a_choice(kind: Kind) -> None:
 
 def test_progress_counts_the_characters() -> None:
     seen: list[int] = []
-    train_tokenizer("wordpiece", TEXTS, vocabulary=100, progress=seen.append)
+    train_tokenizer("wordpiece", TEXTS, vocabulary=100, advance=seen.append)
     assert seen == [len(text) for text in TEXTS]
 
 
-def test_frequent_words_are_one_piece() -> None:
+def test_frequent_words_are_one_token() -> None:
     tokenizer = train_tokenizer("wordpiece", TEXTS, vocabulary=300)
-    assert tokenizer.encode("the green frog", special=False).pieces == ["the", "green", "frog"]
+    assert tokenizer.encode("the green frog", special=False).tokens == ["the", "green", "frog"]
     rare = tokenizer.encode("the greens", special=False)
-    assert rare.pieces == ["the", "green", "##s"]
+    assert rare.tokens == ["the", "green", "##s"]
     assert rare.words == [0, 1, 1]
 
 
 def test_what_cannot_be_trained_is_said() -> None:
     with pytest.raises(TokenizerError, match="did you mean 'wordpiece'"):
         train_tokenizer(cast(Kind, "wordpeice"), TEXTS, vocabulary=100)
-    with pytest.raises(TokenizerError, match="at least 6 pieces is needed; got 5"):
+    with pytest.raises(TokenizerError, match="at least 6 tokens is needed; got 5"):
         train_tokenizer("wordpiece", TEXTS, vocabulary=5)
-    with pytest.raises(TokenizerError, match="needs a piece for unknown words"):
+    with pytest.raises(TokenizerError, match="needs a token for unknown words"):
         train_tokenizer("unigram", TEXTS, vocabulary=100, special=SpecialTokens())
-    with pytest.raises(TokenizerError, match=r"a unigram tokenizer of 12 pieces; got .*not large enough"):
+    with pytest.raises(TokenizerError, match=r"a unigram tokenizer of 12 tokens; got .*not large enough"):
         train_tokenizer("unigram", TEXTS, vocabulary=12)
 
 

@@ -205,5 +205,5 @@ class CrossEntropy(Rule):
     def expression(self) -> Expression:
         """−1/N Σ x."""
         x = read(self.x)
-        words = f"the mean over {self.over} of −{x.words} of the right piece"
+        words = f"the mean over {self.over} of −{x.words} of the right token"
         return row(sign("−"), fraction(value("1"), symbol("N")), summed(self.over, x), words=words)

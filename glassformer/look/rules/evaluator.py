@@ -86,13 +86,13 @@ class Rule(ABC):
 class Formula:
     """How one tensor follows from others.
 
-    `pieces` and `keys` are the sides whose words the axes query/piece and key count: `inputs` or `target`.
+    `tokens` and `keys` are the sides whose words the axes query/token and key count: `inputs` or `decoder_inputs`.
     """
 
     name: str
     axes: str
     rule: Rule
-    pieces: str = "inputs"
+    tokens: str = "inputs"
     keys: str = "inputs"
 
     def in_words(self, where: str = "") -> str:
@@ -119,7 +119,7 @@ class Evaluator:
 
     def raw(self, operand: Operand) -> Tensor:
         """The operand with one dimension for each of its names, as it is stored."""
-        return view(operand, self.source.tensor(operand.name), self.source.places)
+        return view(operand, self.source.tensor(operand.name), self.source.scored_at)
 
     def aligned(self, operand: Operand, axes: tuple[str, ...] | None = None) -> Tensor:
         """The operand in double precision, its axes in the order of the result's."""
@@ -129,7 +129,7 @@ class Evaluator:
     def factor(self, operand: Operand, cell: Cell) -> Factor:
         """One number of an operand."""
         tensor = self.source.tensor(operand.name)
-        index = index_of(operand, tensor.shape, cell, self.source.places)
+        index = index_of(operand, tensor.shape, cell, self.source.scored_at)
         return Factor(operand.name, index, float(tensor[index]))
 
     def size(self, operand: Operand, axis: str) -> int:
@@ -147,13 +147,13 @@ class Evaluator:
         """The number of tokens of a side."""
         return self.source.tensor(f"{side}.positions").shape[1]
 
-    def is_zeroed(self, hidden: Operand | None, cell: Cell) -> bool:
+    def is_zeroed(self, masked_words: Operand | None, cell: Cell) -> bool:
         """Whether this cell belongs to a masked word whose vector is zeroed."""
-        return hidden is not None and self.factor(hidden, cell).value != 0
+        return masked_words is not None and self.factor(masked_words, cell).value != 0
 
-    def zeroed(self, value: Tensor, hidden: Operand | None) -> Tensor:
+    def zeroed(self, value: Tensor, masked_words: Operand | None) -> Tensor:
         """The tensor with the vectors of masked words zeroed, where the formula has such."""
-        return value if hidden is None else value.masked_fill(self.aligned(hidden), 0.0)
+        return value if masked_words is None else value.masked_fill(self.aligned(masked_words), 0.0)
 
 
 def total(terms: list[Term]) -> Working:

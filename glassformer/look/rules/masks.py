@@ -27,7 +27,7 @@ class Reach(Rule):
     def within_reach(self, tensors: Evaluator) -> dict[str, Tensor]:
         """Each reason why a key can be out of a query's reach, True = it is not."""
         reasons = {}
-        keys, queries = (torch.arange(tensors.length(side)) for side in (tensors.formula.keys, tensors.formula.pieces))
+        keys, queries = (torch.arange(tensors.length(side)) for side in (tensors.formula.keys, tensors.formula.tokens))
         ahead = (keys[None, :] - queries[:, None])[None, None]
         if self.causal:
             reasons["not ahead"] = ahead <= 0
@@ -59,14 +59,14 @@ class MayLook(Reach):
     """1 where nothing forbids this query to look at this key."""
 
     name: ClassVar = "may_look"
-    hidden: Operand | None = None
+    masked_words: Operand | None = None
     custom: Operand | None = None
 
     def reasons(self, tensors: Evaluator) -> dict[str, Tensor]:
         """Each reason's answer, True = does not forbid."""
         reasons = self.within_reach(tensors)
-        if self.hidden is not None:
-            reasons["not hidden"] = tensors.aligned(self.hidden) == 0
+        if self.masked_words is not None:
+            reasons["not masked"] = tensors.aligned(self.masked_words) == 0
         if self.custom is not None:
             reasons["custom mask"] = tensors.aligned(self.custom) != 0
         return reasons
@@ -83,11 +83,11 @@ class MayLook(Reach):
         return Working(terms, float(all(term.value for term in terms)))
 
     def expression(self) -> Expression:
-        """real ∧ hidden ∧ custom."""
+        """real ∧ masked_words ∧ custom."""
         reasons = [
             *(["it is not padding"] if self.real else []),
             *(["both stand in the same document"] if self.query_documents else []),
-            *(["it is not hidden"] if self.hidden else []),
+            *(["it is not masked"] if self.masked_words else []),
             *(["the custom mask allows it"] if self.custom else []),
             *(["it does not stand ahead"] if self.causal else []),
             *([f"it stands within {self.window}"] if self.window is not None else []),

@@ -137,7 +137,7 @@ class RelativeBias(Rule):
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """[1, heads, queries, keys]."""
-        queries, keys = (range(tensors.length(side)) for side in (tensors.formula.pieces, tensors.formula.keys))
+        queries, keys = (range(tensors.length(side)) for side in (tensors.formula.tokens, tensors.formula.keys))
         rows = torch.tensor([[self.bucket(key - query) for key in keys] for query in queries])
         found = tensors.aligned(self.table, ("bucket", "head"))[rows]  # [queries, keys, heads]
         found = align(found, ("query", "key", "head"), tensors.axes, tensors.formula.name)

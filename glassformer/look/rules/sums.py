@@ -15,7 +15,7 @@ from glassformer.look.named import Cell, FormulaError, Operand, align
 from glassformer.look.rules.evaluator import Evaluator, Rule, Term, Working, constant, total
 from glassformer.look.rules.notation import Expression, function, joined, read, row, short, sign, summed, symbol, value
 
-HIDDEN = "; 0 for a hidden word"
+HIDDEN = "; 0 for a masked word"
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class LookUp(Rule):
     name: ClassVar = "look_up"
     index: Operand
     table: Operand
-    hidden: Operand | None = None
+    masked_words: Operand | None = None
     scale: float = 1.0
     offset: int = 0
 
@@ -38,14 +38,14 @@ class LookUp(Rule):
             )
         found = tensors.aligned(self.table, ("row", "channel"))[rows] * self.scale
         found = align(found, (*self.index.names, "channel"), tensors.axes, tensors.formula.name)
-        found = tensors.zeroed(found, self.hidden)
+        found = tensors.zeroed(found, self.masked_words)
         return found, found.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """One term."""
         place = int(tensors.factor(self.index, cell).value) + self.offset
         entry = tensors.factor(self.table, {**cell, "row": place})
-        scale = 0.0 if tensors.is_zeroed(self.hidden, cell) else self.scale
+        scale = 0.0 if tensors.is_zeroed(self.masked_words, cell) else self.scale
         found = entry.value * scale
         return Working((Term(f"row {place}", (entry, *constant(scale)), found),), found, {"row": float(place)})
 
@@ -55,14 +55,14 @@ class LookUp(Rule):
         words += f" of {short(self.table.name)}" + (f", times {value(self.scale).words}" if self.scale != 1.0 else "")
         place = (sign(","), symbol("row"), sign("="), read(self.index))
         product = row(value(self.scale), sign("·"), read(self.table), *place, words=words)
-        return product.remarked(HIDDEN if self.hidden else "")
+        return product.remarked(HIDDEN if self.masked_words else "")
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
         """row 3 of the table: 0.25 · 8."""
         (term,) = explanation.terms
         if len(term.factors) > 1 and term.value == 0:
-            return "hidden, so zeroed"
+            return "masked, so zeroed"
         scaled = f": {term.numbers}" if len(term.factors) > 1 else ""
         return f"row {int(explanation.quantities['row'])} of the table{scaled}"
 
@@ -73,7 +73,7 @@ class Add(Rule):
 
     name: ClassVar = "add"
     terms: Mapping[str, Operand]
-    hidden: Operand | None = None
+    masked_words: Operand | None = None
 
     @property
     def operands(self) -> dict[str, Operand]:
@@ -86,17 +86,17 @@ class Add(Rule):
         found, size = first, first.abs()
         for term in others:
             found, size = found + term, size + term.abs()
-        return tensors.zeroed(found, self.hidden), tensors.zeroed(size, self.hidden)
+        return tensors.zeroed(found, self.masked_words), tensors.zeroed(size, self.masked_words)
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """Its terms."""
-        kept = 0.0 if tensors.is_zeroed(self.hidden, cell) else 1.0
+        kept = 0.0 if tensors.is_zeroed(self.masked_words, cell) else 1.0
         entries = {role: tensors.factor(term, cell) for role, term in self.terms.items()}
         return total([Term(role, (entry, *constant(kept)), entry.value * kept) for role, entry in entries.items()])
 
     def expression(self) -> Expression:
         """word + position."""
-        return joined("+", self.terms.values()).remarked(HIDDEN if self.hidden else "")
+        return joined("+", self.terms.values()).remarked(HIDDEN if self.masked_words else "")
 
 
 @dataclass(frozen=True)
@@ -106,23 +106,23 @@ class Scale(Rule):
     name: ClassVar = "scale"
     x: Operand
     by: float
-    hidden: Operand | None = None
+    masked_words: Operand | None = None
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The shape of the operand."""
-        found = tensors.zeroed(tensors.aligned(self.x) * self.by, self.hidden)
+        found = tensors.zeroed(tensors.aligned(self.x) * self.by, self.masked_words)
         return found, found.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """One term."""
         entry = tensors.factor(self.x, cell)
-        by = 0.0 if tensors.is_zeroed(self.hidden, cell) else self.by
+        by = 0.0 if tensors.is_zeroed(self.masked_words, cell) else self.by
         return total([Term("scaled", (entry, *constant(by)), entry.value * by)])
 
     def expression(self) -> Expression:
         """by · x."""
         by, x = value(self.by), read(self.x)
-        return row(by, sign("·"), x, words=f"{x.words} times {by.words}").remarked(HIDDEN if self.hidden else "")
+        return row(by, sign("·"), x, words=f"{x.words} times {by.words}").remarked(HIDDEN if self.masked_words else "")
 
 
 @dataclass(frozen=True)

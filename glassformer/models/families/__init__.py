@@ -1,4 +1,4 @@
-"""The published families, each a function that returns a config. Nothing here is ever asked about in a forward."""
+"""The published families, each a function that returns a config. No forward depends on the family."""
 
 from __future__ import annotations
 

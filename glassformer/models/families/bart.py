@@ -1,4 +1,4 @@
-"""BART (Lewis et al. 2020): an encoder–decoder that restores broken text."""
+"""BART (Lewis et al. 2020): an encoder–decoder that is pre-trained to restore corrupted text."""
 
 from __future__ import annotations
 

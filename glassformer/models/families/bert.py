@@ -1,4 +1,4 @@
-"""BERT (Devlin et al. 2019): an encoder that guesses hidden words."""
+"""BERT (Devlin et al. 2019): an encoder that guesses masked words."""
 
 from __future__ import annotations
 

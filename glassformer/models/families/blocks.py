@@ -20,7 +20,7 @@ from glassformer.errors import ConfigError, did_you_mean
 NormAt = Literal["after", "before", "branch", "none"]
 SizeOf = TypeVar("SizeOf")
 
-# Ten times the deepest Transformer that was ever published.
+# About ten times the deepest published Transformer.
 MOST_LAYERS = 10_000
 
 
@@ -35,7 +35,7 @@ def head_size(width: int, heads: int) -> int:
 
 
 def chosen(given: int | None, known: int) -> int:
-    """What was given, be it 0 and refused later, else what is known."""
+    """The given value, also 0, which is refused later; else the known one."""
     return known if given is None else given
 
 

@@ -1,4 +1,4 @@
-"""DistilBERT (Sanh et al. 2019): BERT with less in it."""
+"""DistilBERT (Sanh et al. 2019): BERT with half the layers, distilled."""
 
 from __future__ import annotations
 

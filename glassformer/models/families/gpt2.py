@@ -1,4 +1,4 @@
-"""GPT-2 (Radford et al. 2019): a decoder that writes."""
+"""GPT-2 (Radford et al. 2019): a decoder for text generation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Llama (Touvron et al. 2023): the decoder of today."""
+"""Llama (Touvron et al. 2023): a decoder with rotary positions, RMSNorm and a gated feed-forward network."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def llama(
 ) -> ModelConfig:
     """Llama (Touvron et al. 2023): a causal stack, rotary, RMSNorm before, gated SiLU, fewer key-value heads.
 
-    Without `heads` there are 32 that share 8 key-value heads; with them, as many of both unless told.
+    Without `heads` there are 32 that share 8 key-value heads; with them, as many of both by default.
     """
     if heads is None:
         heads, key_value_heads = 32, chosen(key_value_heads, 8)

@@ -1,4 +1,4 @@
-"""ModernBERT (Warner et al. 2024): what was learned since BERT."""
+"""ModernBERT (Warner et al. 2024): BERT with rotary positions, norm before, gating and local attention."""
 
 from __future__ import annotations
 

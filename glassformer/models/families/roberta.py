@@ -1,4 +1,4 @@
-"""RoBERTa (Liu et al. 2019): BERT's body, other positions."""
+"""RoBERTa (Liu et al. 2019): BERT's body with other position numbers."""
 
 from __future__ import annotations
 

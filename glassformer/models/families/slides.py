@@ -19,7 +19,7 @@ from glassformer.config import (
 from glassformer.models.families.blocks import attention_of, block_of, feasible
 
 SLIDES_DO_NOT_DRAW = {
-    "loss": "cross-entropy at the hidden words",
+    "loss": "cross-entropy at the masked words",
     "optimizer": "AdamW",
     "scaled": "scores divided by the root of the query size",
     "norm": "LayerNorm after each sublayer",
@@ -54,8 +54,8 @@ def slides(
 ) -> ModelConfig:
     """The encoder that the slides draw: 2 heads of 4 on a width of 6, no scaling, -1000, no norm, one residual.
 
-    `zero` is where hidden words lose their vector: the word's own before the position is added, or the sum.
-    `hide=False` leaves hidden words visible as keys and keeps their vectors (the leak that the slides warn of).
+    `zero` is where masked words lose their vector: the word's own before the position is added, or the sum.
+    `hide=False` lets words look at masked words and keeps their vectors (the leak that the slides warn of).
     What the slides do not draw (`SLIDES_DO_NOT_DRAW`) is off and can be switched on.
     """
     normed = NormConfig(epsilon=1e-5) if norm else None
@@ -85,7 +85,7 @@ def slides(
                 vocabulary=vocabulary,
                 position=PositionConfig(kind=positions, max_length=max_length),
                 dropout=dropout,
-                hidden_words=("zero_word" if zero == "word" else "zero_sum") if hide else "token",
+                masked_words=("zero_word" if zero == "word" else "zero_sum") if hide else "token",
             ),
             blocks=(block,) * feasible(layers),
             hide_masked=hide,

@@ -51,12 +51,12 @@ def t5(
         width, heads, query_size=query_size, value_size=query_size, bias=False, scaled=False, dropout=dropout
     )
     biased = attention.model_copy(update={"relative_bias": True})
-    thinking = FeedForwardConfig(
+    feed_forward_config = FeedForwardConfig(
         width=chosen(feed_forward, known_feed_forward), activation=activation, gated=gated, bias=False, dropout=dropout
     )
 
     def stack(count: int, cross: AttentionConfig | None) -> StackConfig:
-        block = block_of(biased, thinking, norm=norm, norm_at="before", dropout=dropout, cross=cross)
+        block = block_of(biased, feed_forward_config, norm=norm, norm_at="before", dropout=dropout, cross=cross)
         return StackConfig(
             width=width,
             embed=EmbedConfig(vocabulary=vocabulary, position=PositionConfig(kind="none"), dropout=dropout),

@@ -1,0 +1,154 @@
+"""Progress of a training as it is shown: notes, and a bar for every long stage. All on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from glassformer.training.record import Step
+
+Advance = Callable[[int], None]
+# Scores of these are the same at each evaluation.
+_BASELINES = ("unigram", "most_frequent")
+
+
+class Progress(Protocol):
+    """Receives the progress of a training."""
+
+    def note(self, message: str) -> None:
+        """Show one sentence."""
+        ...
+
+    def reading(self, title: str, characters: int) -> AbstractContextManager[Advance]:
+        """A stage that reads about so many characters; inside, call the function with how many were just read."""
+        ...
+
+    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """The same steps, shown as they come."""
+        ...
+
+
+class NoProgress:
+    """Shows nothing."""
+
+    def note(self, message: str) -> None:
+        """Nothing."""
+
+    @contextmanager
+    def reading(self, title: str, characters: int) -> Iterator[Advance]:
+        """Nothing."""
+        yield lambda done: None
+
+    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """The steps as they are."""
+        return steps
+
+
+class ConsoleProgress:
+    """Shows bars on a terminal, and in a log file one line each time a tenth of the run is done."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+
+    def note(self, message: str) -> None:
+        """Print one sentence."""
+        self._console.print(message, markup=False, style="dim", soft_wrap=True)
+
+    @contextmanager
+    def reading(self, title: str, characters: int) -> Iterator[Advance]:
+        """A bar over the characters of the text."""
+        if not self._console.is_terminal:
+            self.note(title)
+            yield lambda done: None
+            return
+        with Bars(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+        ) as bars:
+            bar = bars.add_task(title, total=characters or None)
+            yield lambda done: bars.advance(bar, done)
+
+    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """A bar with loss, speed and time left; each evaluation stays as a line."""
+        if self._console.is_terminal:
+            yield from self._with_bar(steps)
+        else:
+            yield from self._with_lines(steps)
+
+    def _with_bar(self, steps: Iterator[Step]) -> Iterator[Step]:
+        with Bars(
+            TextColumn("training"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[facts]}"),
+            console=self._console,
+            transient=True,
+        ) as bars:
+            bar: TaskID | None = None
+            pace = _Pace()
+            for step in steps:
+                if bar is None:
+                    bar = bars.add_task("training", total=1000, facts="")
+                pace.see(step)
+                total = step.steps or round(step.step / max(step.fraction, 1e-9))
+                bars.update(bar, completed=step.step, total=total, facts=pace.facts(step))
+                self._scores(step)
+                yield step
+
+    def _with_lines(self, steps: Iterator[Step]) -> Iterator[Step]:
+        pace, told = _Pace(), -1
+        for step in steps:
+            pace.see(step)
+            if int(step.fraction * 10) > told:
+                told = int(step.fraction * 10)
+                self.note(f"step {step.step:,}: {pace.facts(step)}")
+            self._scores(step)
+            yield step
+
+    def _scores(self, step: Step) -> None:
+        if step.scores is not None:
+            own = {name: value for name, value in step.scores.items() if not name.startswith(_BASELINES)}
+            shown = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in own.items() if name.endswith("loss")]
+            shown += [
+                f"{name.replace('_', ' ')} {value:.1%}" for name, value in own.items() if name.endswith("accuracy")
+            ]
+            self.note(f"step {step.step:,}: held-out {', '.join(shown)}")
+
+
+class _Pace:
+    """Losses and speed, smoothed over the last steps."""
+
+    def __init__(self) -> None:
+        self._losses: dict[str, float] = {}
+        self._rate: float | None = None
+
+    def see(self, step: Step) -> None:
+        rate = step.tokens / max(step.seconds, 1e-9)
+        parts = step.losses if len(step.losses) > 1 else {}
+        for name, loss in {"loss": step.loss, **parts}.items():
+            self._losses[name] = 0.95 * self._losses.get(name, loss) + 0.05 * loss
+        self._rate = rate if self._rate is None else 0.95 * self._rate + 0.05 * rate
+
+    def facts(self, step: Step) -> str:
+        left = step.seconds_left
+        time = f", {clock(left)} left" if left < 1e9 else ""
+        parts = [f"{name.replace('_', ' ')} {loss:.3f}" for name, loss in self._losses.items() if name != "loss"]
+        told = f" ({', '.join(parts)})" if parts else ""
+        return f"loss {self._losses['loss']:.3f}{told}, {self._rate:,.0f} tokens/s{time}"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as 1:02:03 or 2:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

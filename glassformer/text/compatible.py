@@ -1,0 +1,33 @@
+"""Whether a tokenizer belongs to a model, checked before any word is looked up."""
+
+from __future__ import annotations
+
+from glassformer.errors import TokenizerError
+from glassformer.text.tokenizer import MASK, Tokenizer
+
+# Models often round their vocabulary up so that matrices have a handy size; more than this is another vocabulary.
+ROUNDING = 128
+
+
+def check_compatible(tokenizer: Tokenizer, vocabulary: int) -> None:
+    """Refuse a tokenizer whose tokens are not the rows of a model's word table of `vocabulary` rows.
+
+    The model may have up to 127 rows more than there are tokens. Raises TokenizerError.
+    """
+    size = tokenizer.vocabulary_size
+    if not size <= vocabulary < size + ROUNDING:
+        raise TokenizerError(
+            f"model and tokenizer must belong together: the model knows {vocabulary} tokens",
+            got=f"a tokenizer of {size}",
+            do="load the tokenizer that was saved with the model, or train a model for this one",
+        )
+
+
+def check_mask(tokenizer: Tokenizer) -> None:
+    """Refuse a tokenizer that cannot mask words: raises TokenizerError."""
+    if MASK not in tokenizer.encode(MASK, special=False).tokens and tokenizer.mask_id is None:
+        raise TokenizerError(
+            "masked words need a tokenizer with a mask",
+            got=f"one without it ({tokenizer.vocabulary_size} tokens)",
+            do="train a wordpiece, bpe, unigram or words tokenizer, or add a mask to this one",
+        )

@@ -1,1 +1,0 @@
-"""One loop that trains any task, and everything that keeps a run from being lost."""

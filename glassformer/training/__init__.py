@@ -1,0 +1,1 @@
+"""One loop that trains any task; checkpoints, resuming, schedules and logs."""

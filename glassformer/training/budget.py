@@ -1,0 +1,76 @@
+"""How long a run is and how far it has come."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from glassformer.errors import ConfigError
+from glassformer.training.settings import TrainSection
+
+
+@dataclass
+class Window:
+    """Sums over the steps since the last line of `metrics.jsonl`: of their losses, tokens and seconds."""
+
+    steps: int = 0
+    loss: float = 0.0
+    losses: dict[str, float] = field(default_factory=dict)
+    tokens: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass
+class RunProgress:
+    """How far a run has come: all that is not a weight. Written into each checkpoint.
+
+    `step` counts finished steps and is the position in the data too. `seconds` were spent on them, evaluation and
+    saving among them, and `setup` on compiling. `best` is the lowest held-out loss, found at `best_step`; `misses`
+    counts the evaluations since then. `smoothed` is the running mean of the loss, `above` how many steps it has stood
+    at the baseline's loss, `noticed` whether that was logged. `window`: what the next line of `metrics.jsonl` is the
+    mean of.
+    """
+
+    step: int = 0
+    seconds: float = 0.0
+    setup: float = 0.0
+    best: float | None = None
+    best_step: int = 0
+    misses: int = 0
+    smoothed: float | None = None
+    above: int = 0
+    noticed: bool = False
+    window: Window = field(default_factory=Window)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A run ends after `steps` or `seconds`, whichever comes first; one of them may be None.
+
+    With seconds the learning rate follows the clock: such a run can be resumed, but not repeated to the bit.
+    """
+
+    steps: int | None
+    seconds: float | None
+
+    @classmethod
+    def of(cls, settings: TrainSection, steps_per_epoch: float) -> Budget:
+        """The earliest of steps, epochs and minutes; raises ConfigError when none is given."""
+        limits = [] if settings.steps is None else [settings.steps]
+        if settings.epochs is not None:
+            limits.append(max(1, math.ceil(settings.epochs * steps_per_epoch)))
+        if not limits and settings.minutes is None:
+            raise ConfigError("a run needs an end", got="none", do="set train.steps, train.epochs or train.minutes")
+        return cls(min(limits, default=None), None if settings.minutes is None else settings.minutes * 60)
+
+    def fraction(self, progress: RunProgress) -> float:
+        """How much of the run is done, 0 … 1. Setting up is no progress, but it uses up time."""
+        by_steps = 0.0 if self.steps is None else progress.step / self.steps
+        by_clock = 0.0
+        if self.seconds is not None:
+            by_clock = progress.seconds / max(self.seconds - progress.setup, 1e-9)
+        return min(1.0, max(by_steps, by_clock))
+
+    def reached(self, progress: RunProgress) -> bool:
+        """Whether the run is over."""
+        return self.fraction(progress) >= 1.0

@@ -1,0 +1,213 @@
+"""All that a run is, written whole or not at all.
+
+A checkpoint is a folder of safetensors and one JSON file, `state.json`. It names the step, holds the checksum of each
+of the other files, header and all, and carries one of its own: a flipped bit, or a file of another step, is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from glassformer.atomic import atomic_write, clear_drafts, flush, remove
+from glassformer.checksum import file_checksum, read_sealed_json, sealed_json
+from glassformer.errors import CheckpointError
+from glassformer.pickles import refuse_pickles
+from glassformer.training.record import refuse_removed_folder
+
+# 2 has checksums. A checkpoint without them is refused: nobody could tell whether it is whole.
+FORMAT = 2
+_FACTS = "state.json"
+_NAME = re.compile(r"(step|best)-(\d{8,})")
+
+Tensors = Mapping[str, Mapping[str, Tensor]]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A whole checkpoint on disk. `facts` are plain numbers and words."""
+
+    folder: Path
+    step: int
+    facts: Mapping[str, Any]
+
+    def tensors(self, group: str) -> dict[str, Tensor]:
+        """One group of tensors (`model`, `optimizer`, `average`, `random`), {} when it has none; on the CPU.
+
+        Raises CheckpointError when its file is gone, a pickle, or not the one that was written with this checkpoint.
+        """
+        checksum = self.facts["groups"].get(group)
+        if checksum is None:
+            return {}
+        path = self.folder / f"{group}.safetensors"
+        try:
+            refuse_pickles(path)
+            if file_checksum(path) != checksum:
+                raise damaged(self.folder, f"{path.name}, damaged or of another step")
+            return load_file(path)
+        except (OSError, SafetensorError) as error:
+            raise damaged(self.folder, f"no readable {path.name} ({getattr(error, 'strerror', error)})") from None
+
+
+class Checkpoints:
+    """The checkpoints of one run, and the best model found so far.
+
+    Kept are the newest, and the newest `keep` among those whose step is a multiple of `every`: one that was written at
+    any other step, by the clock or Ctrl-C, replaces none of these.
+    """
+
+    def __init__(self, folder: Path, *, keep: int = 1, every: int = 1) -> None:
+        self.folder, self.keep, self.every = folder, keep, every
+
+    def __bool__(self) -> bool:
+        return bool(self._named("step"))
+
+    def save(self, step: int, tensors: Tensors, facts: Mapping[str, Any], *, kind: str = "step") -> Path:
+        """Write a checkpoint and clear away those that are no longer kept.
+
+        Raises CheckpointError when it cannot be written; what was there before is then untouched.
+        """
+        target = self.folder / f"{kind}-{step:08d}"
+        try:
+            self.folder.mkdir(exist_ok=True)
+            clear_drafts(self.folder)
+            with atomic_write(target) as draft:
+                draft.mkdir()
+                groups = {
+                    group: _write_tensors(draft / f"{group}.safetensors", named)
+                    for group, named in tensors.items()
+                    if named
+                }
+                known = {"format": FORMAT, "step": step, "groups": groups, **facts}
+                (draft / _FACTS).write_text(sealed_json(known), encoding="utf-8")
+                if target.exists():  # only when a run was resumed from before a damaged checkpoint
+                    flush(draft)
+                    remove(target)
+        except (OSError, SafetensorError) as error:
+            refuse_removed_folder(self.folder.parent, step, error)
+            raise CheckpointError(
+                f"the checkpoint of step {step} could not be written to {self.folder}",
+                got=getattr(error, "strerror", None) or str(error),
+                do=self._what_is_left(),
+            ) from None
+        if kind == "step":
+            self.tidy()
+        return target
+
+    def tidy(self) -> None:
+        """Remove the checkpoints that are no longer kept: a killed run may have left one more."""
+        there = self._named("step")
+        regular = [path for path in there if _step_of(path) % self.every == 0]
+        self._keep_only("step", {*there[-1:], *regular[-self.keep :]})
+
+    def keep_best(self, *steps: int) -> None:
+        """Remove the best models of other steps: those that a better one followed, or that a run which was resumed from
+        an older checkpoint has not found yet.
+        """
+        self._keep_only("best", {path for path in self._named("best") if _step_of(path) in steps})
+
+    def newest(self) -> Checkpoint | None:
+        """The newest checkpoint, None when there is none. Raises CheckpointError when it is damaged."""
+        named = self._named("step")
+        return read_checkpoint(named[-1]) if named else None
+
+    def best(self) -> Checkpoint | None:
+        """The best model found so far, None before the first evaluation."""
+        named = self._named("best")
+        return read_checkpoint(named[-1]) if named else None
+
+    def all(self) -> list[Checkpoint]:
+        """The checkpoints that are kept, oldest first."""
+        return [read_checkpoint(folder) for folder in self._named("step")]
+
+    def _named(self, kind: str) -> list[Path]:
+        return _named(self.folder, kind)
+
+    def _keep_only(self, kind: str, kept: set[Path]) -> None:
+        for path in self._named(kind):
+            if path not in kept:
+                with suppress(OSError):  # what cannot be removed harms nobody
+                    remove(path)
+
+    def _what_is_left(self) -> str:
+        named = self._named("step")
+        left = f"{named[-1].name} is whole" if named else "it begins again, as no checkpoint was written yet"
+        return f"make room and go on with --resume: {left}"
+
+
+def _named(folder: Path, kind: str) -> list[Path]:
+    inside = folder.iterdir() if folder.is_dir() else ()
+    found = [path for path in inside if (match := _NAME.fullmatch(path.name)) and match[1] == kind]
+    return sorted(found, key=_step_of)
+
+
+def _step_of(folder: Path) -> int:
+    return int(folder.name.rpartition("-")[2])
+
+
+def read_checkpoint(folder: Path) -> Checkpoint:
+    """The checkpoint in a folder; raises CheckpointError when it is damaged, of another step or of another version."""
+    try:
+        facts = read_sealed_json(folder / _FACTS)
+    except (OSError, ValueError) as error:
+        raise damaged(folder, f"no readable {_FACTS} ({getattr(error, 'strerror', None) or error})") from None
+    if facts.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{folder} must be a checkpoint of format {FORMAT}",
+            got=f"format {facts.get('format')!r}",
+            do="go on with the glassformer that wrote it, or begin again in another folder",
+        )
+    if facts["step"] != _step_of(folder):
+        raise damaged(folder, f"the checkpoint of step {facts['step']}")
+    return Checkpoint(folder, facts["step"], facts)
+
+
+def damaged(folder: Path, got: str) -> CheckpointError:
+    """The error for a checkpoint that cannot be read, with what to do about it."""
+    older = [path for path in _named(folder.parent, "step") if _step_of(path) < _step_of(folder)]
+    if folder.name.startswith("best"):
+        way = "end with the newest weights instead"
+    else:
+        way = f"go on from {older[-1].name}" if older else "begin again"
+    return CheckpointError(f"{folder} must be a whole checkpoint", got=got, do=f"delete the folder {folder} to {way}")
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers by name; one that two modules share is listed once."""
+    parameters = dict(model.named_parameters())
+    owned = {parameter.data_ptr() for parameter in parameters.values()}
+    return {
+        **{name: parameter.detach() for name, parameter in parameters.items()},
+        **{name: tensor for name, tensor in model.state_dict().items() if tensor.data_ptr() not in owned},
+    }
+
+
+def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: str) -> None:
+    """Copy saved tensors into those in place; raises CheckpointError unless names and shapes are the same."""
+    for name in sorted(into.keys() | saved.keys()):
+        here = str(list(into[name].shape)) if name in into else "none"
+        there = str(list(saved[name].shape)) if name in saved else "none"
+        if here != there:
+            raise CheckpointError(
+                f"{what} must fit the model of this run: {name} of shape {here}",
+                got=there,
+                do="resume with the settings the run began with, or choose another folder",
+            )
+    with torch.no_grad():
+        for name, tensor in into.items():
+            tensor.copy_(saved[name])
+
+
+def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
+    """Write them; the checksum of the file."""
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    return file_checksum(path)

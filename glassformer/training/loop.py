@@ -1,0 +1,192 @@
+"""The one training loop."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+
+from glassformer.atomic import atomic_write
+from glassformer.data.counter_rng import random_bits
+from glassformer.errors import CheckpointError, NotFiniteError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import Log, repeatable
+from glassformer.runtime.memory import keep_freed_memory, recomputing
+from glassformer.tasks.feed import Feed
+from glassformer.training.notices import plateau
+from glassformer.training.record import Record, Step
+from glassformer.training.run import Run, to_standard_error
+from glassformer.training.settings import TrainSection
+from glassformer.training.stopping import Interrupted, stop_signals
+from glassformer.training.tune import trained
+
+
+def fit(
+    model: Transformer,
+    feed: Feed,
+    settings: TrainSection,
+    *,
+    out: str | Path,
+    held_out: Feed | None = None,
+    resume: bool = False,
+    log: Log = to_standard_error,
+) -> Iterator[Step]:
+    """Train `model` in place and yield each step.
+
+    When the iterator ends, the model holds the weights to keep: the mean of the last checkpoints where `average` asks
+    for it, else the best on `held_out`, else the moving average where `ema` asks for it, else the last. `out` gets
+    `checkpoints/` and `metrics.jsonl`. With `resume` the run goes on from its newest checkpoint; one that is bounded by
+    steps or epochs ends with the same weights, on a CPU to the bit, as if it had never stopped.
+
+    Raises DeviceError, ConfigError, CheckpointError (no room on the disk, a damaged checkpoint, a folder that holds
+    another run), NotFiniteError (a loss or gradient is not) and, after Ctrl-C or SIGTERM, Interrupted; then everything
+    is saved.
+    """
+    out = Path(out)
+    run = Run.begin(model, feed, settings, out=out, held_out=held_out, resume=resume, log=log)
+    with closing(_steps(run, out)) as steps:
+        while True:
+            # Not while the caller has a step: these settings must not change what the caller computes then.
+            with repeatable(run.machine), recomputing(model, settings.activation_checkpointing):
+                step = next(steps, None)
+            if step is None:
+                return
+            yield step
+
+
+def _steps(run: Run, out: Path) -> Generator[Step]:
+    feed, settings, log = run.feed, run.settings, run.log
+    state, progress, device = run.state, run.progress, run.machine.device
+    parameters = list(trained(state.model).values())
+    with (
+        closing(Record(out, progress, tensorboard=settings.tensorboard)) as record,
+        stop_signals() as stop_request,
+    ):
+        _compile(run)
+        keep_freed_memory()  # not before: the compiler leaves hundreds of megabytes behind
+        began = time.monotonic() - progress.seconds
+        while not run.over:
+            started = time.monotonic()
+            parts = parts_of(feed, progress.step, settings.accumulate)
+            # Counted before the first backward pass: each label weighs the same, however the step is cut.
+            counts = counts_of(parts)
+            seed = step_seed(settings.seed, progress.step).to(device)
+            of_parts = [run.loss_and_gradient(part.to(device).with_dropout_key(seed), counts) for part in parts]
+            losses = {name: sum(part[name] for part in of_parts) for name in of_parts[0]}
+            loss = sum(feed.weights[name] * value for name, value in losses.items())
+            norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
+            if not math.isfinite(loss + norm):
+                raise _not_finite(run, out, parts, of_parts)
+
+            rate = settings.learning_rate * run.schedule(progress)
+            for group in state.optimizer.param_groups:
+                group["lr"] = rate * group["scale"]
+            state.optimizer.step()
+            state.optimizer.zero_grad(set_to_none=True)
+            progress.step += 1
+            progress.setup += run.loss_and_gradient.setup
+            run.loss_and_gradient.setup = 0.0
+            if state.average is not None:
+                state.average.update(state.model, progress.step)
+
+            now = time.monotonic()
+            progress.seconds = now - began  # with all evaluations and savings before it
+            scores = run.evaluate_if_due()  # not before: a run bounded by minutes must know that this step was its last
+            report = Step(
+                step=progress.step,
+                steps=run.budget.steps,
+                fraction=run.budget.fraction(progress),
+                epoch=progress.step / feed.steps_per_epoch,
+                loss=loss,
+                losses=losses,
+                learning_rate=rate,
+                norm=norm,
+                counts=counts,
+                tokens=sum(part.tokens for part in parts),
+                seconds=now - started,
+                elapsed=progress.seconds,
+                scores=scores,
+            )
+            if notice := plateau(progress, report.loss, report.fraction, feed.baseline_loss, settings):
+                log(notice)
+            record.see(report)
+            if run.saving_due or run.over or stop_request.signal_number is not None:
+                run.save()
+            away = time.monotonic()
+            yield report
+            began += time.monotonic() - away  # the caller's own time is not part of the run
+            if stop_request.signal_number is not None:
+                run.save()
+                raise Interrupted(
+                    f"stopped after step {progress.step:,}; everything is saved in {out}: go on with --resume",
+                    signal_number=stop_request.signal_number,
+                )
+    run.finish()
+
+
+def step_seed(seed: int, step: int) -> Tensor:
+    """The source of a step's dropout, an int32 scalar: a pure function of the run's seed and the step."""
+    return torch.tensor(random_bits(seed, step).astype("int64").item() & 0x7FFFFFFF, dtype=torch.int32)
+
+
+def parts_of(feed: Feed, step: int, accumulate: int) -> list[Batch]:
+    """The rows of a step in `accumulate` parts, or in as many as it can be cut into."""
+    parts = min(accumulate, feed.rows(step))
+    return [feed.batch(step, part, parts) for part in range(parts)]
+
+
+def counts_of(parts: Sequence[Batch]) -> dict[str, float]:
+    """By loss, the sum of the weights of the labels in all parts of a step."""
+    return {name: sum(part.counts[name] for part in parts) for name in parts[0].counts}
+
+
+def _compile(run: Run) -> None:
+    """One pass forward and back, so that the clock of the run starts when the kernels are there."""
+    if not run.loss_and_gradient.compiled or run.over:
+        return
+    started = time.monotonic()
+    batch = parts_of(run.feed, run.progress.step, run.settings.accumulate)[0].to(run.machine.device)
+    seed = step_seed(run.settings.seed, run.progress.step).to(run.machine.device)
+    run.loss_and_gradient(batch.with_dropout_key(seed), batch.counts)
+    run.state.optimizer.zero_grad(set_to_none=True)
+    run.progress.setup += time.monotonic() - started
+    run.loss_and_gradient.setup = 0.0
+
+
+def _not_finite(run: Run, out: Path, parts: Sequence[Batch], losses: Sequence[Mapping[str, float]]) -> NotFiniteError:
+    """Save the run as it was before the step, and the batch that caused it; returns the error to raise."""
+    step = run.progress.step
+    sums = [sum(part.values()) for part in losses]
+    what = "loss" if not math.isfinite(sum(sums)) else "gradient"
+    path = out / f"not-finite-step-{step + 1}.safetensors"
+    at_fault = [index for index, loss in enumerate(sums) if not math.isfinite(loss)] or range(len(parts))
+    try:
+        # The optimizer has not moved: a run that is resumed from here meets the same batch again.
+        if step and run.state.finite:
+            run.save()
+    except CheckpointError as error:
+        run.log(str(error))
+    try:
+        _write_batch(path, {index: parts[index] for index in at_fault})
+        got = f"the batch that is saved in {path}"
+    except (OSError, SafetensorError) as error:
+        got = f"a batch that could not be saved ({getattr(error, 'strerror', None) or error})"
+    return NotFiniteError(
+        f"training needs finite numbers: the {what} of step {step + 1} is not",
+        got=got,
+        do="the weights have not moved: resume with a lower learning rate, a longer warm-up or precision float32",
+    )
+
+
+def _write_batch(path: Path, parts: Mapping[int, Batch]) -> None:
+    tensors = {f"{index}.{name}": value.contiguous() for index, part in parts.items() for name, value in part.tensors()}
+    with atomic_write(path) as draft:
+        save_file(tensors, draft)

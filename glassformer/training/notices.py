@@ -1,0 +1,47 @@
+"""Warnings early in a run, while its settings can still be changed at little cost."""
+
+from __future__ import annotations
+
+from glassformer.training.budget import RunProgress
+from glassformer.training.settings import TrainSection
+
+# The loss counts as stuck until it is clearly below what is reached by knowing only how frequent each token is.
+_CLEARLY_BELOW = 0.95
+_SMOOTHING = 0.98
+_LEAST_STEPS = 100
+_LONG = 0.2
+
+
+def plateau(
+    progress: RunProgress, loss: float, fraction: float, baseline_loss: float | None, settings: TrainSection
+) -> str | None:
+    """Take in a step's loss; a warning with likely causes once it was at the baseline's for a fifth of the run."""
+    before = loss if progress.smoothed is None else progress.smoothed
+    progress.smoothed = _SMOOTHING * before + (1 - _SMOOTHING) * loss
+    if baseline_loss is None or progress.noticed:
+        return None
+    stuck = progress.smoothed > _CLEARLY_BELOW * baseline_loss
+    progress.above = progress.above + 1 if stuck else 0
+    share = fraction * progress.above / max(progress.step, 1)
+    if progress.above < _LEAST_STEPS or share < _LONG:
+        return None
+    progress.noticed = True
+    return (
+        f"after {progress.step:,} steps the loss is {progress.smoothed:.2f}; knowing only how frequent each token is "
+        f"gives {baseline_loss:.2f}. The model has not begun to use the context. "
+        f"Likely causes: {'; '.join(_causes(settings))}"
+    )
+
+
+def _causes(settings: TrainSection) -> list[str]:
+    rate, batch = f"{settings.learning_rate:g}", settings.batch
+    causes = ["too few steps so far: this plateau is normal at first, and longer for larger models"]
+    causes.append(f"a learning rate that is too low or too high (now {rate}; try a third and three times as much)")
+    if settings.warmup < 1:
+        causes.append(f"a warm-up that is too short for this rate (now {settings.warmup:.0%} of the run)")
+    else:
+        causes.append(f"a warm-up that is too short or too long (now {settings.warmup:,.0f} steps)")
+    causes.append(f"a small batch (now {batch} rows)")
+    causes.append("lines that repeat thousands of times in the text")
+    causes.append("a mask rate far from 0.15")
+    return causes

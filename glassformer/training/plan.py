@@ -1,0 +1,130 @@
+"""What a run will take, from a short probe: parameters, memory, time."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import Log, choose_machine, repeatable
+from glassformer.runtime.memory import keep_freed_memory, recomputing
+from glassformer.tasks.feed import Feed
+from glassformer.training.budget import Budget
+from glassformer.training.compiled import LossAndGradient, worth_compiling
+from glassformer.training.loop import counts_of, parts_of, step_seed
+from glassformer.training.optimize import build_optimizer
+from glassformer.training.run import mean_tokens, to_standard_error
+from glassformer.training.settings import TrainSection
+from glassformer.training.tune import trained
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes in bytes, times in seconds. What `measured` names was measured by the probe, the rest is counted.
+
+    `peak_bytes` is the most memory this process has held so far (on a GPU: the device's), None where the system does
+    not tell. `seconds` leaves out evaluation and saving.
+    """
+
+    machine: str
+    compiled: bool
+    reason: str
+    parameters: int
+    trained_parameters: int
+    weights_bytes: int
+    gradients_bytes: int
+    optimizer_bytes: int
+    checkpoint_bytes: int
+    rows_per_step: int
+    tokens_per_step: int
+    steps: int
+    epochs: float
+    setup_seconds: float
+    seconds_per_step: float
+    tokens_per_second: float
+    seconds: float
+    peak_bytes: int | None
+    measured: tuple[str, ...] = ("setup_seconds", "seconds_per_step", "tokens_per_second", "seconds", "peak_bytes")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain numbers and words, for JSON."""
+        return asdict(self)
+
+
+def plan(
+    model: Transformer, feed: Feed, settings: TrainSection, *, steps: int = 3, log: Log = to_standard_error
+) -> Plan:
+    """Do a few steps as a run would, with a learning rate of zero, and estimate what the whole run will take.
+
+    Each of them is done twice: the first time sets up what its shape needs, the second is measured.
+    The weights stay as they are. Raises DeviceError and ConfigError as a run would.
+    """
+    machine = choose_machine(settings.device, settings.precision, settings.threads)
+    model.to(machine.device, machine.weights).train()
+    budget = Budget.of(settings, feed.steps_per_epoch)
+    tokens = mean_tokens(feed)
+    compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine)
+    if compiled:
+        log("compiling for the probe, up to a minute")
+    loss_and_gradient = LossAndGradient(feed, model, machine, compiled=compiled, log=log)
+    optimizer = build_optimizer(model, settings.model_copy(update={"learning_rate": 0.0, "decay": 0.0}))
+    keep_freed_memory()
+
+    def seconds_of(step: int) -> float:
+        started = time.monotonic()
+        parts = parts_of(feed, step, settings.accumulate)
+        for part in parts:
+            seed = step_seed(settings.seed, step).to(machine.device)
+            loss_and_gradient(part.to(machine.device).with_dropout_key(seed), counts_of(parts))
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        if machine.device.type == "cuda":
+            torch.cuda.synchronize(machine.device)
+        return time.monotonic() - started
+
+    with repeatable(machine), recomputing(model, settings.activation_checkpointing):
+        times = [(seconds_of(step), seconds_of(step)) for step in range(steps)]
+    setup = sum(max(0.0, first - second) for first, second in times)
+    per_step = tokens * statistics.median(second / feed.batch(step).tokens for step, (_, second) in enumerate(times))
+    by_clock = None if budget.seconds is None else max(1, int((budget.seconds - setup) / per_step))
+    total = min(limit for limit in (budget.steps, by_clock) if limit is not None)
+    parameters = list(model.parameters())
+    weights_bytes = sum(each.numel() * each.element_size() for each in parameters)
+    trained_bytes = sum(each.numel() * each.element_size() for each in trained(model).values())
+    averages = 1 if settings.ema is not None else 0
+    return Plan(
+        machine=str(machine),
+        compiled=loss_and_gradient.compiled,
+        reason=reason,
+        parameters=sum(each.numel() for each in parameters),
+        trained_parameters=sum(each.numel() for each in trained(model).values()),
+        weights_bytes=weights_bytes,
+        gradients_bytes=trained_bytes,
+        optimizer_bytes=(2 + averages) * trained_bytes,
+        checkpoint_bytes=weights_bytes + (2 + averages) * trained_bytes,
+        rows_per_step=settings.batch,
+        tokens_per_step=round(tokens),
+        steps=total,
+        epochs=total / feed.steps_per_epoch,
+        setup_seconds=setup,
+        seconds_per_step=per_step,
+        tokens_per_second=tokens / per_step,
+        seconds=setup + total * per_step,
+        peak_bytes=_peak_bytes(machine.device),
+    )
+
+
+def _peak_bytes(device: torch.device) -> int | None:
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

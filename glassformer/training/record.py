@@ -1,0 +1,147 @@
+"""The log of a run: `metrics.jsonl`, and TensorBoard by choice."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glassformer.atomic import atomic_write
+from glassformer.checksum import refuse_what_is_no_file
+from glassformer.errors import MissingExtraError, TrainingError
+from glassformer.json_text import parse_json
+from glassformer.training.budget import RunProgress, Window
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One finished step. `tokens` and `seconds` are of this step alone, `elapsed` is the time of the run so far,
+    evaluation and saving among it, `fraction` is how much of the run is done.
+
+    `loss` is the weighted sum of `losses`, each per label, of which there were `counts`. `norm` the length of the
+    gradient before clipping, `scores` the evaluation after this step.
+    """
+
+    step: int
+    steps: int | None
+    fraction: float
+    epoch: float
+    loss: float
+    losses: Mapping[str, float]
+    learning_rate: float
+    norm: float
+    counts: Mapping[str, float]
+    tokens: int
+    seconds: float
+    elapsed: float
+    scores: Mapping[str, float] | None = None
+
+    @property
+    def seconds_left(self) -> float:
+        """Time to the end at the pace so far; infinite before anything is done."""
+        return self.elapsed * (1 - self.fraction) / self.fraction if self.fraction else float("inf")
+
+
+class Record:
+    """Lines of `metrics.jsonl`: the mean of every ten steps, and each evaluation.
+
+    A resumed run writes on, the same lines as if it had never stopped: what the next one is the mean of stands in
+    `progress`, and so in each checkpoint.
+    """
+
+    every = 10
+
+    def __init__(self, folder: Path, progress: RunProgress, *, tensorboard: bool) -> None:
+        self._path, self._progress = folder / "metrics.jsonl", progress
+        with self._writing():
+            folder.mkdir(parents=True, exist_ok=True)
+            self._forget_after(progress.step)
+        self._board: Any = _board(folder, progress.step) if tensorboard else None
+
+    def see(self, step: Step) -> None:
+        """Take in a step and write a line when one is due."""
+        window = self._progress.window
+        window.steps += 1
+        window.loss += step.loss
+        for name, loss in step.losses.items():
+            window.losses[name] = window.losses.get(name, 0.0) + loss
+        window.tokens += step.tokens
+        window.seconds += step.seconds
+        if step.step % self.every and step.scores is None and step.fraction < 1:
+            return
+        line: dict[str, Any] = {
+            "step": step.step,
+            "epoch": round(step.epoch, 4),
+            "seconds": round(step.elapsed, 3),
+            "loss": window.loss / window.steps,
+            # Each loss apart, where there are several.
+            **{f"{name}_loss": total / window.steps for name, total in window.losses.items() if len(window.losses) > 1},
+            "learning_rate": step.learning_rate,
+            "norm": step.norm,
+            "tokens_per_second": round(window.tokens / max(window.seconds, 1e-9), 1),
+        }
+        line |= {f"held_out_{name}": value for name, value in (step.scores or {}).items()}
+        self._progress.window = Window()
+        with self._writing(), self._path.open("a", encoding="utf-8") as file:
+            known = {name: value if math.isfinite(value) else None for name, value in line.items()}  # JSON has no NaN
+            file.write(json.dumps(known, allow_nan=False) + "\n")
+        if self._board is not None:
+            for name, value in line.items():
+                self._board.add_scalar(name, value, step.step)
+
+    def close(self) -> None:
+        """Write out what TensorBoard still holds back."""
+        if self._board is not None:
+            self._board.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            refuse_removed_folder(self._path.parent, self._progress.step, error)
+            raise TrainingError(
+                f"the record of the run could not be written to {self._path}",
+                got=error.strerror or str(error),
+                do="make room and go on with --resume",
+            ) from None
+
+    def _forget_after(self, step: int) -> None:
+        """Drop the lines of steps that will be done again, and one that was cut short."""
+        refuse_what_is_no_file(self._path)
+        if not self._path.exists():
+            return
+        text = self._path.read_text(encoding="utf-8", errors="replace")
+        kept = [line for line in text.splitlines() if _step_of(line) <= step]
+        with atomic_write(self._path) as draft:
+            draft.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+
+
+def refuse_removed_folder(folder: Path, step: int, error: Exception) -> None:
+    """Raise TrainingError when the error is that the folder of a run is gone after so many steps."""
+    if step and isinstance(error, FileNotFoundError) and not folder.exists():
+        raise TrainingError(
+            "a run needs its folder to the end",
+            got=f"no {folder}: it was removed while the run went on, and with it what was learned in {step:,} steps",
+            do="begin again without --resume: nothing is left to go on from",
+        )
+
+
+def _step_of(line: str) -> float:
+    try:
+        return float(parse_json(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")
+
+
+def _board(folder: Path, step: int) -> Any:
+    try:
+        writer = importlib.import_module("torch.utils.tensorboard").SummaryWriter
+    except ImportError:
+        raise MissingExtraError("tensorboard", extra="tensorboard", purpose="train.tensorboard") from None
+    return writer(str(folder / "tensorboard"), purge_step=step or None)

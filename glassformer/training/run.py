@@ -1,0 +1,290 @@
+"""A run: its state, its machine, its folder; how it begins, is saved, is evaluated and ends."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
+from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import Log, Machine, choose_machine
+from glassformer.tasks.feed import Feed
+from glassformer.training.budget import Budget, RunProgress
+from glassformer.training.cadence import Cadence
+from glassformer.training.checkpoint import Checkpoint, Checkpoints, restore, weights
+from glassformer.training.compiled import LossAndGradient, worth_compiling
+from glassformer.training.schedule import Schedule
+from glassformer.training.settings import TrainSection
+from glassformer.training.state import State, circumstances, differences
+from glassformer.training.tune import freeze
+
+# Rows that an evaluation during training looks at, always the same: enough to choose the best model by.
+_EVALUATION_ROWS = 512
+# Evaluations in a run when the settings do not say how often: fewer where they would look at more than a quarter as
+# many rows as the steps do.
+_EVALUATIONS, _LOOKED_AT = 10, 0.25
+# Steps of an epoch that are looked at to know how long one is: with rows in buckets each has a length of its own.
+_SAMPLED_STEPS = 32
+
+
+def to_standard_error(message: str) -> None:
+    """The default log: standard error."""
+    print(message, file=sys.stderr)
+
+
+@dataclass
+class Run:
+    """What the loop works with. `facts` are the circumstances that a resumed run is compared with. `saved_step` is the
+    step of the newest checkpoint, and `saved_best` that of the best model which it knows.
+    """
+
+    feed: Feed
+    held_out: Feed | None
+    settings: TrainSection
+    machine: Machine
+    budget: Budget
+    schedule: Schedule
+    state: State
+    checkpoints: Checkpoints
+    loss_and_gradient: LossAndGradient
+    facts: dict[str, Any]
+    log: Log
+    saved_step: int | None
+    saved_best: int
+    cadence: Cadence
+    evaluated: float = 0.0
+
+    @classmethod
+    def begin(
+        cls,
+        model: Transformer,
+        feed: Feed,
+        settings: TrainSection,
+        *,
+        out: Path,
+        held_out: Feed | None,
+        resume: bool,
+        log: Log,
+    ) -> Run:
+        """Set the machine up, and go back to the newest checkpoint where a run is resumed."""
+        check(settings, held_out=held_out is not None)
+        machine = choose_machine(settings.device, settings.precision, settings.threads)
+        torch.manual_seed(settings.seed)
+        model.to(machine.device, machine.weights).train()
+        for other in feed.frozen.values():
+            other.to(machine.device).eval().requires_grad_(False)
+        if settings.freeze:
+            log(f"{freeze(model, settings.freeze):,} parameters stay as they are (train.freeze)")
+        budget = Budget.of(settings, feed.steps_per_epoch)
+        state = State.fresh(model, settings)
+        compiled, reason = worth_compiling(settings, budget, model, feed, mean_tokens(feed), machine)
+        facts = circumstances(settings, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
+        # Only a mean of checkpoints at chosen steps loses by one that is written at another: see `_regular`.
+        every = settings.checkpoint_every or 1 if settings.average else 1
+        checkpoints = Checkpoints(out / "checkpoints", keep=max(settings.keep, settings.average or 0), every=every)
+        found = _newest(checkpoints, resume=resume)
+        if found is not None:
+            state.restore(found)
+            if settings.compile == "auto":  # as the run began, so that it ends with the same bits
+                facts["compiled"] = found.facts.get("compiled", compiled)
+            if facts["compiled"] != compiled:
+                reason = f"{'compiled' if facts['compiled'] else 'not compiled'}, as the run began"
+            for difference in differences(found.facts, facts):
+                log(f"the end may differ from an unbroken run's: {difference}")
+        checkpoints.tidy()
+        log(f"{machine}; {reason}")
+        nothing = "no checkpoint to go on from, " if resume and found is None else ""
+        log(f"{feed.name}: {nothing}{'going on after' if found else 'beginning at'} step {state.progress.step:,}")
+        run = cls(
+            feed=feed,
+            held_out=held_out,
+            settings=settings,
+            machine=machine,
+            budget=budget,
+            schedule=Schedule.of(settings, budget),
+            state=state,
+            checkpoints=checkpoints,
+            loss_and_gradient=LossAndGradient(feed, model, machine, compiled=facts["compiled"], log=log),
+            facts=facts,
+            log=log,
+            saved_step=state.progress.step if found else None,
+            saved_best=state.progress.best_step,
+            cadence=Cadence(60 * settings.checkpoint_minutes),
+            evaluated=budget.fraction(state.progress),
+        )
+        run.keep_best(state.progress.best_step)
+        return run
+
+    @property
+    def progress(self) -> RunProgress:
+        """How far it has come."""
+        return self.state.progress
+
+    @property
+    def over(self) -> bool:
+        """Whether the end is reached, or too many evaluations brought no better loss."""
+        patience = self.settings.patience
+        return self.budget.reached(self.progress) or (patience is not None and self.progress.misses >= patience)
+
+    def evaluate_if_due(self) -> dict[str, float] | None:
+        """Evaluate when it is due; keep the model when it is the best so far.
+
+        Raises NotFiniteError when the run ends with a loss that is not finite.
+        """
+        before, self.evaluated = self.evaluated, self.budget.fraction(self.progress)
+        every = self.settings.evaluate_every
+        often = self._evaluations
+        due = int(before * often) < int(self.evaluated * often)
+        if every is not None:
+            due = self.progress.step % every == 0 or self.evaluated >= 1
+        if self.held_out is None or not due:
+            return None
+        with self.state.evaluated_model() as model:
+            with self.machine.context():
+                scores = self.held_out.evaluate(model, limit=_EVALUATION_ROWS)
+            found = better_if_higher(self.held_out.best, scores)
+            finite = math.isfinite(found)
+            if finite and (self.progress.best is None or found > self.progress.best):
+                self.progress.best, self.progress.best_step = found, self.progress.step
+                self.progress.misses = 0
+                self.checkpoints.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
+                # A run that is resumed from the newest checkpoint needs the best model known at that checkpoint.
+                self.keep_best(self.progress.step, self.saved_best)
+            else:
+                self.progress.misses += 1
+        if self.over and not finite:  # no step comes after it that would notice
+            raise NotFiniteError(
+                f"a model to keep needs finite numbers: its score after step {self.progress.step:,} is not",
+                got=f"{self.held_out.best.removeprefix('-')} {found}",
+                do="resume with a lower learning rate, a longer warm-up or precision float32",
+            )
+        return scores
+
+    @property
+    def _evaluations(self) -> int:
+        if self.budget.steps is None:
+            return _EVALUATIONS
+        rows = self.budget.steps * self.settings.batch
+        return max(1, min(_EVALUATIONS, int(_LOOKED_AT * rows / _EVALUATION_ROWS)))
+
+    @property
+    def saving_due(self) -> bool:
+        """Whether it is time for a checkpoint, by steps or by the clock."""
+        every = self.settings.checkpoint_every
+        return self.cadence.due or (every is not None and self.progress.step % every == 0)
+
+    def save(self) -> None:
+        """Write a checkpoint, unless this step has one; after the first, say what it cost."""
+        if self.saved_step == self.progress.step:
+            return
+        tell = self.saving_due and self.cadence.cost is None and not self.over
+        self.facts["compiled"] = self.loss_and_gradient.compiled
+        facts: Mapping[str, Any] = {**self.facts, "progress": asdict(self.progress)}
+        with self.cadence.saving():
+            self.checkpoints.save(self.progress.step, self.state.tensors(), facts)
+        self.saved_step, self.saved_best = self.progress.step, self.progress.best_step
+        self.keep_best(self.saved_best)
+        if tell:
+            every = self.settings.checkpoint_every
+            self.log(
+                f"a checkpoint takes {self.cadence.cost:.2f} s: one is written every {self.cadence.interval / 60:.3g} "
+                "minutes" + ("" if every is None else f" and every {every:,} steps")
+            )
+
+    def keep_best(self, *steps: int) -> None:
+        """Remove the best models of all other steps, once this run has judged one.
+
+        Until then the one that is there stays: it is of a run that was killed before it had a checkpoint to go on from,
+        and all that is left of it. The first model that is judged now, under the settings of now, takes its place.
+        """
+        if self.progress.best is not None:
+            self.checkpoints.keep_best(*steps)
+
+    def finish(self) -> None:
+        """Give the model the weights to keep: see `fit`."""
+        self.save()
+        model = self.state.model
+        if self.settings.average is not None:
+            kept = self._regular()[-self.settings.average :]
+            if self.state.average is not None:
+                self.state.average.copy_to(model)
+            _take_mean(model, kept)
+            self.log(f"kept: the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}")
+        elif best := None if self.held_out is None or self.progress.best is None else self.checkpoints.best():
+            restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
+            assert self.held_out is not None
+            assert self.progress.best is not None
+            name = self.held_out.best.removeprefix("-")
+            self.log(
+                f"kept: the best model, of step {best.step:,} with a held-out {name} of {abs(self.progress.best):.4f}"
+            )
+        elif self.state.average is not None:
+            self.state.average.copy_to(model)
+            self.log("kept: the moving average of the weights")
+        elif self.progress.best is not None:  # damaged, and deleted as the advice was
+            self.log(f"kept: the last weights, as the best model, of step {self.progress.best_step:,}, is gone")
+
+    def _regular(self) -> list[Checkpoint]:
+        """Checkpoints at the chosen steps and at the end: not those written by the clock or by Ctrl-C."""
+        every = self.settings.checkpoint_every or 1
+        return [each for each in self.checkpoints.all() if each.step % every == 0 or each.step == self.progress.step]
+
+
+def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
+    """The score by which the best model is kept, its sign turned where less is better (`-loss`)."""
+    value = scores[best.removeprefix("-")]
+    return -value if best.startswith("-") else value
+
+
+def mean_tokens(feed: Feed) -> float:
+    """The tokens of a step, from a sample spread over the first epoch: the same whenever a run is resumed."""
+    epoch = max(1, math.ceil(feed.steps_per_epoch))
+    steps = range(0, epoch, math.ceil(epoch / _SAMPLED_STEPS))
+    return statistics.mean(feed.batch(step).tokens for step in steps)
+
+
+def _newest(checkpoints: Checkpoints, *, resume: bool) -> Checkpoint | None:
+    if resume:
+        return checkpoints.newest()
+    if checkpoints:
+        raise CheckpointError(
+            "a new run needs a folder of its own",
+            got=f"{checkpoints.folder}, which holds another run's checkpoints",
+            do="go on with --resume, choose another folder, or delete it",
+        )
+    return None
+
+
+def check(settings: TrainSection, *, held_out: bool) -> None:
+    """Refuse settings that no run can have; `held_out` says whether there is text to evaluate on.
+
+    It needs no text, so that it can be checked before anything is read. Raises ConfigError.
+    """
+    Schedule.of(settings, Budget.of(settings, steps_per_epoch=1.0))
+    if settings.batch < settings.accumulate:
+        raise ConfigError(
+            "train.accumulate cuts a batch into parts", got=f"{settings.batch} rows for {settings.accumulate}"
+        )
+    if settings.average is not None and settings.checkpoint_every is None:
+        raise ConfigError("train.average is the mean of checkpoints at chosen steps", do="set train.checkpoint_every")
+    if settings.patience is not None and not held_out:
+        raise ConfigError("train.patience needs held-out text", do="set data.validation")
+
+
+def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:
+    group = "average" if "average" in checkpoints[0].facts["groups"] else "model"
+    total: dict[str, torch.Tensor] = {}
+    for checkpoint in checkpoints:
+        for name, tensor in checkpoint.tensors(group).items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    mine = weights(model)
+    with torch.no_grad():
+        for name, tensor in total.items():
+            mine[name].copy_(tensor / len(checkpoints))

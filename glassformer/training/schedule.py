@@ -1,0 +1,92 @@
+"""The learning rate from the first step to the last, as a share of its peak."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from glassformer.errors import ConfigError
+from glassformer.training.budget import Budget, RunProgress
+from glassformer.training.settings import TrainSection
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Rise in a straight line over the warm-up, then fall as `shape` says.
+
+    A schedule depends on the recorded progress only, so that it also works for a run that is bounded by minutes.
+    `rising` are the steps of the warm-up, None where only its share of the run is known; `share` is that share, 0 where
+    only the steps are known.
+    """
+
+    shape: Callable[[float, float, float], float]
+    rising: float | None
+    share: float
+    cooldown: float
+    budget: Budget
+
+    @classmethod
+    def of(cls, settings: TrainSection, budget: Budget) -> Schedule:
+        """The schedule of the settings; their `warmup` is a share of the run below 1, and steps from 1 on.
+
+        Raises ConfigError for `noam` without a warm-up.
+        """
+        if settings.schedule == "noam" and not settings.warmup:
+            raise ConfigError("the schedule noam is measured in warm-ups", got="train.warmup = 0", do="set it above 0")
+        steps = budget.steps if budget.seconds is None else None
+        rising: float | None
+        if settings.warmup >= 1:
+            rising, share = settings.warmup, settings.warmup / steps if steps else 0.0
+        else:
+            rising, share = settings.warmup * steps if steps else None, settings.warmup
+        return cls(SHAPES[settings.schedule], rising, share, settings.cooldown, budget)
+
+    def __call__(self, progress: RunProgress) -> float:
+        """The share of the peak for the step that comes next."""
+        done = self.budget.fraction(progress)
+        risen = math.inf
+        if self.rising:
+            risen = (progress.step + 1) / self.rising
+        elif self.share:
+            risen = done / self.share
+        fallen = (done - self.share) / (1 - self.share) if self.share < 1 else 0.0
+        return self.shape(risen, 1 - max(0.0, fallen), (1 - done) / self.cooldown if self.cooldown else math.inf)
+
+
+# Each takes how many warm-ups have passed (1 = at the peak), what share of the run after the warm-up is left, and how
+# many cool-downs are left until the end.
+
+
+def linear(risen: float, left: float, cooldowns: float) -> float:
+    """Straight down to zero."""
+    return min(risen, left)
+
+
+def noam(risen: float, left: float, cooldowns: float) -> float:
+    """With the inverse root of the step (Vaswani et al. 2017, §5.3), scaled so that the peak is 1."""
+    return risen if risen <= 1 else risen**-0.5
+
+
+def cosine(risen: float, left: float, cooldowns: float) -> float:
+    """Along half a cosine down to zero (Loshchilov & Hutter 2017, without restarts)."""
+    return min(risen, 0.5 - 0.5 * math.cos(math.pi * left))
+
+
+def warmup_stable_decay(risen: float, left: float, cooldowns: float) -> float:
+    """Level, then straight down to zero over the cool-down, a share of the whole run (Hu et al. 2024)."""
+    return min(risen, 1.0, cooldowns)
+
+
+def constant(risen: float, left: float, cooldowns: float) -> float:
+    """Level to the end."""
+    return min(risen, 1.0)
+
+
+SHAPES: dict[str, Callable[[float, float, float], float]] = {
+    "linear": linear,
+    "noam": noam,
+    "cosine": cosine,
+    "warmup-stable-decay": warmup_stable_decay,
+    "constant": constant,
+}

@@ -1,0 +1,70 @@
+"""What is trained, and at which learning rate: groups of parameters, each with a `scale` of the run's rate."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from typing import Any
+
+from torch import nn
+
+from glassformer.errors import ConfigError
+from glassformer.training.settings import TrainSection
+
+_BLOCK = re.compile(r"(encoder|decoder)\.blocks\.(\d+)\.")
+
+
+def parameter_groups(model: nn.Module, settings: TrainSection) -> list[dict[str, Any]]:
+    """Groups for the optimizer. Matrices and tables decay; biases and norms, which are vectors, do not.
+
+    `scale` multiplies the learning rate of the run. Raises ConfigError when nothing is left to train.
+    """
+    scales = {name: _scale(name, model, settings.layer_decay) for name in trained(model)}
+    groups = []
+    for scale in sorted(set(scales.values()), reverse=True):
+        mine = [parameter for name, parameter in trained(model).items() if scales[name] == scale]
+        for vectors, decay in ((False, settings.decay), (True, 0.0)):
+            chosen = [parameter for parameter in mine if (parameter.dim() <= 1) == vectors]
+            if chosen:
+                groups.append({"params": chosen, "weight_decay": decay, "scale": scale})
+    return groups
+
+
+def freeze(model: nn.Module, patterns: tuple[str, ...]) -> int:
+    """Keep the parameters whose names match from being trained; how many numbers these are.
+
+    Raises ConfigError for a pattern that matches nothing, and when nothing is left to train.
+    """
+    frozen = 0
+    for pattern in patterns:
+        found = [parameter for name, parameter in model.named_parameters() if fnmatch.fnmatchcase(name, pattern)]
+        if not found:
+            names = ", ".join(sorted({name.split(".")[0] + ".*" for name, _ in model.named_parameters()}))
+            raise ConfigError(
+                "train.freeze must name parameters of the model", got=pattern, do=f"names begin with: {names}"
+            )
+        for parameter in found:
+            frozen += parameter.numel() if parameter.requires_grad else 0
+            parameter.requires_grad_(False)
+    if not trained(model):
+        raise ConfigError("training needs parameters", got="a train.freeze that leaves none", do="freeze fewer of them")
+    return frozen
+
+
+def trained(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters that are to be trained, each once."""
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+
+
+def _scale(name: str, model: nn.Module, layer_decay: float | None) -> float:
+    """1 for the heads, then less for each block further down, least for the embeddings."""
+    if layer_decay is None:
+        return 1.0
+    stack = name.split(".")[0]
+    if stack not in ("encoder", "decoder"):
+        return 1.0
+    blocks = len(model.get_submodule(f"{stack}.blocks")._modules)
+    found = _BLOCK.match(name)
+    if found:
+        return layer_decay ** (blocks - int(found[2]))
+    return layer_decay ** (blocks + 1) if name.startswith(f"{stack}.embed") else 1.0

@@ -1,0 +1,183 @@
+"""Atomic writes: a process is killed between any two steps, and the next one finds the old files or the new ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from glassformer.atomic import atomic_write, clear_drafts, current, remove, replace_files
+
+NAMES = ("key", "one", "two")
+OLD = {"key": "old key", "one": "old one", "two": "old two"}
+NEW = {"key": "new key", "one": "new one"}  # and no "two" any more
+BESIDE = {"mine": "not of this kind"}
+
+# Dies before the n-th thing it does to the file system, as if it was switched off: Python tells of each beforehand.
+KILLED = """
+import os, sys
+from pathlib import Path
+from glassformer.atomic import atomic_write, remove, replace_files
+
+place, moment, seen = Path(sys.argv[1]), int(sys.argv[2]), 0
+
+def step(event, arguments):
+    global seen
+    if event == "open" or event.startswith("os.") and event not in ("os.listdir", "os.scandir"):
+        if seen == moment:
+            os._exit(9)
+        seen += 1
+
+def fill(folder):
+    for name in ("key", "one"):
+        (folder / name).write_text(f"new {name}")
+
+sys.addaudithook(step)
+"""
+
+
+def killed_at(moment: int, place: Path, does: str) -> bool:
+    """Whether the process lived to its end."""
+    done = subprocess.run([sys.executable, "-c", KILLED + does, str(place), str(moment)], check=False)
+    assert done.returncode in (0, 9)
+    return done.returncode == 0
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+def test_the_files_of_a_folder_are_replaced_all_at_once(tmp_path: Path) -> None:
+    seen = []
+    for moment in range(100):
+        folder = tmp_path / str(moment)
+        write(folder, OLD | BESIDE)
+        lived = killed_at(moment, folder, f"with replace_files(place, {NAMES!r}) as folder: fill(folder)")
+        # A reader that uses `current` finds the old files or the new ones.
+        files = {name: text for name, text in contents(current(folder)).items() if name in NAMES}
+        assert files in (OLD, NEW)
+        seen.append(files == NEW)
+        # Who does not finds the same, or a folder that is none of this kind.
+        plain = {name: text for name, text in contents(folder).items() if name in NAMES}
+        assert plain in (OLD, NEW) or "key" not in plain
+        assert contents(folder)["mine"] == BESIDE["mine"]
+        # And the next one to write here clears whatever is left.
+        with replace_files(folder, NAMES) as draft:
+            write(draft, NEW)
+        assert contents(folder) == NEW | BESIDE
+        assert {path.name for path in folder.iterdir()} == {*NEW, *BESIDE}
+        if lived:
+            break
+    assert lived
+    assert len(seen) > 15
+    assert seen == sorted(seen)  # once the new one counts, it does so for ever
+    assert {False, True} == set(seen)
+
+
+def test_one_that_is_killed_while_it_mends_what_another_left_loses_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    write(folder, OLD)
+    does = f"with replace_files(place, {NAMES!r}) as folder: fill(folder)"
+    for moment in range(100):  # each finds what the one before has left, and dies a step later
+        lived = killed_at(moment, folder, does)
+        assert contents(current(folder)) in (OLD, NEW)
+        if lived:
+            break
+    assert lived
+    assert contents(folder) == NEW
+    assert {path.name for path in folder.iterdir()} == {*NEW}
+
+
+def test_a_new_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    seen = set()
+    for moment in range(100):
+        lived = killed_at(moment, folder, f"with replace_files(place, {NAMES!r}) as folder: fill(folder)")
+        seen.add(folder.exists())
+        if folder.exists():
+            assert contents(folder) == NEW
+            remove(folder)
+        if lived:
+            break
+    assert lived
+    assert seen == {False, True}
+    with replace_files(folder, NAMES) as draft:
+        write(draft, NEW)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    for moment in range(100):
+        target.write_text("old")
+        lived = killed_at(moment, target, "with atomic_write(place) as draft: draft.write_text('new')")
+        assert target.read_text() in ("old", "new")
+        if lived:
+            break
+    assert target.read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_exception_leaves_all_as_it_was(tmp_path: Path) -> None:
+    folder, file, fresh = tmp_path / "folder", tmp_path / "file", tmp_path / "fresh"
+    write(folder, OLD | BESIDE)
+    file.write_text("old")
+
+    def broken(draft: Path) -> None:
+        draft.write_text("half") if not draft.is_dir() else write(draft, NEW)
+        raise ZeroDivisionError
+
+    for target in (folder, fresh):
+        with pytest.raises(ZeroDivisionError), replace_files(target, NAMES) as draft:
+            broken(draft)
+    with pytest.raises(ZeroDivisionError), atomic_write(file) as draft:
+        broken(draft)
+    assert contents(folder) == OLD | BESIDE
+    assert {path.name for path in folder.iterdir()} == {*OLD, *BESIDE}
+    assert file.read_text() == "old"
+    assert {path.name for path in tmp_path.iterdir()} == {"folder", "file"}
+
+
+def test_drafts_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    living = tmp_path / f".file.{os.getppid()}-1.draft"
+    foreign = tmp_path / f".another.{ended.pid}-1.draft"
+    dead = [tmp_path / f".file.{ended.pid}-1.draft", tmp_path / f".file.{ended.pid}-2.removed"]
+    for path in (living, foreign, *dead):
+        path.mkdir()
+        (path / "half").write_text("written")
+    with atomic_write(tmp_path / "file") as draft:
+        draft.write_text("whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"file", living.name, foreign.name}
+    clear_drafts(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"file", living.name}
+
+
+def test_a_folder_that_holds_something_is_not_replaced(tmp_path: Path) -> None:
+    write(tmp_path / "folder", BESIDE)
+    with pytest.raises(OSError, match="not empty"), atomic_write(tmp_path / "folder") as draft:
+        write(draft, NEW)
+    assert contents(tmp_path / "folder") == BESIDE
+    remove(tmp_path / "folder")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_without_second_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise PermissionError
+
+    write(tmp_path, OLD)
+    monkeypatch.setattr(os, "link", refuse)
+    with replace_files(tmp_path, NAMES) as draft:
+        write(draft, NEW)
+    assert contents(tmp_path) == NEW

@@ -1,0 +1,33 @@
+"""A model and a tokenizer that do not belong together are refused."""
+
+from __future__ import annotations
+
+import pytest
+import tokenizers
+
+from glassformer.errors import TokenizerError
+from glassformer.text.compatible import check_compatible, check_mask
+from glassformer.text.special import SpecialTokens
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+
+TEXTS = ("She likes the summer better", "He loves to stay healthy")
+
+
+@pytest.mark.parametrize(("rows", "fits"), [(0, True), (1, True), (127, True), (128, False), (-1, False)])
+def test_only_rounding_may_lie_between_tokens_and_rows(rows: int, fits: bool) -> None:
+    tokenizer = train_tokenizer("words", TEXTS, vocabulary=50)
+    vocabulary = tokenizer.vocabulary_size + rows
+    if fits:
+        check_compatible(tokenizer, vocabulary)
+    else:
+        with pytest.raises(TokenizerError, match=f"the model knows {vocabulary} tokens; got a tokenizer of 15"):
+            check_compatible(tokenizer, vocabulary)
+
+
+def test_masked_words_need_a_mask() -> None:
+    check_mask(train_tokenizer("bpe", TEXTS, vocabulary=300))
+    check_mask(train_tokenizer("words", TEXTS, vocabulary=50, special=SpecialTokens()))
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
+    with pytest.raises(TokenizerError, match="need a tokenizer with a mask"):
+        check_mask(Tokenizer(backend.to_str(), SpecialTokens()))

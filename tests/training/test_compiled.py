@@ -1,0 +1,239 @@
+"""Compiling: when it pays, that it changes nothing but speed, and that its failure is never fatal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.compilers import nop
+
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.runtime import compiler
+from glassformer.training import run
+from glassformer.training.budget import Budget
+from glassformer.training.checkpoint import Checkpoints
+from glassformer.training.compiled import LossAndGradient, worth_compiling
+from glassformer.training.loop import fit, step_seed
+from tests.training.toy import Toy, machine_of, toy_model, toy_settings
+
+# float32, the logits' sum in another order.
+ORDER = 1e-6
+ONE = {"masked_words": 1.0}
+
+
+def quiet(message: str) -> None:
+    """Take a note and forget it."""
+
+
+def test_compiled_learns_as_eager_does(tmp_path: Path) -> None:
+    """Rows hide 1 to 4 tokens, batches have other numbers of targets: still one graph, the same weights to rounding."""
+    if not compiler.has_compiler(torch.device("cpu")):
+        pytest.skip("there is no C++ compiler here")
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    models: list[Transformer] = []
+    told: list[list[float]] = []
+    for choice in ("off", "on"):
+        model = toy_model(dropout=0.2, layers=1)
+        # BERT's epsilon: a smaller one would blow up the rounding of gradients that are 0.
+        settings = toy_settings(compile=choice, steps=4, epsilon=1e-6)
+        told.append([step.loss for step in fit(model, Toy(), settings, out=tmp_path / choice, log=quiet)])
+        models.append(model)
+    eager, other = models
+    assert told[0] == pytest.approx(told[1], rel=1e-5)
+    for name, parameter in eager.named_parameters():
+        assert (parameter - other.get_parameter(name)).abs().max() < 1e-5, name  # float32, fused in another order
+    counted = torch._dynamo.utils.counters
+    assert counted["stats"]["unique_graphs"] == 1
+    assert not counted["graph_break"]
+    checkpoint = Checkpoints(tmp_path / "on" / "checkpoints").newest()
+    assert checkpoint is not None
+    assert checkpoint.facts["compiled"] is True  # a compile that fails goes on without, and would learn the same
+
+
+class Unkind(Toy):
+    """A loss that no compiler takes as one graph."""
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        torch._dynamo.graph_break()
+        return super().losses(model, batch)
+
+
+def test_a_failed_compile_is_told_and_goes_on() -> None:
+    model = toy_model()
+    told: list[str] = []
+    settings = toy_settings()
+    loss_and_gradient = LossAndGradient(Unkind(), model, machine_of(settings), compiled=True, log=told.append)
+    batch = Toy().batch(0).with_dropout_key(step_seed(0, 0))
+    assert loss_and_gradient(batch, ONE) == {"masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)}
+    assert not loss_and_gradient.compiled
+    assert len(told) == 1
+    assert told[0].startswith("could not compile (Unsupported: ")
+    assert told[0].endswith("going on without")
+    assert "\n" not in told[0]
+    assert loss_and_gradient(batch, ONE) == {"masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)}
+
+
+@pytest.fixture
+def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Traced, guarded and counted as for a compiler, but run by torch: a shape takes a moment and not a minute."""
+    torch._dynamo.reset()
+    monkeypatch.setattr(compiler, "_build", lambda graph, examples: graph.forward)
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_more_shapes_than_torch_would_compile() -> None:
+    """Rows in buckets have up to 21 lengths, and torch alone stops at the ninth shape."""
+    told: list[str] = []
+    model = toy_model(layers=1)
+    loss_and_gradient = LossAndGradient(Toy(), model, machine_of(toy_settings()), compiled=True, log=told.append)
+    before = torch._dynamo.config.recompile_limit
+    torch._dynamo.utils.counters.clear()
+    for size in (*range(2, 12), *range(2, 12)):
+        batch = Toy(size=size).batch(0).with_dropout_key(step_seed(0, 0))
+        assert loss_and_gradient(batch, ONE) == {
+            "masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)
+        }
+    assert loss_and_gradient.compiled
+    assert told == []
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 10
+    assert torch._dynamo.config.recompile_limit == before
+
+
+class LaterUnkind(Toy):
+    """A loss that no compiler takes as one graph, from three rows on."""
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        if len(batch.row_ids) > 2:
+            torch._dynamo.graph_break()
+        return super().losses(model, batch)
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_a_later_shape_that_fails_is_told_and_goes_on() -> None:
+    model = toy_model(layers=1)
+    told: list[str] = []
+    loss_and_gradient = LossAndGradient(
+        LaterUnkind(), model, machine_of(toy_settings()), compiled=True, log=told.append
+    )
+    for size in (2, 3, 4):
+        batch = Toy(size=size).batch(0).with_dropout_key(step_seed(0, 0))
+        assert loss_and_gradient(batch, ONE) == {
+            "masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)
+        }
+        assert loss_and_gradient.compiled is (size == 2)
+    assert len(told) == 1
+    assert told[0].startswith("could not compile (Unsupported")
+
+
+def test_a_way_back_that_fails_is_told_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch compiles the backward pass when it is first run, long after the forward pass went well."""
+    torch._dynamo.reset()
+
+    def refuse(graph: object, examples: object) -> None:
+        raise RuntimeError("no way back\nand more")
+
+    backend = aot_autograd(fw_compiler=nop, bw_compiler=refuse)
+    monkeypatch.setattr(compiler, "_build", backend)
+    told: list[str] = []
+    model, other = toy_model(layers=1), toy_model(layers=1)
+    loss_and_gradient = LossAndGradient(Toy(), model, machine_of(toy_settings()), compiled=True, log=told.append)
+    batch = Toy().batch(0).with_dropout_key(step_seed(0, 0))
+    loss = Toy().loss(other, batch) / 7
+    loss.backward()
+    assert loss_and_gradient(batch, {"masked_words": 7.0}) == {"masked_words": loss.item()}
+    assert not loss_and_gradient.compiled
+    assert told == ["could not compile (RuntimeError: no way back); going on without"]
+    for name, parameter in model.named_parameters():
+        its = other.get_parameter(name).grad
+        assert (parameter.grad is None) == (its is None), name
+        if parameter.grad is not None and its is not None:
+            assert torch.equal(parameter.grad, its), name  # once, not twice
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_too_little_memory_is_not_taken_for_a_failed_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(batch: Batch) -> dict[str, Tensor]:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    loss_and_gradient = LossAndGradient(
+        Toy(), toy_model(layers=1), machine_of(toy_settings()), compiled=True, log=quiet
+    )
+    batch = Toy().batch(0).with_dropout_key(step_seed(0, 0))
+    loss_and_gradient(batch, ONE)
+    monkeypatch.setattr(loss_and_gradient, "_function", full)
+    with pytest.raises(torch.OutOfMemoryError):
+        loss_and_gradient(batch, ONE)
+    assert loss_and_gradient.compiled
+
+
+@pytest.mark.parametrize("error", [ValueError, AttributeError, KeyError, IndexError])
+def test_an_error_of_ours_is_raised_and_not_told_as_a_failed_compile(error: type[Exception]) -> None:
+    class Wrong(Toy):
+        def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+            raise error("ours")
+
+    told: list[str] = []
+    loss_and_gradient = LossAndGradient(
+        Wrong(), toy_model(), machine_of(toy_settings()), compiled=True, log=told.append
+    )
+    with pytest.raises(error) as raised:
+        loss_and_gradient(Toy().batch(0), ONE)
+    assert type(raised.value) is error
+    assert raised.value.args == ("ours",)
+    assert told == []
+
+
+def test_an_attribute_that_is_not_there_is_an_error_of_ours_too() -> None:
+    class Wrong(Toy):
+        def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+            return {"masked_words": batch.nothing_of_this_name}  # type: ignore[attr-defined]
+
+    loss_and_gradient = LossAndGradient(Wrong(), toy_model(), machine_of(toy_settings()), compiled=True, log=quiet)
+    with pytest.raises(AttributeError):
+        loss_and_gradient(Toy().batch(0).with_dropout_key(step_seed(0, 0)), ONE)
+
+
+@pytest.mark.parametrize(
+    ("choice", "steps", "seconds", "tokens", "expected"),
+    [
+        ("on", 1, None, 10, True),
+        ("off", 10**9, None, 10**6, False),
+        ("auto", 10, None, 4096, False),
+        ("auto", 10**6, None, 4096, True),
+        ("auto", 10**6, 60.0, 4096, False),
+        ("auto", None, 120.0, 4096, False),
+        ("auto", None, 600.0, 4096, True),
+    ],
+)
+def test_compiled_where_it_is_repaid(
+    monkeypatch: pytest.MonkeyPatch, choice: str, steps: int | None, seconds: float | None, tokens: int, expected: bool
+) -> None:
+    monkeypatch.setattr(compiler, "has_compiler", lambda device: True)
+    model = torch.nn.Linear(1000, 1000)
+    settings = toy_settings(compile=choice)
+    assert worth_compiling(settings, Budget(steps, seconds), model, Toy(), tokens, machine_of(settings))[0] is expected
+
+
+def test_without_a_compiler_there_is_no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    settings = toy_settings(compile="auto", device="cpu")
+    chosen, reason = worth_compiling(settings, Budget(10**9, None), toy_model(), Toy(), 4096, machine_of(settings))
+    assert not chosen
+    assert reason == "not compiled: there is no C++ compiler here"
+
+
+def test_a_run_goes_on_as_it_began_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More steps than at first would be worth compiling; but then the end would have other bits."""
+    first = fit(toy_model(layers=1), Toy(), toy_settings(compile="auto", steps=2), out=tmp_path, log=quiet)
+    assert len(list(first)) == 2
+    monkeypatch.setattr(run, "worth_compiling", lambda *asked: (True, "compiled: it pays"))
+    told: list[str] = []
+    more = toy_settings(compile="auto", steps=3)
+    assert len(list(fit(toy_model(layers=1), Toy(), more, out=tmp_path, resume=True, log=told.append))) == 1
+    assert any(note.endswith("; not compiled, as the run began") for note in told)
+    assert not any("it pays" in note for note in told)

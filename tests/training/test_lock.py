@@ -1,0 +1,48 @@
+"""Two trainings in one folder: the second is told, the first is not disturbed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from glassformer.errors import TrainingError
+from glassformer.training.lock import exclusive
+
+pytest.importorskip("fcntl", reason="Windows has no lock on a folder")
+
+HOLDER = """
+import sys
+from pathlib import Path
+from glassformer.training.lock import exclusive
+with exclusive(Path(sys.argv[1])):
+    print("inside", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_second_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "one"
+    command = [sys.executable, "-c", HOLDER, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "inside\n"
+        told = r"one training at a time.*runs/one, where another is running.*--out"
+        with pytest.raises(TrainingError, match=told), exclusive(folder):
+            pass
+        with exclusive(tmp_path / "runs" / "two"):
+            assert (tmp_path / "runs" / "two").is_dir()
+        first.kill()  # a lock that outlived its holder would shut out the run that goes on
+    with exclusive(folder):
+        assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_place_that_cannot_be_a_folder_is_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    told = r"a run needs a folder to write to; got .*file"
+    with pytest.raises(TrainingError, match=told), exclusive(tmp_path / place):
+        pass
+    assert (tmp_path / "file").read_text() == "mine"

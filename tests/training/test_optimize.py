@@ -1,0 +1,157 @@
+"""Optimizers against their formulas, written out in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from glassformer.errors import ConfigError
+from glassformer.models.transformer import Transformer
+from glassformer.training.optimize import MovingAverage, build_optimizer, optimizer_tensors
+from glassformer.training.tune import freeze, parameter_groups, trained
+from tests.training.toy import toy_model, toy_settings
+
+STEPS, RATE, BETA1, BETA2, EPSILON, DECAY = 7, 0.01, 0.8, 0.95, 1e-6, 0.1
+
+
+def run(optimizer_name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Start and end of a matrix and a bias, and the gradients they were given."""
+    torch.manual_seed(0)
+    layer = nn.Linear(5, 4).double()
+    settings = toy_settings(
+        optimizer=optimizer_name, learning_rate=RATE, beta1=BETA1, beta2=BETA2, epsilon=EPSILON, decay=DECAY
+    )
+    optimizer = build_optimizer(layer, settings)
+    start = np.concatenate([layer.weight.detach().numpy(), layer.bias.detach().numpy()[:, None]], axis=1)
+    gradients = np.random.default_rng(0).normal(size=(STEPS, 4, 6))
+    for gradient in gradients:
+        layer.weight.grad = torch.tensor(gradient[:, :5])
+        layer.bias.grad = torch.tensor(gradient[:, 5])
+        optimizer.step()
+    end = np.concatenate([layer.weight.detach().numpy(), layer.bias.detach().numpy()[:, None]], axis=1)
+    decays = np.array([DECAY] * 5 + [0.0])
+    return start, end, gradients, decays
+
+
+def test_adamw_is_its_formula() -> None:
+    """Loshchilov & Hutter 2019, algorithm 2, with the moments' bias corrected."""
+    weight, end, gradients, decays = run("adamw")
+    mean, square = np.zeros_like(weight), np.zeros_like(weight)
+    for step, gradient in enumerate(gradients, start=1):
+        mean = BETA1 * mean + (1 - BETA1) * gradient
+        square = BETA2 * square + (1 - BETA2) * gradient**2
+        update = (mean / (1 - BETA1**step)) / (np.sqrt(square / (1 - BETA2**step)) + EPSILON)
+        weight = weight - RATE * (update + decays * weight)
+    assert np.abs(weight - end).max() < 1e-14  # a few roundings of numbers near 1
+
+
+def test_bert_adam_is_its_formula() -> None:
+    """google-research/bert `AdamWeightDecayOptimizer`: no correction of the moments' bias."""
+    weight, end, gradients, decays = run("bert-adam")
+    mean, square = np.zeros_like(weight), np.zeros_like(weight)
+    for gradient in gradients:
+        mean = BETA1 * mean + (1 - BETA1) * gradient
+        square = BETA2 * square + (1 - BETA2) * gradient**2
+        weight = weight - RATE * (mean / (np.sqrt(square) + EPSILON) + decays * weight)
+    assert np.abs(weight - end).max() < 1e-14
+
+
+def test_the_two_differ() -> None:
+    assert np.abs(run("adamw")[1] - run("bert-adam")[1]).max() > 1e-3
+
+
+def test_biases_and_norms_do_not_decay() -> None:
+    model = toy_model()
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    decaying, others = parameter_groups(model, toy_settings(decay=0.01))
+    assert (decaying["weight_decay"], others["weight_decay"]) == (0.01, 0.0)
+    assert {names[p] for p in others["params"]} == {n for n in names.values() if n.endswith("bias") or "norm" in n}
+    assert all(names[p].endswith("weight") for p in decaying["params"])
+    assert len(decaying["params"]) + len(others["params"]) == len(names)
+
+
+def test_each_layer_has_its_share_of_the_rate() -> None:
+    """Clark et al. 2020: the heads have the whole rate, each layer below it `layer_decay` of the one above."""
+    model = toy_model()
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    scales = {
+        names[parameter]: group["scale"]
+        for group in parameter_groups(model, toy_settings(layer_decay=0.5))
+        for parameter in group["params"]
+    }
+    assert scales.keys() == set(names.values())
+    expected = {"head.": 1.0, "encoder.blocks.1.": 0.5, "encoder.blocks.0.": 0.25, "encoder.embed.": 0.125}
+    for name, scale in scales.items():
+        assert scale == next(share for start, share in expected.items() if name.startswith(start)), name
+    assert {group["scale"] for group in parameter_groups(model, toy_settings())} == {1.0}
+
+
+def test_what_is_frozen_by_name_stays_and_what_cannot_be_is_said() -> None:
+    model = toy_model()
+    embeddings = sum(parameter.numel() for parameter in model.get_submodule("encoder.embed").parameters())
+    assert freeze(model, ("encoder.embed.*",)) == embeddings
+    assert not any(name.startswith("encoder.embed.") for name in trained(model))
+    with pytest.raises(ConfigError) as unknown:
+        freeze(model, ("encoder.embed.*", "decoder.*"))
+    assert unknown.value.got == "decoder.*"
+    with pytest.raises(ConfigError):
+        freeze(model, ("*",))
+
+
+def test_frozen_parameters_are_left_out() -> None:
+    model = toy_model()
+    model.requires_grad_(False)
+    assert model.head is not None
+    model.head.requires_grad_(True)
+    assert all(name.startswith("head.") for name in trained(model))
+    before = {name: parameter.clone() for name, parameter in model.named_parameters()}
+    optimizer = build_optimizer(model, toy_settings())
+    for parameter in trained(model).values():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    moved = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}
+    assert moved == set(trained(model))
+
+
+def test_optimizer_state_is_named_after_its_parameters() -> None:
+    model = toy_model()
+    tensors = optimizer_tensors(model, build_optimizer(model, toy_settings()))
+    assert len(tensors) == 3 * len(trained(model))
+    assert tensors["exp_avg.encoder.embed.word.weight"].shape == model.word_table.shape
+
+
+def test_moving_average_is_its_formula() -> None:
+    model = toy_model().double()
+    average = MovingAverage(model, 0.9)
+    expected = {name: parameter.detach().numpy().copy() for name, parameter in model.named_parameters()}
+    for step in range(1, 40):
+        _shift(model, step)
+        average.update(model, step)
+        decay = min(0.9, (1 + step) / (10 + step))
+        for name, parameter in model.named_parameters():
+            expected[name] = decay * expected[name] + (1 - decay) * parameter.detach().numpy()
+    for name, tensor in average.tensors.items():
+        assert np.abs(tensor.numpy() - expected[name]).max() < 1e-13
+
+
+def test_the_average_takes_the_models_place_and_leaves_it() -> None:
+    model = toy_model()
+    average = MovingAverage(model, 0.5)
+    _shift(model, 1)
+    trained_table, averaged = model.word_table.clone(), average.tensors["encoder.embed.word.weight"].clone()
+    with average.in_place(model):
+        assert torch.equal(model.word_table, averaged)
+    assert torch.equal(model.word_table, trained_table)
+    with pytest.raises(ZeroDivisionError), average.in_place(model):
+        1 / 0  # noqa: B018
+    assert torch.equal(model.word_table, trained_table)
+    average.copy_to(model)
+    assert torch.equal(model.word_table, averaged)
+
+
+def _shift(model: Transformer, step: int) -> None:
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * step)

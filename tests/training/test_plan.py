@@ -1,0 +1,107 @@
+"""The plan counts what can be counted and leaves the model as it was."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from glassformer.errors import ConfigError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.training import plan as probe
+from glassformer.training.checkpoint import weights
+from glassformer.training.plan import plan
+from tests.training.toy import Toy, toy_model, toy_settings
+
+
+def test_the_plan_adds_up() -> None:
+    model = toy_model(dropout=0.1)
+    before = {name: tensor.clone() for name, tensor in weights(model).items()}
+    seen = plan(model, Toy(), toy_settings(steps=100, accumulate=2))
+    count = sum(parameter.numel() for parameter in model.parameters())
+    assert (seen.parameters, seen.trained_parameters) == (count, count)
+    assert (seen.weights_bytes, seen.gradients_bytes, seen.optimizer_bytes) == (4 * count, 4 * count, 8 * count)
+    assert seen.checkpoint_bytes == 12 * count
+    assert (seen.steps, seen.epochs, seen.tokens_per_step, seen.rows_per_step) == (100, 40.0, 92, 8)
+    assert seen.seconds == pytest.approx(seen.setup_seconds + 100 * seen.seconds_per_step)
+    assert seen.tokens_per_second == pytest.approx(92 / seen.seconds_per_step, rel=0.01)  # 92 is rounded
+    assert not seen.compiled
+    assert seen.peak_bytes is None or seen.peak_bytes > 50_000_000  # torch alone is more
+    assert all(torch.equal(before[name], tensor) for name, tensor in weights(model).items())
+    assert json.loads(json.dumps(seen.to_dict()))["steps"] == 100
+
+
+def test_a_plan_by_the_clock() -> None:
+    seen = plan(toy_model(), Toy(), toy_settings(steps=None, minutes=1.0, ema=0.9))
+    assert seen.steps == pytest.approx(60 / seen.seconds_per_step, rel=0.2)
+    assert seen.optimizer_bytes == 3 * seen.weights_bytes
+
+
+def test_frozen_weights_cost_no_gradients() -> None:
+    model = toy_model()
+    model.requires_grad_(False)
+    assert model.head is not None
+    model.head.requires_grad_(True)
+    seen = plan(model, Toy(), toy_settings())
+    assert 0 < seen.trained_parameters < seen.parameters
+    assert seen.gradients_bytes == 4 * seen.trained_parameters
+
+
+def test_a_plan_needs_an_end() -> None:
+    with pytest.raises(ConfigError, match="a run needs an end"):
+        plan(toy_model(), Toy(), toy_settings(steps=None))
+
+
+def test_it_recomputes_as_the_run_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    recomputed: list[object] = []
+
+    def seen(block: Any, *given: Any, **named: Any) -> Any:
+        recomputed.append(block)
+        return checkpoint(block, *given, **named)
+
+    monkeypatch.setattr("glassformer.models.stack.checkpoint", seen)
+    model = toy_model()
+    plan(model, Toy(), toy_settings(activation_checkpointing=True), steps=1)
+    assert len(recomputed) == 2 * 2  # two blocks, the step twice
+    assert model.encoder is not None
+    assert not model.encoder.recompute
+
+
+class Bucketed(Toy):
+    """Steps of different sizes. A token takes a second, and a size that is met for the first time a minute more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.known: set[int] = set()
+
+    @property
+    def steps_per_epoch(self) -> float:
+        return 4
+
+    def rows(self, step: int) -> int:
+        return 2 + step % 4
+
+    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
+        return replace(Toy(size=self.rows(step)).batch(0, part, parts), tokens=10 * self.rows(step))
+
+    def loss(self, model: Transformer, batch: Batch) -> Tensor:
+        self.now += batch.tokens + 60 * (batch.tokens not in self.known)
+        self.known.add(batch.tokens)
+        return super().loss(model, batch)
+
+
+def test_rows_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a new shape takes is set-up, and the speed is that of all steps, not only of those that were tried."""
+    task = Bucketed()
+    monkeypatch.setattr(probe, "time", SimpleNamespace(monotonic=lambda: task.now))
+    seen = plan(toy_model(), task, toy_settings(steps=100), steps=3)
+    assert (seen.setup_seconds, seen.seconds_per_step, seen.tokens_per_second) == (180, 35, 1)
+    assert (seen.tokens_per_step, seen.seconds) == (35, 180 + 100 * 35)
