@@ -69,7 +69,7 @@ def corpus(folder: Path) -> Path:
 def ours(size: str, folder: Path) -> Iterator[float]:
     """Losses of our own loop, one step at a time."""
     from glassformer.artefact.prepare import masked_task
-    from glassformer.artefact.resolve import Recipe
+    from glassformer.artefact.recipe import Recipe
     from glassformer.data.corpus import prepare
     from glassformer.data.settings import CorpusSection
     from glassformer.models.families import bert
@@ -95,7 +95,7 @@ def peer(size: str, folder: Path, *, bf16: bool) -> Iterator[float]:
     from transformers import BertConfig, BertForMaskedLM
 
     from glassformer.artefact.prepare import masked_task
-    from glassformer.artefact.resolve import Recipe
+    from glassformer.artefact.recipe import Recipe
     from glassformer.data.corpus import prepare
     from glassformer.data.settings import CorpusSection
     from glassformer.training.settings import TrainSection

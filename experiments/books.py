@@ -23,14 +23,14 @@ from torch import Tensor
 
 from experiments import results
 from experiments.trigram import TrigramBaseline
-from glassformer.artefact.resolve import Recipe, TokenizerSection
-from glassformer.config import read_settings
+from glassformer.artefact.recipe import Recipe, TokenizerSection
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import prepare, training_texts
 from glassformer.data.corrupt import IGNORED, Corrupted, mask_words
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
 from glassformer.data.store import TokenStore
+from glassformer.settings import read_settings
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.tasks.score import Baseline, Unigram
 from glassformer.text.load import load_tokenizer

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.artefact.open import load
-    from glassformer.artefact.recipe import train
-    from glassformer.artefact.resolve import Recipe
+    from glassformer.artefact.recipe import Recipe
+    from glassformer.artefact.train import train
     from glassformer.config import ModelConfig
     from glassformer.errors import GlassformerError
     from glassformer.look.load import load_trace
@@ -51,7 +51,7 @@ _MODULES = {
     "Inputs": "models.inputs",
     "Model": "artefact.model",
     "ModelConfig": "config",
-    "Recipe": "artefact.resolve",
+    "Recipe": "artefact.recipe",
     "Tokenizer": "text.tokenizer",
     "Trace": "look.trace",
     "Transformer": "models.transformer",
@@ -61,7 +61,7 @@ _MODULES = {
     "load_trace": "look.load",
     "tensor_names": "models.names",
     "trace": "look.run",
-    "train": "artefact.recipe",
+    "train": "artefact.train",
     "watch": "look.watch",
 }
 

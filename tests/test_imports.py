@@ -13,14 +13,15 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "glassformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-EVERYONE = {"errors", "paths", "plain", "config", "atomic", "pickles", "json_text", "checksum"}
+EVERYONE = {"settings", "errors", "paths", "plain", "config", "atomic", "pickles", "json_text", "checksum"}
 LIBRARY = EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks", "decode", "training", "convert", "look"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "paths": {"errors"},
     "plain": {"errors"},
-    "config": {"errors", "paths", "plain"},
+    "settings": {"errors", "paths", "plain"},
+    "config": {"errors", "settings"},
     "atomic": set(),
     "pickles": {"errors"},
     "json_text": set(),

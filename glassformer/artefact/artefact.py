@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from glassformer.artefact.resolve import Recipe, read_saved_recipe
+from glassformer.artefact.recipe import Recipe, read_saved_recipe
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
 from glassformer.errors import TokenizerError

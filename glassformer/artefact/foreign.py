@@ -9,7 +9,7 @@ from typing import TypeVar
 import torch
 
 from glassformer.artefact.artefact import Artefact
-from glassformer.artefact.resolve import HUB
+from glassformer.artefact.recipe import HUB
 from glassformer.artefact.store import refuse_a_model
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
 from glassformer.models.transformer import Transformer

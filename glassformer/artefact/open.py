@@ -10,7 +10,7 @@ import torch
 from glassformer.artefact import store
 from glassformer.artefact.foreign import read_foreign
 from glassformer.artefact.model import Model
-from glassformer.artefact.resolve import HUB, RECIPE
+from glassformer.artefact.recipe import HUB, RECIPE
 from glassformer.atomic import current
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.paths import check_path

@@ -1,202 +1,213 @@
-"""`train`: a recipe in, a saved model out."""
+"""Recipes: from a file, a mapping or settings; changed one by one; with paths that hold from anywhere.
+
+The tables `[task]` and `[data]` are those of the task that `task.name` chooses.
+"""
 
 from __future__ import annotations
 
-import math
 import os
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from glassformer.artefact import store
-from glassformer.artefact.card import write_card
-from glassformer.artefact.model import Model
-from glassformer.artefact.prepare import Prepared, prepare_run
-from glassformer.artefact.progress import ConsoleProgress, Progress
-from glassformer.artefact.resolve import RECIPE, Recipe, read_saved_recipe, resolve, write_recipe
-from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
-from glassformer.paths import check_path
-from glassformer.runtime.device import choose_device
-from glassformer.tasks import task_named
-from glassformer.text.load import load_tokenizer
-from glassformer.training.checkpoint import Checkpoints
-from glassformer.training.lock import exclusive
-from glassformer.training.loop import fit
-from glassformer.training.run import better_if_higher
+from pydantic import Field, create_model
 
-# What must not change while a run is resumed: its checkpoints depend on it.
-_FIXED = ("task", "data", "tokenizer", "model")
-# Shares of a split are widened when there are few documents.
-_RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
-# Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
-_MEASURED_ROWS = 1024
-_CHECKPOINTS = "checkpoints"
-_WRITTEN_BEFORE_TRAINING = ("tokens", store.TOKENIZER, RECIPE, "metrics.jsonl", "tensorboard")
+from glassformer.artefact.format1 import recipe_of_format_1, refuse_old_keys
+from glassformer.atomic import atomic_write, current
+from glassformer.checksum import check_sealed_text, sealed_text
+from glassformer.data.settings import DataSection
+from glassformer.errors import ConfigError, did_you_mean
+from glassformer.paths import check_path, refuse_endless
+from glassformer.settings import MOST_WORDS, Settings, parse_toml, read_settings, read_toml, toml_of
+from glassformer.tasks import TASKS, task_named
+from glassformer.tasks.task import TaskSection
+from glassformer.training.settings import TrainSection
+
+# Where the resolved recipe of a run or a saved model is kept.
+RECIPE = "recipe.toml"
+
+# What a hub id is marked with, so that nothing is ever fetched that was not asked for.
+HUB = "hub:"
+
+# Settings that name files and folders. In a recipe file they are meant from the folder the file is in.
+_PATHS = (
+    ("data", "files"),
+    ("data", "validation_files"),
+    ("data", "cache"),
+    ("tokenizer", "file"),
+    ("model", "start"),
+    ("model", "vectors"),
+)
 
 
-def train(
-    recipe: Recipe | Mapping[str, Any] | str | Path | None = None,
-    *,
-    out: str | Path,
-    resume: bool = False,
-    set: Mapping[str, object] | None = None,
-    progress: Progress | None = None,
-) -> Model:
-    """Train a model as a recipe says and save it to the folder `out`.
+class TokenizerSection(Settings):
+    """Which tokens text is cut into: a `file` or folder that exists, else one is trained on the training text.
 
-    `recipe` is a TOML file, a mapping, settings, or the name of a recipe of the package (`masked-lm-mini`); `set`
-    changes single settings, `{"train.steps": 100}`. With `resume` a run that was stopped goes on from its newest
-    checkpoint; it needs no recipe then, for its own stands in `out`. `progress` sees the progress, by default on
-    standard error.
-
-    Raises a GlassformerError for what cannot be done, before training where it can be known, and
-    `glassformer.training.stopping.Interrupted` after Ctrl-C, with everything saved.
+    Without `special` a vocabulary of whole words has no tokens but its words (the slides).
     """
-    check_path(out, ConfigError, utf8=True)
-    out = Path(out)
-    progress = ConsoleProgress() if progress is None else progress
-    resolved = resolve(_recorded(out, resume=resume) if recipe is None else recipe, set)
-    choose_device(resolved.train.device)
-    with _leaving_nothing_when_refused(out), exclusive(out):
-        known = _begin(out, resolved, resume=resume)
-        if resume and not Checkpoints(out / _CHECKPOINTS):
-            progress.note(
-                f"there is no run in {out} to go on with: a new one begins"
-                if known is None
-                else f"the run in {out} has no checkpoint yet: it begins again at step 0, with its tokenizer and split"
-            )
-        if known is not None:
-            # With the split and the labels that it has learned by.
-            resolved = resolved.model_copy(update={"data": known.data, "task": known.task})
-        prepared = prepare_run(resolved, out, progress, tokenizer=None if known is None else load_tokenizer(out))
-        if known is None:
-            # A run that is stopped and resumed must find the same tokens and the same settings.
-            prepared.tokenizer.save(out)
-            write_recipe(out, prepared.recipe)
-        facts = _run(prepared, out, known, progress, resume=resume)
-    return _finish(prepared, out, facts)
+
+    kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
+    vocabulary: int = Field(default=8000, ge=1, le=MOST_WORDS)
+    lowercase: bool = True
+    special: bool = True
+    file: str | None = None
 
 
-def _run(prepared: Prepared, out: Path, known: Recipe | None, progress: Progress, *, resume: bool) -> dict[str, Any]:
-    """Train to the end; how long it took, also where an earlier call took it."""
-    feed, settings, held_out = prepared.feed, prepared.recipe.train, prepared.held_out
-    steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, log=progress.note)
-    for number, _ in enumerate(progress.training(steps)):
-        if number == 0 and known not in (None, prepared.recipe):  # settings that the run has now taken
-            write_recipe(out, prepared.recipe)
-    last = Checkpoints(out / _CHECKPOINTS).newest()
-    assert last is not None  # a run ends with a checkpoint
-    return {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
+class ModelSection(Settings):
+    """Family and size; `settings` are the family function's own keywords. `start` is a folder to begin from."""
+
+    family: str = "bert"
+    size: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    start: str | None = None
+    vectors: str | None = None
+    freeze_vectors: bool = False
 
 
-def _recorded(out: Path, *, resume: bool) -> Recipe:
-    """What the run in a folder is made from; raises ConfigError when there is none to resume."""
-    known = read_saved_recipe(out) if resume else None
-    if known is None:
+class Recipe(Settings):
+    """Everything a run is made from; `recipe_class` has the types of a task's own tables."""
+
+    task: TaskSection
+    data: DataSection
+    tokenizer: TokenizerSection = TokenizerSection()
+    model: ModelSection = ModelSection()
+    train: TrainSection = TrainSection()
+
+
+@cache
+def recipe_class(task: str) -> type[Recipe]:
+    """Recipes of a task, with its own `[task]` and `[data]`; raises ConfigError for a task that there is not."""
+    kind = task_named(task)
+    return create_model("Recipe", __base__=Recipe, task=(kind.Section, ...), data=(kind.Data, kind.Data()))
+
+
+def read_recipe(values: Mapping[str, Any], *, where: str) -> Recipe:
+    """A recipe from its tables; raises ConfigError in one sentence, also for one that names no task."""
+    section = values.get("task")
+    name = section.get("name") if isinstance(section, Mapping) else None
+    if not isinstance(name, str):
         raise ConfigError(
-            "a training needs a recipe",
-            got=f"none, and nothing to resume: there is no {RECIPE} in {out}" if resume else "none",
-            do="name one, or masked-lm and text files",
+            f"{where}: a recipe names its task", got="none", do=f"write in [task] name = one of: {', '.join(TASKS)}"
         )
-    return known
+    refuse_old_keys(values, where)
+    return read_settings(recipe_class(name), values, where=where)
 
 
-def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
-    """What the run that goes on in this folder was made from, None for a new run.
+def write_recipe(directory: Path, recipe: Recipe) -> None:
+    """Write what a model or a run is made from; raises OSError when the disk does not take it."""
+    with atomic_write(directory / RECIPE) as draft:
+        draft.write_text(sealed_text(toml_of(recipe)), encoding="utf-8")
 
-    Raises ConfigError when the folder holds another run, CheckpointError when it holds a model and no checkpoint.
-    """
-    if not Checkpoints(out / _CHECKPOINTS):
-        store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
-    known = read_saved_recipe(out)
-    if known is None:
+
+def read_saved_recipe(directory: str | Path) -> Recipe | None:
+    """What a model or a run was made from, None where that is not known; raises ConfigError when it is damaged."""
+    path = current(Path(directory)) / RECIPE
+    if not os.path.isfile(path):  # not path.is_file(), which raises for a name that is too long
         return None
-    if not resume:
-        raise ConfigError(
-            "a new run needs a folder of its own",
-            got=f"{out}, which holds a run",
-            do="add --resume to go on with it, or choose another --out",
-        )
-    for name in _FIXED:
-        was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
-        for key in now:
-            found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (name == "task" and not now[key])
-            if now[key] != was.get(key) and not found_by_the_run:
-                raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))
-    _check_shares(recipe, known)
-    return known
-
-
-def _check_shares(recipe: Recipe, known: Recipe) -> None:
-    """Raise ConfigError when the shares asked for are another split: what was learned must not become held out."""
-    asked = {"validation": recipe.data.validation, "test": recipe.data.test}
-    was = {"validation": known.data.validation, "test": known.data.test}
-    if asked == was:
-        return
-    now = task_named(recipe.task.name).resolve_shares(recipe.data)
-    for key in now:
-        if now[key] != was[key]:
-            widened = "" if now[key] == asked[key] else f", which with this text comes to {now[key]!r}"
-            raise _changed(f"data.{key}", was[key], f"{asked[key]!r}{widened}")
-
-
-def _changed(name: str, was: object, got: str) -> ConfigError:
-    return ConfigError(
-        f"a run goes on as it began, with {name} = {was!r}",
-        got=got,
-        do="leave the setting as it was, or choose another --out",
-    )
-
-
-@contextmanager
-def _leaving_nothing_when_refused(out: Path) -> Iterator[None]:
-    """Before its first checkpoint a run that is refused removes what it has written to `out`, and nothing else."""
-    new_folders = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
-    new_names = [name for name in _WRITTEN_BEFORE_TRAINING if not os.path.exists(out / name)]
+    values = read_toml(path)
     try:
-        yield
-    except TrainingError:
-        raise  # what it was about is saved in the folder
-    except GlassformerError:
-        if not (out / _CHECKPOINTS).exists():
-            for path in (out / name for name in new_names):
-                shutil.rmtree(path, ignore_errors=True)  # a folder
-                with suppress(OSError):
-                    path.unlink()
-            with suppress(OSError):  # a folder that is not empty is another's too
-                for folder in new_folders:
-                    folder.rmdir()
-        raise
+        check_sealed_text(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigError(
+            f"{path} must be as it was written",
+            got=str(error),
+            do="copy it again; after a change of your own, delete its last line",
+        ) from None
+    return read_recipe(recipe_of_format_1(values), where=str(path))
 
 
-def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any]) -> Model:
-    module, recipe = prepared.module.eval(), prepared.recipe
-    measured = prepared.held_out or prepared.feed
-    scores = measured.evaluate(module, limit=_MEASURED_ROWS)
-    if not math.isfinite(better_if_higher(measured.best, scores)):
-        raise NotFiniteError(
-            "a model to save needs finite numbers: its score after the last step is not",
-            got=f"{measured.best.removeprefix('-')} {scores[measured.best.removeprefix('-')]}",
-            do="train in another folder with a lower learning rate, a longer warm-up or precision float32",
-        )
-    metrics: dict[str, Any] = {
-        "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
-        "scores": scores,
-        **facts,
-        **prepared.task.facts(),
+def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object] | None = None) -> Recipe:
+    """A recipe from settings, a mapping, a TOML file, or the name of one that travels in the package.
+
+    `changes` are single settings, `{"train.steps": 100}`; paths in them are meant from the current folder, and so are
+    those of a mapping. Raises ConfigError in one sentence.
+    """
+    where, folder, values = "the recipe", Path.cwd(), {}
+    if isinstance(given, Recipe):
+        values = given.model_dump(mode="json")
+    elif isinstance(given, Mapping):
+        values = {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items()}
+    elif str(given) in ready_recipes():
+        values = ready_recipe(str(given))
+        folder = Path(str(resources.files("glassformer.recipes")))
+    else:
+        values = read_toml(given)
+        where, folder = str(given), Path(given).resolve().parent
+    values = _from_folder(values, folder)
+    if changes:
+        values = _from_folder(_changed(values, changes), Path.cwd())
+    return read_recipe(values, where=where)
+
+
+def parse_changes(assignments: Sequence[str]) -> dict[str, object]:
+    """`section.key=value` as a person types it: the value is TOML where it can be, else a word."""
+    changes: dict[str, object] = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or "." not in name:
+            raise ConfigError("a setting is changed by section.key=value", got=repr(assignment))
+        try:
+            parsed = parse_toml(f"value = {value}")
+        except tomllib.TOMLDecodeError:
+            parsed = {}
+        except ValueError as error:
+            raise ConfigError(f"{name.strip()} needs a value that can be read", got=str(error)) from None
+        # A second line would be a second setting.
+        changes[name.strip()] = parsed["value"] if len(parsed) == 1 else value.strip()
+    return changes
+
+
+def ready_recipes() -> tuple[str, ...]:
+    """Names of the recipes that travel in the package."""
+    files = resources.files("glassformer.recipes").iterdir()
+    return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
+
+
+def ready_recipe(name: str) -> dict[str, Any]:
+    """The tables of a recipe that travels in the package; raises ConfigError for an unknown name."""
+    if name not in ready_recipes():
+        raise ConfigError(f"there is no recipe {name!r}", do=did_you_mean(name, ready_recipes()))
+    return tomllib.loads(resources.files("glassformer.recipes").joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _changed(values: Mapping[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
+    changed: dict[str, Any] = {
+        key: dict(table) if isinstance(table, Mapping) else table for key, table in values.items()
     }
-    model = Model(
-        module,
-        prepared.tokenizer,
-        task=recipe.task,
-        length=recipe.data.length,
-        data=recipe.data,
-        recipe=recipe,
-        metrics=metrics,
-        source=out,
-    )
-    model.card = write_card(model, out)
-    model.save(out)
-    return model
+    for name, value in changes.items():
+        *path, last = name.split(".")
+        table = changed
+        for step in path:
+            inner = table.get(step)
+            table[step] = dict(inner) if isinstance(inner, Mapping) else {}
+            table = table[step]
+        table[last] = [value] if (*path, last) in _PATHS[:2] and isinstance(value, str) else value
+    return changed
+
+
+def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The same tables with paths made absolute."""
+    resolved = dict(values)
+    for section, key in _PATHS:
+        table = resolved.get(section)
+        if not isinstance(table, Mapping) or table.get(key) is None:
+            continue
+        path = table[key]
+        if isinstance(path, str):
+            path = path if path.startswith(HUB) else _placed(path, folder)
+        elif isinstance(path, list | tuple) and all(isinstance(one, str) for one in path):
+            path = [_placed(one, folder) for one in path]
+        resolved[section] = {**table, key: path}
+    return resolved
+
+
+def _placed(path: str, folder: Path) -> str:
+    """A path meant from a folder, absolute; raises ConfigError for one that cannot be, and for a pipe or device."""
+    placed = str(folder / path)
+    check_path(placed if os.path.lexists(placed) else path, ConfigError)
+    check_path(placed, ConfigError)
+    refuse_endless(placed, ConfigError, do="training reads its files more than once: save it to a file first")
+    return placed

@@ -16,7 +16,7 @@ from glassformer.errors import ConfigError, DataError, did_you_mean
 from glassformer.tasks import TASKS
 
 if TYPE_CHECKING:
-    from glassformer.artefact.resolve import ModelSection, Recipe
+    from glassformer.artefact.recipe import ModelSection, Recipe
 
 What = Annotated[
     str | None,
@@ -89,7 +89,7 @@ def requested_recipe(
 
     Raises ConfigError for a task or setting that is not there, DataError for a task without files.
     """
-    from glassformer.artefact.resolve import parse_changes, ready_recipes, resolve
+    from glassformer.artefact.recipe import parse_changes, ready_recipes, resolve
 
     changes = dict(settings)
     if (

@@ -37,7 +37,7 @@ def train(
     recipe = requested_recipe(what, files or [], settings=settings or {}, assignments=set or [])
     folder = _folder(what, out, resume=resume)
     from glassformer.artefact.card import example
-    from glassformer.artefact.recipe import train as run
+    from glassformer.artefact.train import train as run
 
     try:
         model = run(recipe, out=folder, resume=resume)
@@ -55,7 +55,7 @@ def train(
 
 def _recorded(out: Path | None, *, resume: bool) -> str:
     """The recipe of the run to resume; raises ConfigError when that was not asked for, or there is none."""
-    from glassformer.artefact.resolve import RECIPE
+    from glassformer.artefact.recipe import RECIPE
 
     if not resume or out is None:
         got = "neither" if not resume else "--resume without --out"

@@ -12,9 +12,9 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from glassformer.config import Settings
 from glassformer.data.batch import Flags, Integers
 from glassformer.data.counter_rng import below, uniform
+from glassformer.settings import Settings
 
 # Labels where nothing is asked, as cross-entropy ignores it in torch.
 IGNORED = -100

@@ -9,9 +9,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from glassformer.config import read_toml
 from glassformer.demo.corpus import write_corpus
 from glassformer.demo.texts import Sentence, slides
+from glassformer.settings import read_toml
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -127,7 +127,7 @@ def show_slides(out: Path, console: Console) -> Promise:
 
 def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
     """The slides' recipe with some of the family's settings changed, to so many steps."""
-    from glassformer.artefact.recipe import train
+    from glassformer.artefact.train import train
 
     with resources.as_file(resources.files("glassformer.recipes")) as folder:
         values = read_toml(folder / "slides.toml")
@@ -185,7 +185,7 @@ def show_english(out: Path, console: Console) -> Promise:
     """A masked-word model on the documentation that every Python carries."""
     from rich.table import Table
 
-    from glassformer.artefact.recipe import train
+    from glassformer.artefact.train import train
 
     corpus = out.with_name("english.txt")
     count = write_corpus(corpus, CORPUS_CHARACTERS)

@@ -15,11 +15,12 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from glassformer.atomic import atomic_write
-from glassformer.config import ModelConfig, Settings, read_settings
+from glassformer.config import ModelConfig
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.look.cell import Words
 from glassformer.look.honesty import Honesty
 from glassformer.models.transformer import Transformer
+from glassformer.settings import Settings, read_settings
 
 FORMAT: Literal["glassformer trace"] = "glassformer trace"
 VERSION: Literal[1] = 1

@@ -16,12 +16,13 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import torch
 from torch import Tensor, nn
 
-from glassformer.config import ModelConfig, Settings
+from glassformer.config import ModelConfig
 from glassformer.data.batch import Integers
 from glassformer.data.settings import DataSection
 from glassformer.data.split import Split
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.settings import Settings
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
 from glassformer.text.tokenizer import Tokenizer

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from glassformer.config import MOST_ROWS, Seed, Settings
+from glassformer.settings import MOST_ROWS, Seed, Settings
 
 
 class TrainSection(Settings):

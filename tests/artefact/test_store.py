@@ -16,7 +16,7 @@ import glassformer
 from glassformer.artefact import store
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
-from glassformer.artefact.resolve import read_saved_recipe, resolve
+from glassformer.artefact.recipe import read_saved_recipe, resolve
 from glassformer.convert.files import read_safetensors
 from glassformer.errors import CheckpointError, ConfigError, GlassformerError, TokenizerError
 from glassformer.models.families import t5

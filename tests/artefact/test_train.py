@@ -21,7 +21,7 @@ from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.artefact.progress import ConsoleProgress, NoProgress
-from glassformer.artefact.recipe import train
+from glassformer.artefact.train import train
 from glassformer.data.split import hash_fraction, text_hash
 from glassformer.errors import CheckpointError, ConfigError, DataError, DeviceError, TrainingError
 from glassformer.models.families import bert
@@ -404,7 +404,7 @@ def refused_late(monkeypatch: pytest.MonkeyPatch) -> str:
     def refuse(*arguments: object, **options: object) -> None:
         raise ConfigError("known late")
 
-    monkeypatch.setattr("glassformer.artefact.recipe.fit", refuse)
+    monkeypatch.setattr("glassformer.artefact.train.fit", refuse)
     return "known late"
 
 

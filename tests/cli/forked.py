@@ -75,7 +75,7 @@ if __name__ == "__main__":
     import torch  # noqa: F401 - what each would wait for
 
     import glassformer.artefact.foreign
-    import glassformer.artefact.recipe  # noqa: F401
+    import glassformer.artefact.train  # noqa: F401
     from glassformer.cli.__main__ import run
 
     gc.freeze()  # so that no process goes through all of this again as it ends

@@ -311,8 +311,8 @@ def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wis
     [
         "glassformer.artefact.prepare.train_tokenizer",
         "glassformer.artefact.prepare.prepare",
-        "glassformer.artefact.recipe.fit",
-        "glassformer.artefact.recipe.write_card",
+        "glassformer.artefact.train.fit",
+        "glassformer.artefact.train.write_card",
     ],
 )
 def test_ctrl_c_outside_of_the_steps_says_how_to_go_on_too(

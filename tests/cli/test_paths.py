@@ -13,7 +13,7 @@ import glassformer.whole
 import pytest
 
 from glassformer.artefact.open import load
-from glassformer.artefact.recipe import train
+from glassformer.artefact.train import train
 from glassformer.errors import ConfigError, DataError, GlassformerError
 from glassformer.paths import check_path, is_stream, refuse_endless
 from tests.cli.conftest import Done, Run

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from glassformer.artefact.prepare import body_config as model_config
-from glassformer.artefact.resolve import Recipe, TokenizerSection
+from glassformer.artefact.recipe import Recipe, TokenizerSection
 from glassformer.cli import recipe_options
 from glassformer.cli.recipe_options import requested_recipe
 from glassformer.errors import ConfigError

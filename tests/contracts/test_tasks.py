@@ -14,7 +14,7 @@ import torch
 import glassformer as gf
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.resolve import resolve
+from glassformer.artefact.recipe import resolve
 from glassformer.artefact.verbs import answer
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.transformer import Transformer

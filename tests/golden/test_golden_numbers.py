@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from glassformer.artefact.resolve import Recipe, resolve
+from glassformer.artefact.recipe import Recipe, resolve
 from glassformer.config import AttentionConfig, ModelConfig
 from glassformer.data.pairs import SentencePairs
 from glassformer.demo.texts import score_table, thinking_machines

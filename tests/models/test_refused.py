@@ -7,17 +7,10 @@ from typing import Any
 
 import pytest
 
-from glassformer.config import (
-    ModelConfig,
-    NormConfig,
-    PositionConfig,
-    RelativeBiasConfig,
-    Settings,
-    StackConfig,
-    read_settings,
-)
+from glassformer.config import ModelConfig, NormConfig, PositionConfig, RelativeBiasConfig, StackConfig
 from glassformer.errors import ConfigError
 from glassformer.models.families import FAMILIES, bart, bert, family_config, gpt2, llama, t5
+from glassformer.settings import Settings, read_settings
 
 Change = dict[str, Any]
 

@@ -21,7 +21,6 @@ from glassformer.config import (
     InitialConfig,
     NormConfig,
     PositionConfig,
-    Settings,
     SublayerConfig,
 )
 from glassformer.models.families import bert
@@ -32,6 +31,7 @@ from glassformer.parts.feed_forward import ACTIVATIONS, build_feed_forward
 from glassformer.parts.mask import build_fill
 from glassformer.parts.norm import ARRANGEMENTS, NORMS, Sublayer, build_norm
 from glassformer.parts.position import LAYOUTS, POSITIONS
+from glassformer.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("float64")
 ROUNDING = 1e-12

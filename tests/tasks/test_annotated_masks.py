@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from glassformer.artefact.resolve import read_recipe
+from glassformer.artefact.recipe import read_recipe
 from glassformer.data.lines import Skipped, stop
 from glassformer.data.split import Split
 from glassformer.errors import ConfigError, DataError, MissingColumnError

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from glassformer.artefact.prepare import body_config as model_config
-from glassformer.artefact.resolve import parse_changes, read_recipe, ready_recipes, resolve
-from glassformer.config import FillConfig, read_settings, read_toml, toml_of
+from glassformer.artefact.recipe import parse_changes, read_recipe, ready_recipes, resolve
+from glassformer.config import FillConfig
 from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
+from glassformer.settings import read_settings, read_toml, toml_of
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.training.settings import TrainSection

@@ -1,0 +1,202 @@
+"""`train`: a recipe in, a saved model out."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from glassformer.artefact import store
+from glassformer.artefact.card import write_card
+from glassformer.artefact.model import Model
+from glassformer.artefact.prepare import Prepared, prepare_run
+from glassformer.artefact.progress import ConsoleProgress, Progress
+from glassformer.artefact.recipe import RECIPE, Recipe, read_saved_recipe, resolve, write_recipe
+from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
+from glassformer.paths import check_path
+from glassformer.runtime.device import choose_device
+from glassformer.tasks import task_named
+from glassformer.text.load import load_tokenizer
+from glassformer.training.checkpoint import Checkpoints
+from glassformer.training.lock import exclusive
+from glassformer.training.loop import fit
+from glassformer.training.run import better_if_higher
+
+# What must not change while a run is resumed: its checkpoints depend on it.
+_FIXED = ("task", "data", "tokenizer", "model")
+# Shares of a split are widened when there are few documents.
+_RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
+# Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
+_MEASURED_ROWS = 1024
+_CHECKPOINTS = "checkpoints"
+_WRITTEN_BEFORE_TRAINING = ("tokens", store.TOKENIZER, RECIPE, "metrics.jsonl", "tensorboard")
+
+
+def train(
+    recipe: Recipe | Mapping[str, Any] | str | Path | None = None,
+    *,
+    out: str | Path,
+    resume: bool = False,
+    set: Mapping[str, object] | None = None,
+    progress: Progress | None = None,
+) -> Model:
+    """Train a model as a recipe says and save it to the folder `out`.
+
+    `recipe` is a TOML file, a mapping, settings, or the name of a recipe of the package (`masked-lm-mini`); `set`
+    changes single settings, `{"train.steps": 100}`. With `resume` a run that was stopped goes on from its newest
+    checkpoint; it needs no recipe then, for its own stands in `out`. `progress` sees the progress, by default on
+    standard error.
+
+    Raises a GlassformerError for what cannot be done, before training where it can be known, and
+    `glassformer.training.stopping.Interrupted` after Ctrl-C, with everything saved.
+    """
+    check_path(out, ConfigError, utf8=True)
+    out = Path(out)
+    progress = ConsoleProgress() if progress is None else progress
+    resolved = resolve(_recorded(out, resume=resume) if recipe is None else recipe, set)
+    choose_device(resolved.train.device)
+    with _leaving_nothing_when_refused(out), exclusive(out):
+        known = _begin(out, resolved, resume=resume)
+        if resume and not Checkpoints(out / _CHECKPOINTS):
+            progress.note(
+                f"there is no run in {out} to go on with: a new one begins"
+                if known is None
+                else f"the run in {out} has no checkpoint yet: it begins again at step 0, with its tokenizer and split"
+            )
+        if known is not None:
+            # With the split and the labels that it has learned by.
+            resolved = resolved.model_copy(update={"data": known.data, "task": known.task})
+        prepared = prepare_run(resolved, out, progress, tokenizer=None if known is None else load_tokenizer(out))
+        if known is None:
+            # A run that is stopped and resumed must find the same tokens and the same settings.
+            prepared.tokenizer.save(out)
+            write_recipe(out, prepared.recipe)
+        facts = _run(prepared, out, known, progress, resume=resume)
+    return _finish(prepared, out, facts)
+
+
+def _run(prepared: Prepared, out: Path, known: Recipe | None, progress: Progress, *, resume: bool) -> dict[str, Any]:
+    """Train to the end; how long it took, also where an earlier call took it."""
+    feed, settings, held_out = prepared.feed, prepared.recipe.train, prepared.held_out
+    steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, log=progress.note)
+    for number, _ in enumerate(progress.training(steps)):
+        if number == 0 and known not in (None, prepared.recipe):  # settings that the run has now taken
+            write_recipe(out, prepared.recipe)
+    last = Checkpoints(out / _CHECKPOINTS).newest()
+    assert last is not None  # a run ends with a checkpoint
+    return {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
+
+
+def _recorded(out: Path, *, resume: bool) -> Recipe:
+    """What the run in a folder is made from; raises ConfigError when there is none to resume."""
+    known = read_saved_recipe(out) if resume else None
+    if known is None:
+        raise ConfigError(
+            "a training needs a recipe",
+            got=f"none, and nothing to resume: there is no {RECIPE} in {out}" if resume else "none",
+            do="name one, or masked-lm and text files",
+        )
+    return known
+
+
+def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
+    """What the run that goes on in this folder was made from, None for a new run.
+
+    Raises ConfigError when the folder holds another run, CheckpointError when it holds a model and no checkpoint.
+    """
+    if not Checkpoints(out / _CHECKPOINTS):
+        store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
+    known = read_saved_recipe(out)
+    if known is None:
+        return None
+    if not resume:
+        raise ConfigError(
+            "a new run needs a folder of its own",
+            got=f"{out}, which holds a run",
+            do="add --resume to go on with it, or choose another --out",
+        )
+    for name in _FIXED:
+        was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
+        for key in now:
+            found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (name == "task" and not now[key])
+            if now[key] != was.get(key) and not found_by_the_run:
+                raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))
+    _check_shares(recipe, known)
+    return known
+
+
+def _check_shares(recipe: Recipe, known: Recipe) -> None:
+    """Raise ConfigError when the shares asked for are another split: what was learned must not become held out."""
+    asked = {"validation": recipe.data.validation, "test": recipe.data.test}
+    was = {"validation": known.data.validation, "test": known.data.test}
+    if asked == was:
+        return
+    now = task_named(recipe.task.name).resolve_shares(recipe.data)
+    for key in now:
+        if now[key] != was[key]:
+            widened = "" if now[key] == asked[key] else f", which with this text comes to {now[key]!r}"
+            raise _changed(f"data.{key}", was[key], f"{asked[key]!r}{widened}")
+
+
+def _changed(name: str, was: object, got: str) -> ConfigError:
+    return ConfigError(
+        f"a run goes on as it began, with {name} = {was!r}",
+        got=got,
+        do="leave the setting as it was, or choose another --out",
+    )
+
+
+@contextmanager
+def _leaving_nothing_when_refused(out: Path) -> Iterator[None]:
+    """Before its first checkpoint a run that is refused removes what it has written to `out`, and nothing else."""
+    new_folders = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
+    new_names = [name for name in _WRITTEN_BEFORE_TRAINING if not os.path.exists(out / name)]
+    try:
+        yield
+    except TrainingError:
+        raise  # what it was about is saved in the folder
+    except GlassformerError:
+        if not (out / _CHECKPOINTS).exists():
+            for path in (out / name for name in new_names):
+                shutil.rmtree(path, ignore_errors=True)  # a folder
+                with suppress(OSError):
+                    path.unlink()
+            with suppress(OSError):  # a folder that is not empty is another's too
+                for folder in new_folders:
+                    folder.rmdir()
+        raise
+
+
+def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any]) -> Model:
+    module, recipe = prepared.module.eval(), prepared.recipe
+    measured = prepared.held_out or prepared.feed
+    scores = measured.evaluate(module, limit=_MEASURED_ROWS)
+    if not math.isfinite(better_if_higher(measured.best, scores)):
+        raise NotFiniteError(
+            "a model to save needs finite numbers: its score after the last step is not",
+            got=f"{measured.best.removeprefix('-')} {scores[measured.best.removeprefix('-')]}",
+            do="train in another folder with a lower learning rate, a longer warm-up or precision float32",
+        )
+    metrics: dict[str, Any] = {
+        "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
+        "scores": scores,
+        **facts,
+        **prepared.task.facts(),
+    }
+    model = Model(
+        module,
+        prepared.tokenizer,
+        task=recipe.task,
+        length=recipe.data.length,
+        data=recipe.data,
+        recipe=recipe,
+        metrics=metrics,
+        source=out,
+    )
+    model.card = write_card(model, out)
+    model.save(out)
+    return model

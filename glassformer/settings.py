@@ -1,0 +1,117 @@
+"""A group of settings: frozen, strict, from TOML and JSON and back.
+
+An unknown key is refused with the nearest known name, and whatever else is wrong in one sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from glassformer.errors import ConfigError, did_you_mean
+from glassformer.paths import check_path, refuse_endless
+from glassformer.plain import DEEPEST, refuse_strange
+
+# What torch and TOML take for a whole number.
+Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+# What is far beyond any training, and still no more than a machine can count in its memory before it begins.
+MOST_TOKENS, MOST_ROWS, MOST_WORDS = 1_000_000, 1_000_000, 10_000_000
+
+
+class Settings(BaseModel):
+    """A frozen group of settings; equal when all its values are equal."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+
+
+Kind = TypeVar("Kind", bound=Settings)
+
+# `a.b.c ...`, for which Python's own reader needs time and memory that grow with the square of the parts.
+_STEP = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-]){_STEP}(?:[ \t]*+\.[ \t]*+{_STEP}){{{DEEPEST}}}")
+
+
+def read_settings(kind: type[Kind], values: Mapping[str, Any], *, where: str = "settings") -> Kind:
+    """Check a mapping (from TOML or JSON) against a group of settings; raises ConfigError in one sentence."""
+    refuse_strange(values, where)
+    try:
+        return kind.model_validate_json(json.dumps(values))
+    except ValidationError as error:
+        raise _readable(error, kind, where) from None
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The tables of a TOML file; raises ConfigError with the line that cannot be read."""
+    check_path(path, ConfigError)
+    refuse_endless(path, ConfigError)
+    path = Path(path)
+    try:
+        return parse_toml(path.read_bytes().decode("utf-8-sig"))  # Windows' editors begin a file with a mark
+    except FileNotFoundError:
+        raise ConfigError(f"a recipe is needed at {path}", got="no such file") from None
+    except OSError as error:
+        raise ConfigError(f"{path} must be a recipe, a TOML file", got=error.strerror or str(error)) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} must be TOML", got=str(error)) from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text; raises ValueError for what is none, is nested too deep or has too many digits."""
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key of more than {DEEPEST} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("brackets within brackets, too deep to read") from None
+
+
+def toml_of(settings: Settings) -> str:
+    """Settings as TOML; what is None is left out, and read back as the default None."""
+    import tomli_w
+
+    return tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True))
+
+
+def _readable(error: ValidationError, kind: type[Settings], where: str) -> ConfigError:
+    first = error.errors()[0]
+    path = [str(step) for step in first["loc"]]
+    place = f"{where}: {'.'.join(path)}" if path else where
+    if first["type"] == "extra_forbidden":
+        hint = did_you_mean(path[-1], _known_keys(kind, path[:-1]))
+        return ConfigError(f"{where} has no setting {'.'.join(path)!r}", do=hint)
+    if first["type"] == "missing":
+        return ConfigError(f"{place} is needed", got="nothing")
+    message = str(first["msg"]).removeprefix("Value error, ")
+    given = first.get("input")
+    shown = "" if isinstance(given, dict | list) else repr(given)
+    return ConfigError(f"{place}: {message}", got=shown)
+
+
+def _known_keys(kind: type[Settings], path: list[str]) -> list[str]:
+    """Names of the settings at a path inside the tree, as far as the path leads to one group."""
+    group: Any = kind
+    for step in path:
+        if not (isinstance(group, type) and issubclass(group, Settings)):
+            return []
+        if step in group.model_fields:
+            group = _group_in(group.model_fields[step].annotation)
+    return list(group.model_fields) if isinstance(group, type) and issubclass(group, Settings) else []
+
+
+def _group_in(annotation: Any) -> Any:
+    """The Settings class inside `X`, `X | None` or `tuple[X, ...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        return annotation
+    for inner in getattr(annotation, "__args__", ()):
+        found = _group_in(inner)
+        if found is not None:
+            return found
+    return None
