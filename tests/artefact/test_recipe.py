@@ -190,10 +190,14 @@ def test_longer_rows_get_longer_positions() -> None:
 
 def test_an_older_name_is_refused_with_todays() -> None:
     with pytest.raises(ConfigError) as caught:
-        read_recipe({"task": {**MASKED, "annotated": True}}, where="mine.toml")
+        read_recipe({"task": {**MASKED, "given": True}}, where="mine.toml")
     assert "mine.toml" in caught.value.wanted
-    assert "task.annotated" in caught.value.got
+    assert "task.given" in caught.value.got
     assert '"annotated-masks"' in caught.value.do
+    with pytest.raises(ConfigError) as renamed:
+        read_recipe({"task": MASKED, "data": {"walls": True}}, where="mine.toml")
+    assert "data.walls" in renamed.value.got
+    assert "data.document_mask" in renamed.value.do
 
 
 def test_read_toml_of_a_missing_file() -> None:
