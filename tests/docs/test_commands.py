@@ -14,7 +14,7 @@ import typer
 import glassformer as gf
 from glassformer.cli.__main__ import VERBS
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/imprecise.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/imprecise.md", "docs/adding-a-task.md")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")
 
