@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import glassformer.whole
+import glassformer.atomic
 import pytest
 
 from glassformer.artefact.open import load
