@@ -32,7 +32,7 @@ def test_a_task_has_its_settings_its_recipes_and_a_row_in_the_contract(name: str
     task = task_named(name)
     assert issubclass(task, Task)
     assert not inspect.isabstract(task)
-    assert task.Section().name == name
+    assert task.Section.model_fields["name"].default == name
     assert set(TASKS[name].columns) <= task.Data.model_fields.keys()
     assert name in {row.task for row in HELD}
     for recipe in {TASKS[name].recipe, TASKS[name].tuning}:
