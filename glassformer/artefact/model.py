@@ -86,7 +86,8 @@ class Model(Artefact):
         keep: Iterable[str] | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> Trace:
-        """Run one text, or a pair of texts, and give access to every tensor; `keep` names those to store rather than compute again.
+        """Run one text, or a pair of texts, and give access to every tensor; `keep` names those to store rather than
+        compute again.
 
         Always in float32 or float64 (`dtype`), whatever the model predicts in.
         """
