@@ -14,13 +14,15 @@ Values = str | tuple[str, ...]
 
 
 @contextmanager
-def refused(kind: type[GlassformerError], *, wanted: Values = (), got: Values = (), do: Values = ()) -> Iterator[None]:
+def refused(
+    kind: type[GlassformerError], *, wanted: Values = (), got: Values = (), do: Values = ()
+) -> Iterator[pytest.ExceptionInfo[GlassformerError]]:
     """The block ends with this error, in one line, and each of these values stands in its field.
 
     A value is a number, a path, a line, a shape, a name: what a change of wording would leave.
     """
     with pytest.raises(kind) as caught:
-        yield
+        yield caught
     error = caught.value
     assert type(error) is kind
     assert "\n" not in str(error)
