@@ -417,26 +417,25 @@ def test_what_fit_refuses_leaves_nothing_either(text_file: Path, tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("section", "settings", "told"),
+    ("section", "settings", "wanted", "got", "do"),
     [
-        ("train", {"accumulate": 5}, "5"),
-        ("train", {"average": 2}, "average"),
-        ("train", {"patience": 2}, "patience"),
-        ("train", {"schedule": "noam", "warmup": 0}, "warmup"),
-        ("train", {"steps": None}, "steps"),
-        ("data", {"length": 2}, "data.length = 2"),
+        ("train", {"accumulate": 5}, "train.accumulate", "5", ""),
+        ("train", {"average": 2}, "train.average", "", "train.checkpoint_every"),
+        ("train", {"patience": 2}, "train.patience", "", "data.validation"),
+        ("train", {"schedule": "noam", "warmup": 0}, "noam", "train.warmup = 0", ""),
+        ("train", {"steps": None}, "end", "none", "train.steps"),
+        ("data", {"length": 2}, "", "data.length = 2", ""),
     ],
 )
 def test_what_no_text_can_mend_is_refused_before_any_is_read(
-    text_file: Path, tmp_path: Path, section: str, settings: dict[str, Any], told: str
+    text_file: Path, tmp_path: Path, section: str, settings: dict[str, Any], wanted: str, got: str, do: str
 ) -> None:
     text_file.write_bytes(b"\xff")
     values = recipe(text_file)
     values["data"]["validation"] = 0.0
     values[section] |= settings
-    with pytest.raises(ConfigError) as caught:
+    with refused(ConfigError, wanted=wanted, got=got, do=do):
         train(values, out=tmp_path / "run", progress=NoProgress())
-    assert told in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 
@@ -525,9 +524,8 @@ def test_nothing_is_left_behind_by_what_cannot_be_done(text_file: Path, tmp_path
     assert str(tmp_path / "nowhere.txt") in told.value.wanted
     wide = recipe(text_file)
     wide["model"]["settings"]["heads"] = 3
-    with pytest.raises(ConfigError) as caught:
+    with refused(ConfigError, wanted=("heads", "16 / 3")):
         train(wide, out=tmp_path / "run", progress=NoProgress())
-    assert "heads" in str(caught.value)
     with pytest.raises(ConfigError) as caught:
         train({"task": {"name": "classify"}}, out=tmp_path / "run", progress=NoProgress())
     assert "data.files" in caught.value.got
@@ -535,9 +533,8 @@ def test_nothing_is_left_behind_by_what_cannot_be_done(text_file: Path, tmp_path
     with pytest.raises(ConfigError) as caught:
         train({}, out=tmp_path / "run", progress=NoProgress())
     assert "masked-lm" in caught.value.do
-    with pytest.raises(DeviceError) as refused:
+    with refused(DeviceError, wanted="'nonsense'"):
         train(recipe(text_file, device="nonsense"), out=tmp_path / "run", progress=NoProgress())
-    assert "'nonsense'" in refused.value.wanted
     assert not (tmp_path / "run").exists()
 
 
@@ -662,9 +659,8 @@ def test_nothing_is_drawn_for_annotated_masks_and_no_text_is_cut(tmp_path: Path)
     rows = ['{"text": "She [MASK] summer", "answers": ["likes"]}\n'] * 3
     path.write_text("".join(rows))
     values = annotated(path)
-    with pytest.raises(ConfigError) as refused:  # what would be without effect is no setting of the task
+    with refused(ConfigError, wanted="'task.rate'"):  # what would be without effect is no setting of the task
         train(values | {"task": {"name": "annotated-masks", "rate": 0.3}}, out=tmp_path / "run", progress=NoProgress())
-    assert "'task.rate'" in refused.value.wanted
     with path.open("a") as more:
         more.write(json.dumps({"text": "She [MASK] " + "summer " * 30, "answers": ["likes"]}))
     with pytest.raises(DataError) as caught:

@@ -270,7 +270,7 @@ def test_a_flipped_bit_of_what_a_store_says_of_itself_is_noticed_or_changes_noth
             assert read_sealed_json(path) == known, place
             TokenStore.open(store.directory)
         except (ValueError, DataError):
-            with pytest.raises(DataError, match=r"store\.json"):
+            with refused(DataError, got="store.json"):
                 TokenStore.open(store.directory)
             noticed += 1
     assert noticed > 190
