@@ -1,4 +1,4 @@
-"""Transformers you can look inside: train, tune, run and inspect encoders, decoders and encoder–decoders.
+"""Transformers you can see through: train, tune, run and inspect encoders, decoders and encoder–decoders.
 
 Importing this package is cheap: a name is imported from its module when it is first used.
 """

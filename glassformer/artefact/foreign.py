@@ -12,6 +12,7 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.recipe import HUB
 from glassformer.artefact.store import refuse_a_model
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
+from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 
 Kind = TypeVar("Kind", bound=Artefact)
@@ -41,6 +42,12 @@ def write_foreign(model: Artefact, directory: str | Path) -> None:
     Raises ConfigError for a family that Hugging Face does not have, CheckpointError when it cannot be written, or when
     the folder holds a model: it may be the only copy of another model.
     """
+    if model.labels:
+        raise ConfigError(
+            "an export needs a head that Hugging Face's files are written for here",
+            got=f"a sentence head with the labels {', '.join(model.labels[:5])}",
+            do="use the folder as it is: classifiers do not go out yet",
+        )
     refuse_a_model(directory, "an export")
     state: Mapping[str, torch.Tensor] = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
     tokenizer = model.tokenizer if model.has_tokenizer else None

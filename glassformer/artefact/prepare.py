@@ -21,7 +21,7 @@ from glassformer.errors import ConfigError
 from glassformer.models.families import FAMILIES, family_config
 from glassformer.models.transformer import Transformer, build
 from glassformer.runtime.device import choose_device, memory_of, use_threads
-from glassformer.tasks import task_named
+from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.task import Preparation, Task
 from glassformer.text.compatible import check_compatible
@@ -54,13 +54,11 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     if not data.files:
         do = f"name files: glassformer train {recipe.task.name} FILES"
         raise ConfigError("training needs text", got="no data.files", do=do)
-    named = [*data.files, *data.validation_files]
     size = 0
     for paths in filter(None, (data.files, data.validation_files)):
         found = find_files(paths, text=data.text, tables=kind.reads_tables)
         size += sum(path.stat().st_size for path in found.used)
         progress.note(str(found))
-    assert named
     use_threads(recipe.train.threads)
     check(recipe.train, held_out=bool(data.validation_files or data.validation))
     kind.check_data(data)
@@ -76,7 +74,8 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
         vocabulary = recipe.tokenizer.vocabulary if tokenizer is None else tokenizer.vocabulary_size
         kind.check_body(recipe.task, body_config(recipe, vocabulary))
         check_memory(recipe, body_config(recipe, 1))  # how many tokens there will be is not known yet
-        progress.note("no model to start from: it learns everything from this data alone (--start MODEL names one)")
+        if TASKS[recipe.task.name].tuning != TASKS[recipe.task.name].recipe:
+            progress.note("no model to start from: it learns everything from this data alone (--start MODEL names one)")
     else:
         kind.check_body(recipe.task, start.config)
     shares = {"validation": data.validation, "test": data.test}

@@ -121,7 +121,7 @@ def requested_recipe(
         changes = {"tokenizer": {}} | changes
     if starts and not name.endswith(".toml"):
         changes = {"model": {}} | changes
-    if starts or ("model.size" not in changes and not _keeps_size(resolve(name).model, changes)):
+    if "model.size" not in changes and (starts or not _keeps_size(resolve(name).model, changes)):
         changes["model.size"] = None
     return resolve(name, changes)
 

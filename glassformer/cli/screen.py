@@ -26,10 +26,13 @@ def note(message: str) -> None:
     print(message, file=sys.stderr)
 
 
-def note_windows(windows: int, max_text_tokens: int | None) -> None:
-    """Say that a text was longer than the model reads at once."""
+def note_windows(windows: int, row_tokens: int | None) -> None:
+    """Say that a text or pair was longer than a row of the model, which holds special tokens too."""
     if windows > 1:
-        note(f"longer than the {max_text_tokens} tokens the model reads at once: it was cut into {windows} windows")
+        note(
+            f"with its special tokens longer than the {row_tokens} tokens that the model reads at once: "
+            f"it was cut into {windows} windows"
+        )
 
 
 @contextmanager

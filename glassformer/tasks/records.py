@@ -102,7 +102,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     @abstractmethod
-    def current(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def settled(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
         """The task with all settled that its training records decide, such as the names of the labels."""
 
     @abstractmethod
@@ -162,7 +162,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         by_side: dict[Split, list[Record]] = {}
         for split, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):
             by_side.setdefault(split, []).extend(record for _, record in found)
-        task = cls.current(section, preparation, by_side.get("train", []))
+        task = cls.settled(section, preparation, by_side.get("train", []))
         sources: dict[Split, Source] = {}
         for split, records in by_side.items():
             examples = list(task.examples(records, bad))

@@ -12,7 +12,7 @@ from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.settings import read_settings, read_toml, toml_of
 from glassformer.tasks import TASKS, task_named
-from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.tasks.bert import BertSection
 from glassformer.training.settings import TrainSection
 from tests.refusals import Values, refused
 
@@ -55,12 +55,14 @@ def test_the_constants_of_bert(tmp_path: Path) -> None:
     """N-13: google-research/bert, run_pretraining.py, optimization.py, create_pretraining_data.py, bert_config.json."""
     recipe = resolve("bert-paper")
     train, task = recipe.train, recipe.task
-    assert isinstance(task, MaskedLMSection)
+    assert isinstance(task, BertSection)
     assert (train.learning_rate, train.warmup, train.schedule) == (1e-4, 10_000, "linear")
     assert (train.optimizer, train.beta1, train.beta2, train.epsilon) == ("bert-adam", 0.9, 0.999, 1e-6)
     assert (train.decay, train.clip) == (0.01, 1.0)
     assert (task.rate, task.mask, task.random, task.keep) == (0.15, 0.8, 0.1, 0.1)
-    assert (task.static, task.duplicates, task.max_predictions) == (True, 10, 20)
+    # Ten copies of the text, each with pairs and masks of its own, that repeat in each epoch.
+    assert (task.copies, task.static, task.duplicates, task.max_predictions) == (10, True, 1, 20)
+    assert (task.short, task.unrelated) == (0.1, 0.5)
     config = model_config(recipe, 30522)
     assert config.encoder is not None
     block = config.encoder.blocks[0]

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.artefact.store import FORMAT
 from glassformer.training.stopping import Interrupted
 
 Run = Callable[..., Any]
@@ -101,7 +102,7 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
             "must fit the model; got one that numbers 64",
         ),
         (["--set", "model.settings.width=-64"], "greater than or equal to 1"),
-        (["--length", "2"], "longer than its 2 special tokens"),
+        (["--length", "2"], "got data.length = 2"),
         (["--length", "1"], "greater than or equal to 2"),
         (["--size", "gigantic"], "there is no size 'gigantic'"),
         (["--family", "brt"], "did you mean 'bert'"),
@@ -117,7 +118,7 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
         (["--set", "model.settings.width=40960000"], "parameters a machine needs"),
         (["--set", "task.rate=1.5"], "task.rate"),
         (["--set", "tokenizer.file=nowhere"], "a tokenizer is needed at"),
-        (["--start", "nowhere"], "brings its own sizes"),
+        (["--start", "nowhere"], "got model.start together with model.size"),
         (["--set", "model.vectors=nowhere.txt"], "a file is needed at"),
         (["--device", "nonsense"], "the device 'nonsense'"),
         (["--device", "meta"], "the device 'meta'"),
@@ -184,8 +185,10 @@ def test_a_checkpoint_cut_short(run: Run, copy: Path) -> None:
 
 def test_a_checkpoint_of_another_version(run: Run, copy: Path) -> None:
     path = copy / "glassformer.json"
-    path.write_text(path.read_text(encoding="utf-8").replace('"format": 1', '"format": 99'), encoding="utf-8")
-    refused(run("info", copy), "must be of format 1", "got format 99")
+    text = path.read_text(encoding="utf-8")
+    assert f'"format": {FORMAT}' in text
+    path.write_text(text.replace(f'"format": {FORMAT}', '"format": 99'), encoding="utf-8")
+    refused(run("info", copy), str(path), f"format {FORMAT}", "got format 99")
 
 
 @pytest.mark.parametrize("verb", ["fill", "score", "verify", "explain"])
@@ -310,7 +313,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wis
     "moment",
     [
         "glassformer.artefact.prepare.train_tokenizer",
-        "glassformer.artefact.prepare.prepare",
+        "glassformer.tasks.corpus.prepare",
         "glassformer.artefact.train.fit",
         "glassformer.artefact.train.write_card",
     ],
@@ -360,6 +363,6 @@ def test_a_verb_that_is_stopped_says_so(run: Run, trained: Path, monkeypatch: py
     def stopping(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("glassformer.artefact.model.load", stopping)
+    monkeypatch.setattr("glassformer.artefact.open.load", stopping)
     done = run("fill", trained, "a [MASK]")
     assert (done.code, done.out, done.err) == (130, "", "glassformer: stopped\n")

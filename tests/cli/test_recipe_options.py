@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +11,21 @@ import pytest
 import torch
 
 from glassformer.artefact.prepare import body_config as model_config
-from glassformer.artefact.recipe import Recipe, TokenizerSection
-from glassformer.cli import recipe_options
+from glassformer.artefact.recipe import ModelSection, Recipe, TokenizerSection, resolve
+from glassformer.cli.plan import plan
 from glassformer.cli.recipe_options import requested_recipe
-from glassformer.errors import ConfigError
+from glassformer.cli.train import train
+from glassformer.errors import ConfigError, DataError
 from glassformer.models.families.bert import BERT_SIZES
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
-
-NOTHING: dict[str, Any] = {
-    name: None
-    for name, parameter in inspect.signature(requested_recipe).parameters.items()
-    if parameter.kind is parameter.KEYWORD_ONLY
-} | {"assignments": ()}
+from glassformer.tasks import TASKS
+from glassformer.tasks.classify import ClassifyData
 
 
-def recipe(what: str = "masked-lm", **words: Any) -> Recipe:
-    return requested_recipe(what, ["x.txt"], **{**NOTHING, **words})
+def recipe(what: str = "masked-lm", *assignments: str, **settings: object) -> Recipe:
+    """What is asked for by single options, `model_size` for model.size."""
+    named = {name.replace("_", ".", 1): value for name, value in settings.items()}
+    return requested_recipe(what, ["x.txt"], settings=named, assignments=assignments)
 
 
 def layers_and_width(recipe: Recipe) -> tuple[int, int]:
@@ -33,60 +33,119 @@ def layers_and_width(recipe: Recipe) -> tuple[int, int]:
     return len(stack.blocks), stack.width
 
 
-@pytest.mark.parametrize("words", [{"family": "modernbert"}, {"assignments": ["model.family=modernbert"]}])
-def test_naming_the_family_that_it_is_anyway_changes_nothing(words: dict[str, Any]) -> None:
-    assert recipe(**words) == recipe()
+def test_naming_the_family_that_it_is_anyway_changes_nothing() -> None:
+    assert recipe(model_family="modernbert") == recipe("masked-lm", "model.family=modernbert") == recipe()
     assert layers_and_width(recipe()) == (4, 256)
 
 
 def test_a_size_stays_where_the_other_family_knows_it() -> None:
-    assert layers_and_width(recipe(family="bert")) == (4, 256)
-    assert recipe(family="roberta").model.size is None
-    assert layers_and_width(recipe(family="roberta")) == (12, 768)
-    assert layers_and_width(recipe(family="modernbert", size="tiny")) == (2, 128)
+    assert layers_and_width(recipe(model_family="bert")) == (4, 256)
+    assert recipe(model_family="roberta").model.size is None
+    assert layers_and_width(recipe(model_family="roberta")) == (12, 768)
+    assert layers_and_width(recipe(model_family="modernbert", model_size="tiny")) == (2, 128)
 
 
 def test_a_recipe_file_keeps_the_size_of_its_own_family(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('[model]\nfamily = "modernbert"\nsize = "small"\n')
-    assert layers_and_width(recipe(str(path), family="modernbert")) == (4, 512)
-    path.write_text('[model]\nsize = "6x256"\n')  # bert, when none is named
-    assert layers_and_width(recipe(str(path), family="bert")) == (6, 256)
-    assert recipe(str(path), family="modernbert").model.size is None
+    path.write_text('[task]\nname = "masked-lm"\n[model]\nfamily = "modernbert"\nsize = "small"\n')
+    assert layers_and_width(recipe(str(path), model_family="modernbert")) == (4, 512)
+    path.write_text('[task]\nname = "masked-lm"\n[model]\nsize = "6x256"\n')  # bert, when none is named
+    assert layers_and_width(recipe(str(path), model_family="bert")) == (6, 256)
+    assert recipe(str(path), model_family="modernbert").model.size is None
 
 
-def test_a_model_to_start_from_has_its_own_size() -> None:
-    started = recipe(start="hub:owner/name")
-    assert (started.model.start, started.model.size) == ("hub:owner/name", None)
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_has_its_own_recipe_with_and_without_a_model_to_start_from(task: str) -> None:
+    alone, started = recipe(task), recipe(task, model_start="hub:owner/name")
+    assert alone.task.name == started.task.name == task
+    assert (alone.model.start, alone.model.family != ModelSection().family or alone.model.size is not None) == (
+        None,
+        True,
+    )
+    assert started.model == ModelSection(start="hub:owner/name")
+    for own, name in ((alone, TASKS[task].recipe), (started, TASKS[task].tuning)):
+        assert own.train == resolve(name).train
 
 
-@pytest.mark.parametrize("brought", [{"start": "hub:owner/name"}, {"assignments": ["tokenizer.file=there.json"]}])
-def test_who_brings_a_tokenizer_learns_none(tmp_path: Path, brought: dict[str, Any]) -> None:
+def test_a_size_beside_a_model_to_start_from_is_not_dropped_in_silence() -> None:
+    both = recipe(model_start="hub:owner/name", model_size="tiny")
+    assert both.model.size == "tiny"  # which is refused where it is known
+
+
+def test_columns_are_options() -> None:
+    data = recipe("classify", data_text="0", data_pair="1", data_label="2").data
+    assert isinstance(data, ClassifyData)
+    assert (data.text, data.pair, data.label) == ("0", "1", "2")
+    with pytest.raises(ConfigError) as caught:
+        recipe("masked-lm", data_label="2")
+    assert "'data.label'" in caught.value.wanted
+
+
+@pytest.mark.parametrize("end", ["steps", "epochs", "minutes"])
+def test_an_end_that_is_asked_for_is_the_only_one(end: str) -> None:
+    for task in TASKS:
+        own = recipe(task, **{f"train_{end}": 3}).train
+        assert {name: getattr(own, name) for name in ("steps", "epochs", "minutes")} == {
+            "steps": None,
+            "epochs": None,
+            "minutes": None,
+            end: 3,
+        }
+
+
+@pytest.mark.parametrize("brought", [{"model_start": "hub:owner/name"}, {"tokenizer_file": "there.json"}])
+def test_who_brings_a_tokenizer_learns_none(tmp_path: Path, brought: dict[str, str]) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('[tokenizer]\nkind = "bpe"\nvocabulary = 16000\n')
+    path.write_text('[task]\nname = "masked-lm"\n[tokenizer]\nkind = "bpe"\nvocabulary = 16000\n')
     assert recipe(str(path)).tokenizer.vocabulary == 16000
     own = recipe(str(path), **brought).tokenizer
     assert own.model_copy(update={"file": None}) == TokenizerSection()
-    assert (own.file is None) == ("start" in brought)
-    assert recipe(vocabulary=500, **brought).tokenizer.vocabulary == 500  # which is refused where it is known
+    assert (own.file is None) == ("model_start" in brought)
+    # Beside what is brought it is refused, where it is known.
+    assert recipe(**brought, tokenizer_vocabulary=500).tokenizer.vocabulary == 500
 
 
 def test_the_text_is_named_once() -> None:
-    with pytest.raises(ConfigError, match=r"got files and --set data\.files"):
-        recipe(assignments=["data.files=other.txt"])
+    with pytest.raises(ConfigError) as caught:
+        recipe("masked-lm", "data.files=other.txt")
+    assert caught.value.got == "files and --set data.files"
 
 
-def test_help_names_the_sizes_that_there_are() -> None:
-    # To the checker an alias is no object: what typer reads from it is not there.
-    words = recipe_options.Size.__metadata__[0].help  # type: ignore[attr-defined]
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_needs_files(task: str) -> None:
+    with pytest.raises(DataError) as caught:
+        requested_recipe(task, [], settings={}, assignments=())
+    assert caught.value.got == "no files"
+    assert f"train {task} " in caught.value.do
+    with pytest.raises(DataError) as caught:
+        requested_recipe(task, ["-"], settings={}, assignments=())
+    assert caught.value.got == "standard input"
+
+
+@pytest.mark.parametrize("command", [train, plan])
+def test_help_names_the_sizes_that_there_are(command: Callable[..., None]) -> None:
+    words = inspect.signature(command).parameters["size"].annotation.__metadata__[0].help
     named = [size for size in BERT_SIZES if "x" not in size]
     assert words.startswith(", ".join(named[:-1]) + f" or {named[-1]}")
     assert list(MODERNBERT_SIZES) == named
     with torch.device("meta"):
         for family, sizes in (("bert", [*named, "6x256"]), ("modernbert", named)):
             for size in sizes:
-                assert layers_and_width(recipe(family=family, size=size)) > (0, 0)
+                assert layers_and_width(recipe(model_family=family, model_size=size)) > (0, 0)
     for family in ("roberta", "distilbert", "slides"):  # of which the help says that they have none
         assert family in words
-        with pytest.raises(ConfigError, match="no setting 'size'"):
-            model_config(recipe(family=family, size="mini"), 100)
+        with pytest.raises(ConfigError) as caught:
+            model_config(recipe(model_family=family, model_size="mini"), 100)
+        assert "'size'" in caught.value.wanted
+
+
+def test_each_option_of_a_training_is_a_setting_that_there_is() -> None:
+    """And `train` and `plan` have the same."""
+    shared = {"what", "files", "set", "json"}
+    options = set(inspect.signature(plan).parameters) - shared
+    assert set(inspect.signature(train).parameters) - shared == options | {"out", "resume"}
+    columns = {"text", "pair", "label", "answers"}
+    for name, value in {"train_epochs": 1, "train_threads": 1, "train_seed": 5, "train_device": "cpu"}.items():
+        given: dict[str, Any] = {name: value}
+        assert recipe(**given) != recipe()
+    assert columns <= options

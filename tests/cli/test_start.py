@@ -38,11 +38,35 @@ def test_help_of_a_verb_does_not_wait_for_torch(verb: str) -> None:
 
 
 def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
-    from glassformer import cli
+    from glassformer import cli, tasks
 
     folder = Path(next(iter(cli.__path__)))
-    shared = {"__init__", "__main__", "recipe_options", "opened", "options", "screen", "streams", "texts"}
-    assert {path.stem.strip("_") for path in folder.glob("*.py") if path.stem not in shared} == set(from_this)
+    shared = {
+        "__init__",
+        "__main__",
+        "ask",
+        "opened",
+        "options",
+        "recipe_options",
+        "screen",
+        "show",
+        "streams",
+        "texts",
+    }
+    own = {path.stem.strip("_") for path in folder.glob("*.py") if path.stem not in shared}
+    assert own | set(tasks.VERBS) == set(from_this)
+    assert own & set(tasks.VERBS) == set()
+
+
+def test_every_verb_that_answers_is_shown_and_has_its_predictor() -> None:
+    from glassformer import tasks
+    from glassformer.cli.show import SHOW
+
+    assert set(SHOW) == set(tasks.VERBS)
+    for verb, entry in tasks.VERBS.items():
+        assert tasks.predictor_of(verb).__name__ == entry.kind
+    for name, task in tasks.TASKS.items():
+        assert tasks.task_named(name).__name__ == task.kind
 
 
 def test_python_dash_m_and_the_version() -> None:

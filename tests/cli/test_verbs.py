@@ -16,9 +16,10 @@ import torch
 import transformers
 
 from glassformer.artefact.open import load
-from glassformer.cli.texts import answered, texts
+from glassformer.cli.texts import records, together
 from glassformer.demo.notes import notes_about
 from glassformer.models.inputs import Inputs
+from glassformer.tasks.score import interval
 
 Run = Callable[..., Any]
 TEXT = "She [MASK] the summer [MASK]."
@@ -43,7 +44,8 @@ def test_train_leaves_a_model_and_says_where(
 def test_train_with_a_recipe_file(run: Run, text_file: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "mine.toml"
     recipe.write_text(
-        f'[data]\nfiles = ["{text_file}"]\nlength = 16\n[tokenizer]\nkind = "words"\nvocabulary = 40\n'
+        f'[task]\nname = "masked-lm"\n[data]\nfiles = ["{text_file}"]\nlength = 16\n'
+        '[tokenizer]\nkind = "words"\nvocabulary = 40\n'
         '[model]\nsize = "tiny"\n[train]\nsteps = 9\nbatch = 2\n'
     )
     done = run("train", recipe, "--set", "train.steps=1", "--out", tmp_path / "out")
@@ -177,13 +179,9 @@ def test_a_line_is_answered_before_the_next_one_is_waited_for(monkeypatch: pytes
             happened.append("wait")
             return self.read(7)
 
-    def answer(batch: list[str]) -> list[str]:
-        happened.append(batch)
-        return batch
-
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Typed(b"one\ntwo\n\nthree\nfour")))
-    answers = [text for _, text in answered(texts(["zero", "-"], None, "text"), answer)]
-    assert answers == ["zero", "one", "two", "three", "four"]
+    for batch in together(records(["zero", "-"], None, {"text": "text"})):
+        happened.append([each.values["text"] for each in batch])  # noqa: PERF401 - the loop itself adds to the list
     assert happened == ["wait", ["zero", "one"], "wait", ["two"], "wait", ["three"], "wait", ["four"]]
 
 
@@ -203,7 +201,7 @@ def test_a_long_text_is_read_in_windows_and_that_is_said(run: Run, trained: Path
     for verb in ("fill", "score"):
         done = run(verb, trained, text, "--json")
         assert done.code == 0
-        assert "longer than the 22 tokens the model reads at once" in done.err
+        assert "the 24 tokens" in done.err
         assert f"cut into {done.records[0]['windows']} windows" in done.err
 
 
@@ -246,6 +244,25 @@ def test_evaluate_finds_the_held_out_text_again(run: Run, trained: Path, text_fi
     assert all_of_it["targets"] > record["targets"]
 
 
+def test_evaluate_shows_systems_side_by_side(run: Run, trained: Path) -> None:
+    """Scores are rows, the model and its baselines are columns; a share of trials has its interval."""
+    scores = load(trained).metrics["scores"]
+    head, *lines = [line for line in run("evaluate", trained).out.splitlines() if line.strip(" ─")]
+    assert head.split() == ["this", "model", "unigram"]
+    rows = {line.split()[0]: line.split()[1:] for line in lines[:-1]}
+    assert rows.keys() == {"loss", "perplexity", "accuracy"}
+    assert rows["loss"] == [f"{scores['loss']:,.4f}", f"{scores['unigram_loss']:,.4f}"]
+    low, high = interval(scores["accuracy"], scores["targets"])
+    assert rows["accuracy"] == [
+        f"{scores['accuracy']:.2%}",
+        f"({low:.2%}",
+        "…",
+        f"{high:.2%})",
+        f"{scores['unigram_accuracy']:.2%}",
+    ]
+    assert f"{scores['targets']:,.0f} " in lines[-1]
+
+
 def test_info(run: Run, trained: Path, text_file: Path) -> None:
     (record,) = run("info", trained, "--json").records
     model = load(trained)
@@ -254,7 +271,7 @@ def test_info(run: Run, trained: Path, text_file: Path) -> None:
     assert record["tokenizer"]["tokens"] == model.tokenizer.vocabulary_size
     assert record["reads_at_once"] == 22
     shown = run("info", trained).out
-    for told in (f"{count:,}", "encoder.blocks", "float32", "22 tokens", str(text_file), "[MASK]", "masked-lm"):
+    for told in (f"{count:,}", "encoder.blocks", "float32", "22 ", str(text_file), "[MASK]", "masked-lm"):
         assert told in shown
     assert "not in this document" not in shown
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import re
 import shlex
 from pathlib import Path
@@ -12,9 +11,9 @@ import pytest
 import typer
 
 import glassformer as gf
-from glassformer.cli.__main__ import VERBS
+from glassformer.cli.__main__ import VERBS, _command
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/imprecise.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/imprecise.md", "docs/adding-a-task.md")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")
 
@@ -31,9 +30,8 @@ def wrong(words: list[str]) -> list[str]:
     _, verb, *rest = words
     if verb not in {known for group in VERBS.values() for known in group}:
         return [verb]
-    module = importlib.import_module(f"glassformer.cli.{verb}{'_' if verb == 'import' else ''}")
     app = typer.Typer()
-    app.command()(getattr(module, module.__name__.rpartition(".")[2]))
+    app.command()(_command(verb))
     known = {option for parameter in typer.main.get_command(app).params for option in parameter.opts} | {"--help"}
     return [word for word in rest if word.startswith("--") and word not in known]
 

@@ -25,7 +25,7 @@ from glassformer.tasks.task import Preparation
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
-from tests.data.made import side
+from tests.data.made import split
 
 SLIDES = ("She likes the summer better", "He loves to stay healthy", "They go hiking quite often")
 ANNOTATED: tuple[tuple[str, list[str]], ...] = (
@@ -222,13 +222,13 @@ def test_rows_that_are_skipped_are_told_and_the_rest_is_learned(tmp_path: Path) 
     assert task.unigram.counts[: len(counts)].tolist() == counts.tolist()
 
 
-def test_a_tokenizer_learns_from_the_training_side_with_the_answers_in_place(tmp_path: Path) -> None:
+def test_a_tokenizer_learns_from_the_training_split_with_the_answers_in_place(tmp_path: Path) -> None:
     rows = [{"text": f"word{number} [MASK]", "answers": [f"answer{number}"]} for number in range(60)]
     path = write_rows(tmp_path / "x.jsonl", [*rows, {"text": "none", "answers": []}])
     data, shares = AnnotatedMasksData(files=(str(path),), on_bad_row="skip"), {"validation": 0.3, "test": 0.2}
     wanted: dict[Split, list[str]] = {"train": [], "validation": [], "test": []}
     for number, row in enumerate(rows):
-        wanted[side(str(row["text"]), seed=0, shares=shares)].append(f"word{number} answer{number}")
+        wanted[split(str(row["text"]), seed=0, shares=shares)].append(f"word{number} answer{number}")
     assert all(wanted.values())
     assert list(AnnotatedMasks.training_texts(data, shares)) == wanted["train"]
 

@@ -277,12 +277,31 @@ class Getting(Toy):
 
     def __init__(self, *losses: float) -> None:
         super().__init__()
-        self.losses = list(losses)
+        self.held_out_losses = list(losses)
         self.seen: list[Tensor] = []
 
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
         self.seen.append(model.word_table.detach().clone())
-        return {"loss": self.losses.pop(0)}
+        return {"loss": self.held_out_losses.pop(0)}
+
+
+class Right(Getting):
+    """Evaluates to accuracies: more is better."""
+
+    def __init__(self, *accuracies: float) -> None:
+        super().__init__(*accuracies)
+        self.best = "accuracy"
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        return {"accuracy": super().evaluate(model)["loss"]}
+
+
+def test_the_best_model_is_the_best_by_the_score_of_its_task(tmp_path: Path) -> None:
+    held_out = Right(0.25, 0.75, 0.75, 0.5)  # of equal ones the first
+    said: list[str] = []
+    kept, _ = train(tmp_path, held_out=held_out, steps=8, evaluate_every=2, said=said.append)
+    assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[1])
+    assert any("step 4" in note and "accuracy" in note and "0.75" in note for note in said)
 
 
 def test_the_best_model_is_kept(tmp_path: Path) -> None:

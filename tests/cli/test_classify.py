@@ -1,0 +1,78 @@
+"""A classifier from a table, by the command line alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.artefact.open import load
+from glassformer.cli.__main__ import main
+
+Run = Callable[..., Any]
+TINY = ["--steps", "2", "--vocabulary", "120", "--length", "24", "--batch", "4", "--set", "train.compile=off"]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs without a header: first text, second text, label."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    rows = [
+        f"She likes day {number}\tHe cooks on day {number}\t{'yes' if number % 2 else 'no'}" for number in range(60)
+    ]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def classifier(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "pairs"
+    words = ["--text", "0", "--pair", "1", "--label", "2", *TINY, "--out", str(folder)]
+    assert main(["train", "classify", str(table), *words]) == 0
+    return folder
+
+
+def test_a_pair_has_a_label_and_chances(run: Run, classifier: Path) -> None:
+    texts = ("She likes day 3", "He cooks on day 3")
+    (record,) = run("classify", classifier, texts[0], "--pair", texts[1], "--json").records
+    found = load(classifier).classify(*texts)
+    assert record == {"label": found.label, "probabilities": pytest.approx(found.probabilities), "windows": 1}
+    assert found.probabilities.keys() == {"no", "yes"}
+    assert sum(found.probabilities.values()) == pytest.approx(1, abs=1e-6)
+    shown = run("classify", classifier, texts[0], "--pair", texts[1]).out
+    assert all(told in shown for told in (*texts, *(f"{chance:.1%}" for chance in found.probabilities.values())))
+
+
+def test_many_pairs_in_order_from_a_table(run: Run, classifier: Path, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    pairs = [(f"She likes day {number}", f"He cooks on day {number % 7}") for number in range(20)]
+    path.write_text("".join(json.dumps({"one": one, "two": two}) + "\n" for one, two in pairs))
+    done = run("classify", classifier, "--file", path, "--column", "one", "--pair-column", "two", "--json")
+    expected = load(classifier).classify([one for one, _ in pairs], [two for _, two in pairs])
+    assert [record["label"] for record in done.records] == [each.label for each in expected]
+    for record, each in zip(done.records, expected, strict=True):
+        assert record["probabilities"] == pytest.approx(each.probabilities, abs=1e-6)
+
+
+def test_it_is_measured_again_beside_the_most_frequent_label(run: Run, classifier: Path, table: Path) -> None:
+    (record,) = run("evaluate", classifier, "--json").records
+    assert record == pytest.approx(load(classifier).metrics["scores"], rel=1e-5)
+    assert {"accuracy", "most_frequent_accuracy"} <= record.keys()
+    (everything,) = run("evaluate", classifier, table, "--json").records
+    assert everything["targets"] == 60
+
+
+def test_a_model_without_labels_does_not_classify(run: Run, trained: Path) -> None:
+    done = run("classify", trained, "She likes it")
+    assert (done.code, done.out) == (2, "")
+    assert "train classify" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_classifier_does_not_fill(run: Run, classifier: Path) -> None:
+    done = run("fill", classifier, "She [MASK] it")
+    assert (done.code, done.out) == (2, "")
+    assert "train masked-lm" in done.err
