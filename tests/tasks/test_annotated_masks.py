@@ -263,4 +263,4 @@ def test_a_share_is_between_0_and_1(share: float) -> None:
     with pytest.raises(ConfigError) as caught:
         read_recipe(tables, where="mine.toml")
     assert "mine.toml" in caught.value.wanted
-    assert "data.validation" in str(caught.value)
+    assert "data.validation" in caught.value.wanted
