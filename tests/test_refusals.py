@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glassformer.errors import ConfigError, DataError, MissingColumnError
+from glassformer.errors import ConfigError, DataError, GlassformerError, MissingColumnError
 from tests.refusals import carries, refused
 
 
@@ -43,5 +43,6 @@ def test_another_error_is_not_taken_for_the_one_expected(error: DataError) -> No
         raise DataError("x.txt, line 2 must hold two columns", got="3")
     with pytest.raises(AssertionError), refused(DataError, wanted="x.txt, line 2", got="3"):
         raise error
+    other: GlassformerError = ConfigError("x.txt, line 2", got="3")
     with pytest.raises(ConfigError), refused(DataError, wanted="x.txt, line 2", got="3"):
-        raise ConfigError("x.txt, line 2", got="3")
+        raise other

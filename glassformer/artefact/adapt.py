@@ -10,16 +10,22 @@ from glassformer.config import ModelConfig
 from glassformer.models.transformer import Transformer, build
 
 
-def adapt(start: Transformer, config: ModelConfig, *, seed: int) -> tuple[Transformer, str]:
+def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bool) -> tuple[Transformer, str]:
     """A model of `config` with each parameter of `start` that has an equal name and shape; the others are drawn from
-    the seed. The second value says in a sentence which parameters were taken, which are fresh and which were left
-    behind.
+    the seed, and so are the rows of labels unless these are the `same_labels`. The second value says in a sentence
+    which parameters were taken, which are fresh and which were left behind.
     """
-    if config == start.config:
+    if config == start.config and same_labels:
         return start, ""
     module = build(config, seed=seed)
     mine, theirs = dict(module.named_parameters()), dict(start.named_parameters())
-    taken = [name for name, parameter in mine.items() if name in theirs and theirs[name].shape == parameter.shape]
+    taken = [
+        name
+        for name, parameter in mine.items()
+        if name in theirs
+        and theirs[name].shape == parameter.shape
+        and (same_labels or not name.startswith("sentence_head.output."))
+    ]
     with torch.no_grad():
         for name in taken:
             mine[name].copy_(theirs[name])

@@ -65,19 +65,22 @@ def independence(model: Artefact, text: str, pair: str | None = None) -> Indepen
     longer = Row(ids=[*mine.ids, *list(mine.ids)[:1] * padding])
     others = [Row(ids=list(mine.ids)[::-1]), *[longer] * (_BATCH_MATES - 1)]
 
-    def states(rows: list[Row]) -> Tensor:
+    def answers(rows: list[Row]) -> list[Tensor]:
+        """What each head says of the first row, or its states where there is no head."""
         inputs = collate(rows, pad_id=model.tokenizer.pad_id or 0).inputs.to(device)
         with torch.no_grad():
             output = module(inputs)
-        if output.sentence_logits is not None and output.logits is None:
-            answer: Tensor = output.sentence_logits[:1]  # [1, L]
-            return answer
-        answer = output.states if output.logits is None else output.logits
-        return answer[0, : len(mine.ids)]  # [S, V]
+        found = [] if output.logits is None else [output.logits[0, : len(mine.ids)]]  # [S, V]
+        found += [] if output.sentence_logits is None else [output.sentence_logits[0]]  # [L]
+        return found or [output.states[0, : len(mine.ids)]]  # [S, W]
 
-    alone = states([mine])
-    largest = alone.abs().max().item()
+    alone = answers([mine])
+
+    def difference(rows: list[Row]) -> float:
+        pairs = zip(answers(rows), alone, strict=True)
+        return max((other - own).abs().max().item() / own.abs().max().item() for other, own in pairs)
+
     return Independence(
-        padding=(states([mine, longer]) - alone).abs().max().item() / largest if padding else None,
-        batch_mates=(states([mine, *others]) - alone).abs().max().item() / largest,
+        padding=difference([mine, longer]) if padding else None,
+        batch_mates=difference([mine, *others]),
     )

@@ -103,7 +103,8 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
         ),
     )
     recipe = recipe.model_copy(update={"data": data, "task": task.section})
-    module = _module(recipe, task.model(body), tokenizer, start, progress)
+    same_labels = start is None or start.labels == tuple(getattr(task.section, "labels", ()))
+    module = _module(recipe, task.model(body), tokenizer, start, progress, same_labels=same_labels)
     feed = TaskFeed(task, sources["train"], batch=recipe.train.batch, seed=recipe.train.seed)
     held_out = TaskFeed(task, sources["validation"]) if "validation" in sources else None
     return Prepared(recipe, tokenizer, module, task, feed, held_out)
@@ -215,10 +216,16 @@ def check_memory(recipe: Recipe, config: ModelConfig) -> None:
 
 
 def _module(
-    recipe: Recipe, config: ModelConfig, tokenizer: Tokenizer, start: Model | None, progress: Progress
+    recipe: Recipe,
+    config: ModelConfig,
+    tokenizer: Tokenizer,
+    start: Model | None,
+    progress: Progress,
+    *,
+    same_labels: bool,
 ) -> Transformer:
     if start is not None:
-        module, summary = adapt(start.module, config, seed=recipe.train.seed)
+        module, summary = adapt(start.module, config, seed=recipe.train.seed, same_labels=same_labels)
         if summary:
             progress.note(summary)
         return module

@@ -122,7 +122,9 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     for name in _FIXED:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:
-            found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (name == "task" and not now[key])
+            found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (
+                (name, key) == ("task", "labels") and not now[key]
+            )
             if now[key] != was.get(key) and not found_by_the_run:
                 raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))
     _check_shares(recipe, known)

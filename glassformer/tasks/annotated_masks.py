@@ -140,7 +140,9 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
                 do="raise data.length, or shorten the text",
             )
         for start, end in places:
-            if not any(_covered(encoding, [(start, end)])):
+            covered = _covered(encoding, [(start, end)])
+            answer = [id_ for id_, inside in zip(encoding.ids, covered, strict=True) if inside]
+            if not answer or self.tokenizer.unknown_id in answer:
                 raise DataError(
                     f"{where}: an answer must be a word that the tokenizer knows", got=repr(text[start:end])
                 )
@@ -189,7 +191,8 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         """
         model, unigram = Tally(), Tally()
         for example, found in pairs:
-            model.add(torch.tensor([loss for loss, _ in found]).double(), torch.tensor([right for _, right in found]))
+            losses_found = torch.tensor([loss for loss, _ in found], dtype=torch.float64)
+            model.add(losses_found, torch.tensor([right for _, right in found]))
             labels = torch.tensor(self.rows(example)[0].labels["masked_words"]).numpy()
             losses, right = self.unigram.guess(labels, labels, labels)
             unigram.add(torch.from_numpy(losses), torch.from_numpy(right))

@@ -6,16 +6,17 @@ B rows · S tokens of a row · N masked words · V vocabulary
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 
 from glassformer.config import ModelConfig, SentenceHeadConfig
 from glassformer.data.corrupt import IGNORED, MaskingSection
-from glassformer.data.pairs import NOT_NEXT, SentencePairs
+from glassformer.data.pairs import SentencePairs
 from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
@@ -53,8 +54,11 @@ class Bert(CorpusTask):
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
     best = "-loss"
 
-    def __init__(self, section: BertSection, unigram: Unigram, text_fingerprint: str) -> None:
+    def __init__(
+        self, section: BertSection, unigram: Unigram, text_fingerprint: str, pair_counts: Sequence[int]
+    ) -> None:
         self.section, self.unigram, self.text_fingerprint = section, unigram, text_fingerprint
+        self.pair_counts = tuple(pair_counts)  # of each label in the training pairs
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
@@ -103,7 +107,8 @@ class Bert(CorpusTask):
                 cut=f"{seed} {section.copies} {section.short} {section.unrelated}",
             )
 
-        sources: dict[Split, Source] = {"train": source(corpus.stores["train"], preparation.seed)}
+        trained = source(corpus.stores["train"], preparation.seed)
+        sources: dict[Split, Source] = {"train": trained}
         for split in ("validation", "test"):
             store = corpus.stores[split]
             if store.documents > 1:
@@ -112,20 +117,32 @@ class Bert(CorpusTask):
                 preparation.log(
                     f"one document is held out ({split}): it is not used, as unrelated pairs need two documents"
                 )
-        return cls(section, unigram_of(preparation, sources), corpus.stores["train"].fingerprint), sources
+        counted = np.bincount(trained.row_labels["next_sentence"], minlength=len(NEXT_SENTENCE_LABELS))
+        pair_counts = preparation.facts.get("pair_counts") or counted.tolist()
+        task = cls(section, unigram_of(preparation, sources), corpus.stores["train"].fingerprint, pair_counts)
+        return task, sources
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with the pooler and two labels."""
-        return body.model_copy(update={"sentence_head": SentenceHeadConfig(labels=2, pooling="pooler", dropout=0.1)})
+        return body.model_copy(update={"sentence_head": SentenceHeadConfig(labels=2, pooling="pooler", dropout=0.0)})
 
     @property
     def baseline_loss(self) -> float:
-        """The sum of the entropies of the text's tokens and of a fair coin."""
-        return self.unigram.entropy + math.log(2)
+        """The sum of the entropies of the text's tokens and of the labels of its pairs."""
+        return self.unigram.entropy - math.fsum(share * math.log(share) for share in self._prior())
 
     def facts(self) -> dict[str, Any]:
         """How frequent each token of the training text is, and the fingerprint of the text."""
-        return {"text_fingerprint": self.text_fingerprint, "unigram_counts": self.unigram.counts.tolist()}
+        return {
+            "text_fingerprint": self.text_fingerprint,
+            "pair_counts": list(self.pair_counts),
+            "unigram_counts": self.unigram.counts.tolist(),
+        }
+
+    def _prior(self) -> list[float]:
+        """How frequent each label is in the training pairs, plus one."""
+        total = sum(self.pair_counts) + len(self.pair_counts)
+        return [(count + 1) / total for count in self.pair_counts]
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the cross-entropies at the masked words, and that of the pairs."""
@@ -145,7 +162,7 @@ class Bert(CorpusTask):
             words.add(*compared(output.logits, batch.labels["masked_words"].to(device)))
             pairs.add(*compared(output.sentence_logits, batch.labels["next_sentence"].to(device)))
             unigram.add(*guessed(self.unigram, batch, batch.labels["masked_words"]))
-            majority.add(*_majority(batch.labels["next_sentence"]))
+            majority.add(*_majority(batch.labels["next_sentence"], self._prior()))
         of = {
             name: {
                 "loss": first.scores()["loss"] + second.scores()["loss"],
@@ -159,7 +176,9 @@ class Bert(CorpusTask):
         return Scores(words.targets, "masked tokens", of, shares=("masked_words_accuracy",))
 
 
-def _majority(labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Losses and right answers of always choosing NotNext, the more frequent label, with the loss of a fair coin."""
+def _majority(labels: Tensor, prior: Sequence[float]) -> tuple[Tensor, Tensor]:
+    """Losses and right answers of always choosing the label that is most frequent in training."""
     asked = labels[labels != IGNORED]
-    return torch.full(asked.shape, math.log(2)), asked == NOT_NEXT
+    return -torch.tensor(prior, dtype=torch.float64).log()[asked], asked == max(
+        range(len(prior)), key=prior.__getitem__
+    )

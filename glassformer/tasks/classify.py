@@ -9,9 +9,10 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
+from pydantic import Field
 from torch import Tensor
 
 from glassformer.config import ModelConfig, SentenceHeadConfig
@@ -21,7 +22,15 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bert import NEXT_SENTENCE_LABELS, BertSection
 from glassformer.tasks.cross_entropy import cross_entropy, widened
-from glassformer.tasks.records import Record, RecordTask, check_columns, known_label, label_of, mean_of_columns, text_of
+from glassformer.tasks.records import (
+    Record,
+    RecordTask,
+    check_columns,
+    known_label,
+    label_of,
+    log_mean_of_columns,
+    text_of,
+)
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores, perplexity
 from glassformer.tasks.task import Context, Preparation, TaskSection
@@ -37,6 +46,7 @@ class ClassifySection(TaskSection):
     name: Literal["classify"] = "classify"
     labels: tuple[str, ...] = ()
     pooling: Literal["first", "pooler"] = "pooler"
+    dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
 class ClassifyData(RecordSection):
@@ -56,15 +66,20 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class Class:
-    """The likeliest label of a text or a pair, and the probability of each; `windows` is above 1 for a long text."""
+    """The likeliest label of a text or a pair, and how likely each of them is; `windows` is above 1 for a long text."""
 
     label: str
-    probabilities: Mapping[str, float]
+    log_probabilities: Mapping[str, float]
     windows: int = 1
 
+    @property
+    def probabilities(self) -> dict[str, float]:
+        """By label, between 0 and 1."""
+        return {label: math.exp(value) for label, value in self.log_probabilities.items()}
+
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and strings, for JSON."""
-        return asdict(self)
+        """The same as plain lists and words, for JSON."""
+        return {"label": self.label, "probabilities": self.probabilities, "windows": self.windows}
 
 
 class Classify(RecordTask[Labelled, Class]):
@@ -108,21 +123,22 @@ class Classify(RecordTask[Labelled, Class]):
         return cls(section, tokenizer, length=context.length, segments=_two_segments(model.config))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[float]]]:
-        """The probability of each label, for each row."""
+        """The log-probability of each label, for each row."""
         for batch in batches:
             logits = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, L]
-            yield from zip(batch.row_ids.tolist(), widened(logits).softmax(dim=-1).tolist(), strict=True)
+            yield from zip(batch.row_ids.tolist(), widened(logits).log_softmax(dim=-1).tolist(), strict=True)
 
     def merge(self, example: Labelled, found: Sequence[list[float]]) -> Class:
-        """The mean over the windows."""
-        probabilities = dict(zip(self.section.labels, mean_of_columns(found), strict=True))
-        if not all(map(math.isfinite, probabilities.values())):
+        """The mean of the probabilities over the windows."""
+        logs = log_mean_of_columns(found)
+        if not all(map(math.isfinite, logs)):
             raise NotFiniteError(
                 "a model must give finite numbers to classify by",
                 got=f"NaN for {example.text[:40]!r}",
                 do="its training diverged: train it again with a lower learning rate",
             )
-        return Class(max(probabilities, key=probabilities.__getitem__), probabilities, len(found))
+        by_label = dict(zip(self.section.labels, logs, strict=True))
+        return Class(max(by_label, key=by_label.__getitem__), by_label, len(found))
 
     # ------------------------------------------------------------------ records
 
@@ -133,12 +149,10 @@ class Classify(RecordTask[Labelled, Class]):
 
     def example(self, values: Mapping[str, object], where: str) -> Labelled:
         """A text or a pair, and its label where there is one."""
-        pair = values.get("pair")
-        label = values.get("label")
         return Labelled(
             text_of(values["text"], where),
-            None if pair is None else text_of(pair, where, "pair"),
-            None if label is None else known_label(label, self.section.labels, where),
+            text_of(values["pair"], where, "pair") if "pair" in values else None,
+            known_label(values["label"], self.section.labels, where) if "label" in values else None,
         )
 
     def rows(self, example: Labelled) -> list[Row]:
@@ -166,6 +180,8 @@ class Classify(RecordTask[Labelled, Class]):
         found: Counter[str] = Counter()
         for record in records:
             with suppress(DataError):  # reported when the record becomes an example
+                for role in ("text", "pair"):
+                    text_of(record.values.get(role, "absent"), record.where)
                 found[label_of(record.values["label"], record.where)] += 1
         labels = section.labels or tuple(sorted(found))
         if len(labels) < 2:
@@ -185,7 +201,9 @@ class Classify(RecordTask[Labelled, Class]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a sentence head, and without a vocabulary head."""
-        head = SentenceHeadConfig(labels=len(self.section.labels), pooling=self.section.pooling, dropout=0.1)
+        head = SentenceHeadConfig(
+            labels=len(self.section.labels), pooling=self.section.pooling, dropout=self.section.dropout
+        )
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property
@@ -212,21 +230,22 @@ class Classify(RecordTask[Labelled, Class]):
         most_frequent = max(prior, key=prior.__getitem__)
         of = {
             THIS_MODEL: _measured(
-                [prediction.probabilities[labels[label]] for label, prediction in known],
+                [prediction.log_probabilities[labels[label]] for label, prediction in known],
                 [prediction.label == labels[label] for label, prediction in known],
             ),
             "most frequent": _measured(
-                [prior[labels[label]] for label, _ in known], [most_frequent == labels[label] for label, _ in known]
+                [math.log(prior[labels[label]]) for label, _ in known],
+                [most_frequent == labels[label] for label, _ in known],
             ),
         }
         return Scores(len(known), "texts" if all(example.pair is None for example, _ in pairs) else "pairs", of)
 
 
-def _measured(probabilities: Sequence[float], right: Sequence[bool]) -> dict[str, float]:
-    """Scores from the probability of each right label and whether it was chosen."""
-    if not probabilities:
+def _measured(log_probabilities: Sequence[float], right: Sequence[bool]) -> dict[str, float]:
+    """Scores from the log-probability of each right label and whether it was chosen."""
+    if not log_probabilities:
         return {"loss": math.nan, "perplexity": math.nan, "accuracy": math.nan}
-    loss = -math.fsum(math.log(max(probability, 1e-300)) for probability in probabilities) / len(probabilities)
+    loss = -math.fsum(log_probabilities) / len(log_probabilities)
     return {"loss": loss, "perplexity": perplexity(loss), "accuracy": sum(right) / len(right)}
 
 

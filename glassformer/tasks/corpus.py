@@ -68,6 +68,7 @@ class MaskedRows:
     """
 
     rows_of_each = 1
+    total_counts = None  # each masked word of a step weighs the same
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class MaskedRows:
     ) -> None:
         check_mask(tokenizer)
         self.text, self._tokenizer, self._seed = rows, tokenizer, seed
-        self._document_mask, self._labels = document_mask, labels or {}
+        self._document_mask, self.row_labels = document_mask, dict(labels or {})
         around = sum(tokenizer.frame)
         most = masking.max_predictions or max(1, math.ceil(masking.rate * (rows.length - around)))
         # The limit keeps all batches in one shape. Single tokens never reach it; a whole word that would exceed it is
@@ -128,7 +129,8 @@ class MaskedRows:
         labels = np.full_like(scored_at, IGNORED)  # [N]
         labels[: len(masked)] = corrupted.labels.ravel()[masked]
         of_rows = {
-            name: np.where(np.arange(count) < len(examples), of[filled], IGNORED) for name, of in self._labels.items()
+            name: np.where(np.arange(count) < len(examples), of[filled], IGNORED)
+            for name, of in self.row_labels.items()
         }
         return Batch(
             inputs=Inputs(

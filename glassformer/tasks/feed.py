@@ -90,6 +90,10 @@ class TaskFeed:
             bucket_of = np.searchsorted(self._lengths, lengths)
             self._order = BucketOrder(bucket_of, batch, fingerprint=source.fingerprint, seed=seed)
             self._bucket_of = bucket_of
+        # Where the weights of examples differ (the windows of a long text share one), a step is divided by the mean of
+        # the epoch, not by its own sum: else the windows that fill a batch would weigh as much as whole texts.
+        slots = len(self._order) * batch
+        self._counts = {name: total / slots for name, total in (source.total_counts or {}).items()}
 
     @property
     def fingerprint(self) -> str:
@@ -127,8 +131,9 @@ class TaskFeed:
         chosen = here if len(here) else np.zeros(1, np.int64)
         batch = self.source.batch(examples[chosen], epochs[chosen], shape=shape)
         numbered = mine[:1] * each + np.arange(shape[0])  # [B]
-        batch = replace(batch, row_ids=torch.from_numpy(numbered.astype(np.int32)))
-        return batch if len(here) else _without_labels(batch)
+        batch = batch if len(here) else _without_labels(batch)
+        counts = {**batch.counts, **{name: count * len(mine) for name, count in self._counts.items()}}
+        return replace(batch, counts=counts, row_ids=torch.from_numpy(numbered.astype(np.int32)))
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """By name, the weighted sum of the losses of a batch."""

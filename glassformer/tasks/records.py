@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any, ClassVar, Generic, NamedTuple, Self
 
 import numpy as np
+import torch
 
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import on_bad, shares_for
@@ -28,7 +29,7 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predict import predict
-from glassformer.tasks.rows import collate
+from glassformer.tasks.rows import collate, count_of
 from glassformer.tasks.score import Scores
 from glassformer.tasks.task import Example, Prediction, Predictor, Preparation, Source, Task, evaluating
 
@@ -58,6 +59,9 @@ class RecordSource(Generic[Example]):
         self._groups = [rows[start : start + self.rows_of_each] for start in range(0, len(rows), self.rows_of_each)]
         self.windowed = len(self._groups) - len(examples)
         self._scored = max(len(row.scored_at) for row in rows)
+        self.total_counts = {
+            name: math.fsum(count_of(row, name, axis) for row in rows) for name, axis in task.axes.items()
+        }
         digest = hashlib.sha256(repr([task.section.model_dump(mode="json"), length]).encode())
         for row in rows:
             digest.update(repr((list(row.ids), dict(row.labels))).encode())
@@ -193,7 +197,9 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             order = Order(len(examples), limit, source.fingerprint, 0)
             examples = [examples[number] for number in order.of_epoch(0, 0).tolist()]
         with evaluating(model):
-            return self.scores(list(zip(examples, predict(self, model, examples), strict=True)))
+            # In the arithmetic of the caller: an evaluation is of what is used.
+            fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
+            return self.scores(list(zip(examples, predict(self, model, examples, fast=fast), strict=True)))
 
 
 def _log_records(
@@ -219,9 +225,16 @@ def _log_records(
         )
 
 
-def mean_of_columns(rows: Sequence[Sequence[float]]) -> list[float]:
-    """The mean of each column."""
-    return [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
+def log_mean_of_columns(rows: Sequence[Sequence[float]]) -> list[float]:
+    """The logarithm of the mean of exp of each column, exact for one row and far below the smallest float."""
+    if len(rows) == 1:
+        return list(rows[0])
+    found = []
+    for column in zip(*rows, strict=True):
+        largest = max(column)
+        total = math.fsum(math.exp(value - largest) for value in column)
+        found.append(largest + math.log(total / len(rows)))
+    return found
 
 
 def known_label(value: object, labels: Sequence[str], where: str) -> int:
@@ -237,6 +250,10 @@ def known_label(value: object, labels: Sequence[str], where: str) -> int:
 
 def label_of(value: object, where: str) -> str:
     """A label as a string. Raises DataError for an empty one or a list."""
+    if isinstance(value, bool):
+        return str(value).lower()  # as JSON writes it, and most tables
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     if isinstance(value, str | int | float) and str(value).strip():
         return str(value).strip()
     raise DataError(f"{where}: a label must be a word or a number", got=repr(value)[:60])

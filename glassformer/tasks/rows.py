@@ -5,6 +5,7 @@ B rows · S tokens of a row, padding included · N tokens whose vocabulary score
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -80,8 +81,7 @@ def collate(
     labels, counts = {}, {}
     for name, axis in (axes or {}).items():
         labels[name] = _labels(rows, name, axis, count, length, room)
-        # The sum of the same weights that multiply the losses, so that it is exact however a step is cut into parts.
-        counts[name] = float(_weights_of(labels[name], axis, weights.double(), rows))
+        counts[name] = math.fsum(count_of(row, name, axis) for row in rows)
     return Batch(
         inputs=Inputs(
             ids=ids,
@@ -96,6 +96,16 @@ def collate(
         tokens=int(sizes[: len(rows)].sum()),
         scored_at=torch.tensor([*scored_at, *[0] * (room - len(scored_at))], dtype=torch.int64) if room else None,
     )
+
+
+def count_of(row: Row, name: str, axis: Axis) -> float:
+    """The sum of the weights of a row's labels of one loss: of the very float32 numbers that weigh the losses."""
+    weight = float(np.float32(row.weight))
+    if axis == "scored":
+        return float(len(row.scored_at))
+    if axis == "row":
+        return weight * (row.labels.get(name, IGNORED) != IGNORED)
+    return weight * sum(label != IGNORED for label in row.labels.get(name, ()))
 
 
 def _side_by_side(rows: Sequence[Sequence[int]], length: int, fill: int) -> Tensor:
@@ -117,13 +127,3 @@ def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int,
     return _side_by_side(
         [*(row.labels.get(name, missing) for row in rows), *[missing] * (count - len(rows))], length, IGNORED
     )
-
-
-def _weights_of(labels: Tensor, axis: Axis, weights: Tensor, rows: Sequence[Row]) -> Tensor:
-    """The sum of the weights of the labels that are not IGNORED."""
-    asked = labels != IGNORED
-    if axis == "row":
-        return weights[asked].sum()
-    if axis == "token":
-        return (asked.sum(dim=1) * weights).sum()
-    return torch.tensor(sum(len(row.scored_at) for row in rows))

@@ -103,6 +103,11 @@ class Source(Protocol):
         """The rows that each example has: 1, or the number of its candidates."""
         ...
 
+    @property
+    def total_counts(self) -> Mapping[str, float] | None:
+        """By loss, the sum of the weights of all labels; None where each batch is divided by its own."""
+        ...
+
     def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
         """These examples in these epochs as a batch of a shape (rows, tokens), padded with rows of weight 0."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from glassformer.errors import ConfigError
+from glassformer.errors import ConfigError, DataError
 from glassformer.text.tokenizer import Tokenizer
 
 
@@ -38,14 +38,18 @@ def windows(tokens: int, room: int | None) -> tuple[Window, ...]:
 def pair_windows(first: int, second: int, room: int | None) -> tuple[tuple[Window, Window], ...]:
     """Cover a pair of texts of these lengths with pairs of windows that have at most `room` tokens together.
 
-    The shorter text is kept whole in each of them where it takes at most half of the room; nothing is left out.
+    The shorter text is kept whole in each of them where it takes at most half of the room. Where both have several
+    windows, those at the same share of their texts stand together: each token of both texts is in some window, and
+    there are no more of them than the longer text needs.
     """
     if room is None or first + second <= room:
         return ((Window(0, first, 0, first), Window(0, second, 0, second)),)
     half = room // 2
     shorter = min(first, second, half)
     rooms = (room - shorter, shorter) if first >= second else (shorter, room - shorter)
-    return tuple((one, two) for one in windows(first, rooms[0]) for two in windows(second, rooms[1]))
+    ones, twos = windows(first, rooms[0]), windows(second, rooms[1])
+    count = max(len(ones), len(twos))
+    return tuple((ones[n * len(ones) // count], twos[n * len(twos) // count]) for n in range(count))
 
 
 def text_rows(
@@ -61,6 +65,8 @@ def text_rows(
         raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {length}")
     room = None if length is None else length - around
     first = tokenizer.encode(text, special=False).ids
+    if not first and not around:
+        raise DataError("a text needs at least one token", got=repr(text[:40]))
     if pair is None:
         before, after = tokenizer.frame_ids
         rows = [[*before, *first[window.start : window.end], *after] for window in windows(len(first), room)]

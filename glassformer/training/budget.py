@@ -35,6 +35,7 @@ class RunProgress:
     seconds: float = 0.0
     setup: float = 0.0
     best: float | None = None
+    best_loss: float | None = None
     best_step: int = 0
     misses: int = 0
     smoothed: float | None = None

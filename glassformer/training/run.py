@@ -151,8 +151,10 @@ class Run:
                 scores = self.held_out.evaluate(model, limit=_EVALUATION_ROWS)
             found = better_if_higher(self.held_out.best, scores)
             finite = math.isfinite(found)
-            if finite and (self.progress.best is None or found > self.progress.best):
-                self.progress.best, self.progress.best_step = found, self.progress.step
+            loss = scores.get("loss", math.inf)
+            if finite and self._better(found, loss):
+                self.progress.best, self.progress.best_loss = found, loss if math.isfinite(loss) else None
+                self.progress.best_step = self.progress.step
                 self.progress.misses = 0
                 self.checkpoints.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
                 # A run that is resumed from the newest checkpoint needs the best model known at that checkpoint.
@@ -166,6 +168,13 @@ class Run:
                 do="resume with a lower learning rate, a longer warm-up or precision float32",
             )
         return scores
+
+    def _better(self, score: float, loss: float) -> bool:
+        """Whether a model is better than the best so far: by the task's score, and of equal ones by the loss."""
+        best, best_loss = self.progress.best, self.progress.best_loss
+        if best is None or score != best:
+            return best is None or score > best
+        return best_loss is not None and loss < best_loss
 
     @property
     def _evaluations(self) -> int:

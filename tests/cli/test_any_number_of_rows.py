@@ -48,9 +48,9 @@ def megabytes(classifier: Path, folder: Path, rows: int) -> int:
         for number in range(rows):
             words = " ".join(["words"] * min(100, max(1, round(chance.lognormvariate(2.0, 0.8)))))
             file.write(json.dumps({"text": words, "id": number}) + "\n")
-    words = ["classify", str(classifier), "--file", str(asked), "--json", "--out", str(answers), "--threads", "1"]
+    command = ["classify", str(classifier), "--file", str(asked), "--json", "--out", str(answers), "--threads", "1"]
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *words],
+        [sys.executable, "-c", PROGRAM, *command],
         capture_output=True,
         text=True,
         check=False,

@@ -297,7 +297,7 @@ class Right(Getting):
 
 
 def test_the_best_model_is_the_best_by_the_score_of_its_task(tmp_path: Path) -> None:
-    held_out = Right(0.25, 0.75, 0.75, 0.5)  # of equal ones the first
+    held_out = Right(0.25, 0.75, 0.75, 0.5)  # of equal ones without a loss the first
     said: list[str] = []
     kept, _ = train(tmp_path, held_out=held_out, steps=8, evaluate_every=2, said=said.append)
     assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[1])
