@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glassformer.errors import ConfigError, DataError, MissingColumnError
+from glassformer.errors import ConfigError, DataError, GlassformerError, MissingColumnError
 from tests.refusals import carries, refused
 
 
@@ -28,6 +28,10 @@ def test_a_value_stands_in_a_field_whole(field: str, value: str, carried: bool) 
     assert carries(field, value) == carried
 
 
+def send(error: GlassformerError) -> None:
+    raise error
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -40,8 +44,8 @@ def test_a_value_stands_in_a_field_whole(field: str, value: str, carried: bool) 
 )
 def test_another_error_is_not_taken_for_the_one_expected(error: DataError) -> None:
     with refused(DataError, wanted="x.txt, line 2", got="3"):
-        raise DataError("x.txt, line 2 must hold two columns", got="3")
+        send(DataError("x.txt, line 2 must hold two columns", got="3"))
     with pytest.raises(AssertionError), refused(DataError, wanted="x.txt, line 2", got="3"):
-        raise error
+        send(error)
     with pytest.raises(ConfigError), refused(DataError, wanted="x.txt, line 2", got="3"):
-        raise ConfigError("x.txt, line 2", got="3")
+        send(ConfigError("x.txt, line 2", got="3"))

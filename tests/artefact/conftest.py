@@ -61,3 +61,8 @@ def text_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(text_file: Path, tmp_path: Path) -> Model:
     return train(recipe(text_file), out=tmp_path / "run", progress=Listener())
+
+
+@pytest.fixture
+def saved(model: Model, tmp_path: Path) -> Path:
+    return model.save(tmp_path / "saved")

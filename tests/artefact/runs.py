@@ -1,4 +1,4 @@
-"""A small run that every test of a training begins with, and who listens to it."""
+"""A small run that every test of a training begins with, who listens to it, and what is compared."""
 
 from __future__ import annotations
 
@@ -45,3 +45,8 @@ def recipe(text: Path, **train_settings: Any) -> dict[str, Any]:
 
 def weights(model: Model) -> dict[str, torch.Tensor]:
     return {name: parameter.detach() for name, parameter in model.module.named_parameters()}
+
+
+def same_weights(one: Model, two: Model) -> bool:
+    left, right = dict(one.module.named_parameters()), dict(two.module.named_parameters())
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)

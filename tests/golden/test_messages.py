@@ -26,7 +26,8 @@ from glassformer.artefact.recipe import parse_changes, resolve
 from glassformer.artefact.train import train
 from glassformer.artefact.vectors import use_vectors
 from glassformer.convert import fetch, read_huggingface
-from glassformer.data.read import files_of, read
+from glassformer.data.files import files_of
+from glassformer.data.read import read
 from glassformer.errors import GlassformerError
 from glassformer.models.families import bert, family_config
 from glassformer.models.inputs import Inputs
