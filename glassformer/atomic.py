@@ -1,7 +1,7 @@
 """Atomic writes: files and folders are written under a temporary name, flushed, and then renamed.
 
-A draft carries the number of its process: what a killed one has left is cleared by the next that writes the same
-thing, and what another process is still writing stays.
+The temporary name (of a "draft") contains the id of the writing process. The drafts of a killed process are deleted by
+the next write to the same path; those of running processes are kept.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-# The new files of a folder, all of them, while they are put in their places.
+# The subfolder that holds all new files of a folder until they are moved into it.
 _READY = ".saved"
-_DRAFT = re.compile(r"\.(?P<name>.+)\.(?P<who>(?P<process>\d+)-\d+)\.(draft|removed)", re.DOTALL)
+_DRAFT = re.compile(r"\.(?P<name>.+)\.(?P<owner>(?P<process>\d+)-\d+)\.(draft|removed)", re.DOTALL)
 
 
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
     """Inside, write a file or a folder to the path given; at the end it is renamed to `target`.
 
-    A file replaces an older one; a folder that is not empty is not replaced. After an exception everything is as
-    it was. Raises OSError when the disk does not take it.
+    A file replaces an older one; a folder that is not empty is not replaced. After an exception nothing has changed.
+    Raises OSError when writing fails.
     """
     clear_drafts(target.parent, target.name.removeprefix("."))
     draft = _beside(target, "draft")
@@ -41,9 +41,10 @@ def atomic_write(target: Path) -> Iterator[Path]:
 def replace_files(directory: Path, names: Sequence[str]) -> Iterator[Path]:
     """Inside, write the new files to the folder given; at the end they are those of `directory`.
 
-    Of `names`, what was not written is gone afterwards; other files of the directory stay. `current` finds the old
-    files or the new ones at any moment. Readers that do not use it find no `names[0]`, the file by which a folder of
-    this kind is known, while some are old and some new. After an exception everything is as it was.
+    A file in `names` that was not written is deleted; other files of the directory are kept. At any moment `current`
+    finds either all old files or all new ones. `names[0]` is the file that identifies a folder of this kind: it is
+    missing while old and new files are mixed, so that other readers do not take the folder for a complete one. After
+    an exception nothing has changed.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     if not directory.exists():
@@ -59,7 +60,9 @@ def replace_files(directory: Path, names: Sequence[str]) -> Iterator[Path]:
 
 
 def current(directory: Path) -> Path:
-    """Where the files are that `replace_files` wrote: the folder itself, or one in it after an interruption."""
+    """The folder with the files that `replace_files` wrote: `directory` itself, or its subfolder after an
+    interruption.
+    """
     ready = directory / _READY
     return ready if os.path.isdir(ready) else directory  # not ready.is_dir(), which raises for a name that is too long
 
@@ -72,14 +75,14 @@ def remove(directory: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """Wait until a file, or a folder with all that is in it, is on the disk."""
+    """Wait until a file, or a folder with all its content, is on the disk."""
     for inside in path.rglob("*") if path.is_dir() else ():
         flush_one(inside)
     flush_one(path)
 
 
 def _put_in_place(directory: Path, names: Sequence[str]) -> None:
-    """From the folder that holds them all, which goes last: stopped anywhere, this can be done again."""
+    """Move the new files out of the `_READY` folder, and remove it last: after an interruption this can be repeated."""
     ready = directory / _READY
     if not ready.is_dir():
         return
@@ -91,7 +94,7 @@ def _put_in_place(directory: Path, names: Sequence[str]) -> None:
         with atomic_write(directory / path.name) as draft:
             try:
                 os.link(path, draft)
-            except OSError:  # a disk that has no second names
+            except OSError:  # a file system without hard links
                 shutil.copyfile(path, draft)
     remove(ready)
 
@@ -100,32 +103,36 @@ def _put_in_place(directory: Path, names: Sequence[str]) -> None:
 
 
 def _beside(target: Path, kind: str) -> Path:
-    return target.with_name(f".{target.name.removeprefix('.')}.{_who()}.{kind}")
+    return target.with_name(f".{target.name.removeprefix('.')}.{_process_and_thread()}.{kind}")
 
 
-def _who() -> str:
+def _process_and_thread() -> str:
     return f"{os.getpid()}-{threading.get_native_id()}"
 
 
 def clear_drafts(folder: Path, name: str | None = None) -> None:
-    """Discard what killed processes have left in a folder of ours, or one before us that had our number.
+    """Delete the drafts in a folder that killed processes have left, also those of an earlier process with our id.
 
-    With `name`, only what was to be the file or folder of that name.
+    With `name`, only the drafts of the file or folder of that name.
     """
     for path in folder.iterdir() if folder.is_dir() else ():
         found = _DRAFT.fullmatch(path.name)
-        if found and name in (None, found["name"]) and (found["who"] == _who() or not _alive(int(found["process"]))):
+        if (
+            found
+            and name in (None, found["name"])
+            and (found["owner"] == _process_and_thread() or not _alive(int(found["process"])))
+        ):
             _discard(path)
 
 
 def _alive(process: int) -> bool:
-    if os.name == "nt":  # there, asking in this way would end it
+    if os.name == "nt":  # on Windows os.kill would end the process
         return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (PermissionError, OverflowError):  # somebody else's
+    except (PermissionError, OverflowError):  # it belongs to another user, or is no possible id
         return True
     return True
 

@@ -1,7 +1,7 @@
-"""Checksums by which damage is noticed: of files, and of JSON that carries its own.
+"""Checksums that detect damage: of files, and of JSON that contains its own checksum.
 
-CRC-32 finds each flipped bit, each run of up to 32 damaged bits, and all but one in 2^32 of other changes. It is no
-protection from somebody who means harm. Measured on one core: 3 GB/s.
+CRC-32 finds each flipped bit, each run of up to 32 damaged bits, and all but one in 2^32 of other changes. It does not
+protect against deliberate changes. Measured on one core: 3 GB/s.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from glassformer.json_text import parse_json
 
 _FIELD = "checksum"
 _LAST_LINE = re.compile(r"# checksum [0-9a-f]{8}\n")
-# Read in one go, so that a file larger than the memory can be checked.
-_STRETCH = 1 << 22
+# Bytes that are read at a time, so that a file larger than the memory can be checked.
+_CHUNK = 1 << 22
 
 
 def file_checksum(path: Path) -> str:
-    """The CRC-32 of a file, 8 hexadecimal digits; reads it whole, in bounded memory. Raises OSError."""
+    """The CRC-32 of a file, 8 hexadecimal digits; reads the whole file, in bounded memory. Raises OSError."""
     refuse_what_is_no_file(path)
-    total, buffer = 0, memoryview(bytearray(_STRETCH))
+    total, buffer = 0, memoryview(bytearray(_CHUNK))
     with path.open("rb") as file:
         while count := file.readinto(buffer):
             total = zlib.crc32(buffer[:count], total)
@@ -32,15 +32,15 @@ def file_checksum(path: Path) -> str:
 
 
 def sealed_json(values: Mapping[str, Any]) -> str:
-    """A JSON object as text, with its own checksum as the first line."""
-    values = json.loads(json.dumps(values))  # as it will be read: tuples become lists
+    """A JSON object as text, with its own checksum as the first field."""
+    values = json.loads(json.dumps(values))  # as it will be read back: tuples become lists
     return json.dumps({_FIELD: _of_values(values), **values}, indent=2) + "\n"
 
 
 def read_sealed_json(path: Path) -> dict[str, Any]:
     """The object in a file that `sealed_json` made, without its checksum.
 
-    Raises ValueError when it is not as it was written, OSError when it cannot be read.
+    Raises ValueError when it has changed since it was written, OSError when it cannot be read.
     """
     refuse_what_is_no_file(path)
     values = parse_json(path.read_bytes())
@@ -51,31 +51,31 @@ def read_sealed_json(path: Path) -> dict[str, Any]:
 
 
 def check_seal(values: Mapping[str, Any]) -> None:
-    """Raise ValueError unless the values are those that the checksum among them was computed of."""
+    """Raise ValueError unless the checksum among the values matches the other values."""
     rest = {name: value for name, value in values.items() if name != _FIELD}
     if _FIELD not in values:
-        raise ValueError("no checksum in it: damaged, or written by an older glassformer")
+        raise ValueError("it has no checksum: it is damaged, or an older glassformer wrote it")
     if values[_FIELD] != _of_values(rest):
-        raise ValueError("its checksum does not fit what it says")
+        raise ValueError("its checksum does not match its content")
 
 
 def sealed_text(text: str) -> str:
-    """A text with a last line, a comment in TOML, that holds the checksum of those before."""
+    """The text of a TOML file, with a comment as its last line that holds the checksum of the lines before it."""
     return f"{text}# checksum {zlib.crc32(text.encode()):08x}\n"
 
 
 def check_sealed_text(text: str) -> None:
-    """Raise ValueError when the last line is a checksum that does not fit those before."""
+    """Raise ValueError when the last line is a checksum that does not match the lines before it."""
     lines = text.splitlines(keepends=True)
     found = _LAST_LINE.fullmatch(lines[-1]) if lines else None
     if found and sealed_text("".join(lines[:-1])) != text:
-        raise ValueError("its checksum does not fit what it says")
+        raise ValueError("its checksum does not match its content")
 
 
 def refuse_what_is_no_file(path: Path) -> None:
-    """Raise OSError for what is there and is no plain file: to open a pipe would wait for ever."""
+    """Raise OSError for a path that exists and is no regular file: opening a pipe could block forever."""
     if path.exists() and not path.is_file():
-        raise OSError(f"{path.name} is no plain file")
+        raise OSError(f"{path.name} is not a regular file")
 
 
 def _of_values(values: Mapping[str, Any]) -> str:

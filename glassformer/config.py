@@ -1,7 +1,7 @@
-"""The tree of a model's settings: frozen, strict, and shaped like the modules it builds.
+"""The tree of a model's settings: frozen, strict, and nested like the modules that are built from it.
 
-A parent does not repeat its child's settings. Rules are checked before a tensor exists. The tree is saved as JSON
-beside the weights and is enough to rebuild the model.
+A parent does not repeat its child's settings. All rules are checked before any tensor is created. The tree is saved as
+JSON beside the weights and is enough to rebuild the model.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class NormConfig(Settings):
 
 
 class PositionConfig(Settings):
-    """What is added to the word vectors to tell their order.
+    """What is added to the word vectors to encode their order.
 
     `layout` of sinusoids: `paper` interleaves sines and cosines (Vaswani et al. 2017, §3.5),
     `tensor2tensor` puts all sines before all cosines and spaces wave lengths by i/(n-1),
     `halves` puts sines first with the paper's wave lengths (Marian).
-    `offset` counts rows of a learned table that stand before position 0 (RoBERTa and BART: 2).
+    `offset` is the number of rows of a learned table before position 0 (RoBERTa and BART: 2).
     """
 
     kind: Literal["none", "learned", "sinusoidal"] = "learned"
@@ -175,7 +175,7 @@ class EmbedConfig(Settings):
 
 
 class BlockConfig(Settings):
-    """One layer of a stack: attention to itself, to the memory when there is one, and the feed-forward network."""
+    """One layer of a stack: self-attention, cross-attention where there is an encoder, and the feed-forward network."""
 
     self_attention: AttentionSublayerConfig
     cross_attention: AttentionSublayerConfig | None = None
@@ -217,7 +217,7 @@ class StackConfig(Settings):
 
     @property
     def max_length(self) -> int | None:
-        """Tokens this stack can number, None when there is no such limit."""
+        """The number of tokens that this stack has positions for, None when there is no limit."""
         return self.embed.position.max_length if self.embed.position.kind == "learned" else None
 
 
@@ -242,7 +242,7 @@ class VocabularyHeadConfig(Settings):
 class SentenceHeadConfig(Settings):
     """From one vector for the sentence to `labels` scores; without labels the vector itself is the answer.
 
-    `pooling`: `first` takes the state of the first token, `pooler` sends it through a dense layer and tanh (BERT).
+    `pooling`: `first` takes the state of the first token, `pooler` applies a dense layer and tanh to it (BERT).
     """
 
     labels: int = Field(default=2, ge=0)
@@ -287,7 +287,7 @@ class ModelConfig(Settings):
                 self.decoder.width,
                 self.decoder.embed.vocabulary,
             ):
-                raise ValueError("shared embeddings need the same width and vocabulary on both sides")
+                raise ValueError("shared embeddings need the same width and vocabulary in encoder and decoder")
         return self
 
     @property

@@ -10,8 +10,8 @@ from typing import ClassVar
 class GlassformerError(Exception):
     """One clear sentence instead of a traceback.
 
-    `wanted` is what was needed, `got` what came (with file and line where there is one),
-    `do` the next step a person can take. The command line ends with `exit_code`: what was asked cannot be done.
+    `wanted` is what was needed, `got` what was found instead (with file and line where there is one),
+    `do` the next step a user can take. `exit_code` is that of the command line: 2 means that the request is impossible.
     """
 
     exit_code: ClassVar[int] = 2
@@ -23,12 +23,12 @@ class GlassformerError(Exception):
 
 
 def _shortened(part: str) -> str:
-    """A part as it is, or its two ends: what came may be millions of letters on one line."""
+    """The part unchanged, or its two ends: what was found may be millions of characters on one line."""
     return part if len(part) <= 1000 else f"{part[:300]} ... {part[-100:]}"
 
 
 class ConfigError(GlassformerError):
-    """A setting is unknown, impossible, or does not go with another one."""
+    """A setting is unknown, impossible, or contradicts another one."""
 
 
 class ShapeError(GlassformerError):
@@ -52,7 +52,7 @@ class CheckpointError(GlassformerError):
 
 
 class DeviceError(GlassformerError):
-    """The device or precision asked for is not there."""
+    """The device or precision asked for is not available."""
 
 
 class TrainingError(GlassformerError):
@@ -60,7 +60,7 @@ class TrainingError(GlassformerError):
 
 
 class NotFiniteError(TrainingError):
-    """A loss or gradient is not finite. What was asked could be done, and failed."""
+    """A loss or gradient is not finite. The request was possible, but it failed: exit code 1."""
 
     exit_code: ClassVar[int] = 1
 
@@ -77,7 +77,7 @@ class MissingExtraError(GlassformerError):
 
 
 class UnknownNameError(GlassformerError, KeyError):
-    """A tensor, word or cell was asked for by a name that is not there."""
+    """A tensor, word or cell was asked for by a name that does not exist."""
 
     __str__ = Exception.__str__
 

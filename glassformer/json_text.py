@@ -1,4 +1,4 @@
-"""JSON from files and lines that anybody may have written: what cannot be read is a ValueError, never another
+"""Reading JSON from untrusted files and lines: a text that cannot be read raises ValueError, never another
 exception.
 """
 

@@ -1,4 +1,4 @@
-"""Paths as people give them, looked at before anything is opened."""
+"""Paths as users give them, checked before anything is opened."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from pathlib import Path
 
 from glassformer.errors import GlassformerError
 
-# What the shell puts in the place of a command whose output is read: <(command).
+# The beginning of a path that the shell substitutes for <(command).
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
 
 def check_path(path: str | Path, error: type[GlassformerError], *, utf8: bool = False) -> None:
-    """Raise `error` for a path that no system can look up, and for a `~` that the shell has left: nothing here puts
-    the home folder in its place unasked. That nothing is there yet is no error. `utf8` asks for a name in UTF-8, which
-    is written into files, and without which the library of safetensors opens none.
+    """Raise `error` for a path that no system can look up, and for a `~` that the shell did not expand: we never expand
+    it. A path that does not exist is no error. `utf8` requires a name in UTF-8: the path is written into files, and the
+    safetensors library opens no others.
     """
     text = os.fspath(path)
     if "\0" in text:
         raise error("a path without a zero byte is needed", got=repr(text))
     if text.startswith("~") and not os.path.lexists(Path(text).parts[0]):
         raise error(
-            "~ stands for your home folder only where the shell sees it",
-            got=f"{text}, which is looked for in the current folder",
+            "~ means your home folder only where the shell expands it",
+            got=f"{text}, which names a folder inside the current folder",
             do=f"write it without quotes and after a space, or write {os.path.expanduser(text)}",
         )
     if utf8:
@@ -34,18 +34,18 @@ def check_path(path: str | Path, error: type[GlassformerError], *, utf8: bool = 
         os.lstat(text)
     except (FileNotFoundError, NotADirectoryError):
         pass
-    except UnicodeEncodeError:  # half a letter, from a file or from Python: no name has one
-        raise error("a path of whole letters is needed", got=ascii(text)) from None
+    except UnicodeEncodeError:  # a lone surrogate, from a file or from Python: no file name has one
+        raise error("a path without lone surrogates is needed", got=ascii(text)) from None
     except OSError as why:
         raise error("a path that can be looked up is needed", got=f"{why.strerror}: {text}") from None
 
 
 def refuse_endless(path: str | Path, error: type[GlassformerError], *, do: str = "") -> None:
-    """Raise `error` for a named pipe or a device, where a file is read: it may have no end."""
+    """Raise `error` for a named pipe or a device where a regular file is needed: reading it may never end."""
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
         raise error(f"a file is needed at {path}", got="a pipe or device", do=do)
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether the shell has put this path, of a pipe that can be read once, in the place of a command or of `-`."""
+    """Whether the shell made this path, of a pipe that is readable only once, for <(command) or for standard input."""
     return os.fspath(path).startswith(_STREAMS) and os.path.exists(path) and not os.path.isfile(path)

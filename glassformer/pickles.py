@@ -1,4 +1,4 @@
-"""Weights that come as a pickle are refused: opening one runs whatever code it holds."""
+"""Weights in a pickle are refused: opening a pickle runs any code that it contains."""
 
 from __future__ import annotations
 

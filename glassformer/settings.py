@@ -1,6 +1,6 @@
 """A group of settings: frozen, strict, from TOML and JSON and back.
 
-An unknown key is refused with the nearest known name, and whatever else is wrong in one sentence.
+An unknown key is refused with the nearest known name. Every other error is reported in one sentence as well.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from glassformer.errors import ConfigError, did_you_mean
 from glassformer.paths import check_path, refuse_endless
 from glassformer.plain import DEEPEST, refuse_strange
 
-# What torch and TOML take for a whole number.
+# The whole numbers that torch and TOML can hold.
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-# What is far beyond any training, and still no more than a machine can count in its memory before it begins.
+# Far more than any training uses, but few enough that the memory they need can be computed before training begins.
 MOST_TOKENS, MOST_ROWS, MOST_WORDS = 1_000_000, 1_000_000, 10_000_000
 
 
@@ -32,7 +32,7 @@ class Settings(BaseModel):
 
 Kind = TypeVar("Kind", bound=Settings)
 
-# `a.b.c ...`, for which Python's own reader needs time and memory that grow with the square of the parts.
+# Dotted keys `a.b.c ...`: tomllib needs time and memory that grow with the square of the number of parts.
 _STEP = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![\w-]){_STEP}(?:[ \t]*+\.[ \t]*+{_STEP}){{{DEEPEST}}}")
 
@@ -52,7 +52,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     refuse_endless(path, ConfigError)
     path = Path(path)
     try:
-        return parse_toml(path.read_bytes().decode("utf-8-sig"))  # Windows' editors begin a file with a mark
+        return parse_toml(path.read_bytes().decode("utf-8-sig"))  # editors on Windows write a byte order mark first
     except FileNotFoundError:
         raise ConfigError(f"a recipe is needed at {path}", got="no such file") from None
     except OSError as error:
@@ -64,7 +64,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text; raises ValueError for what is none, is nested too deep or has too many digits."""
+    """The tables of a TOML text; raises ValueError for no TOML, too deep nesting and too many digits."""
     if _LONG_KEY.search(text):
         raise ValueError(f"a key of more than {DEEPEST} parts")
     try:

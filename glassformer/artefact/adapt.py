@@ -1,4 +1,6 @@
-"""A model that is there as the start of another one: what fits is taken over, and what is fresh is told."""
+"""An existing model as the start of another one: parameters that fit are copied, the others are initialized and
+named.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,9 @@ from glassformer.models.transformer import Transformer, build
 
 
 def adapt(start: Transformer, config: ModelConfig, *, seed: int) -> tuple[Transformer, str]:
-    """A model of `config` with each parameter of `start` that has an equal name and shape; the others are drawn by the
-    seed. Tells in a sentence what was taken, what is fresh and what was left behind.
+    """A model of `config` with each parameter of `start` that has an equal name and shape; the others are drawn from
+    the seed. The second value says in a sentence which parameters were taken, which are fresh and which were left
+    behind.
     """
     if config == start.config:
         return start, ""
@@ -21,14 +24,14 @@ def adapt(start: Transformer, config: ModelConfig, *, seed: int) -> tuple[Transf
         for name in taken:
             mine[name].copy_(theirs[name])
     fresh, left = sorted(mine.keys() - set(taken)), sorted(theirs.keys() - set(taken))
-    told = f"{len(taken)} parameters taken from the start model, {len(fresh)} fresh"
+    summary = f"{len(taken)} parameters taken from the start model, {len(fresh)} fresh"
     if fresh:
-        told += f": {_short(fresh)}"
-    return module, f"{told}; left behind: {_short(left)}" if left else told
+        summary += f": {_short(fresh)}"
+    return module, f"{summary}; left behind: {_short(left)}" if left else summary
 
 
 def _short(names: list[str]) -> str:
-    """Names with what they share in front: `sentence_head.output.{bias,weight}`."""
+    """Names grouped by their common module: `sentence_head.output.{bias,weight}`."""
     by_module: dict[str, list[str]] = {}
     for name in names:
         module, _, last = name.rpartition(".")

@@ -1,4 +1,4 @@
-"""What is saved: a model with its tokenizer, its task, and what is known of how it was made."""
+"""What is saved: a model with its tokenizer, its task, and the facts known about how it was made."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from glassformer.text.tokenizer import Tokenizer
 
 
 class Artefact:
-    """Weights, tokenizer, task and provenance together. Only the module is needed; what is not known is None or empty.
+    """Weights, tokenizer, task and provenance together. Only the module is required; what is unknown is None or empty.
 
     `module` is the plain `nn.Module`, in eval mode. `length`: tokens in the longest row that the model has learned
-    from. `data`: how its text was split and cut into rows. `token_settings`: Hugging Face's tokens with a role
-    (decoder_start_token_id …), for whoever decodes or exports. `notes`: what could not be read and is not needed, a
-    sentence each. `source`: the folder it was read from. `fast`: predict in bfloat16; the weights, traces and what is
-    saved stay as they are.
+    from. `data`: its files, and how they were split and cut into rows. `token_settings`: Hugging Face's tokens with a
+    role (decoder_start_token_id …), for decoding and export. `notes`: files that could not be read and are not needed,
+    a sentence each. `source`: the folder it was read from. `fast`: predict in bfloat16; the weights, the traces and the
+    saved model keep their type.
     """
 
     def __init__(
@@ -58,7 +58,9 @@ class Artefact:
 
     @property
     def fast(self) -> bool:
-        """Whether it predicts in bfloat16: asked for, and not of float64 weights, which autocast leaves as they are."""
+        """Whether it predicts in bfloat16: as asked for, but never with float64 weights, which autocast does not
+        convert.
+        """
         return self._fast and next(self.module.parameters()).dtype != torch.float64
 
     @property
@@ -77,17 +79,17 @@ class Artefact:
 
     @property
     def has_tokenizer(self) -> bool:
-        """Whether the model came with a tokenizer."""
+        """Whether the model has a tokenizer."""
         return self._tokenizer is not None
 
     @cached_property
     def recipe(self) -> Recipe | None:
-        """What the model was made from, where that is known; read from its folder when it is asked for."""
+        """The recipe the model was made from, where that is known; read from its folder on first access."""
         return None if self.source is None else read_saved_recipe(self.source)
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return next(self.module.parameters()).device
 
     @property
@@ -97,17 +99,19 @@ class Artefact:
 
     @property
     def row_tokens(self) -> int | None:
-        """Tokens in the longest row that the model reads: what it can number, and what it has learned from."""
+        """Tokens in the longest row that the model reads: limited by its positions and by the rows it has learned
+        from.
+        """
         limits = [limit for limit in (self.config.output_stack.max_length, self.length) if limit is not None]
         return min(limits) if limits else None
 
     @property
     def max_text_tokens(self) -> int | None:
-        """Tokens of text the model can be shown at once: a row without its special tokens."""
+        """Tokens of text that the model reads at once: a row without its special tokens."""
         return None if self.row_tokens is None else self.row_tokens - sum(self.tokenizer.frame)
 
     def context(self, options: Mapping[str, Any]) -> Context:
-        """What a predictor may know of this model, with the options of its verb."""
+        """The facts about this model that a predictor uses, with the options of its verb."""
         return Context(section=self.task, length=self.row_tokens, options=options)
 
     def __repr__(self) -> str:

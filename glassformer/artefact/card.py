@@ -1,4 +1,4 @@
-"""The model card: what is known about a model, and what is not."""
+"""The model card: what is known about a model, and what is unknown."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def write_card(model: Artefact, folder: Path) -> str:
 
 
 def example(model: Artefact) -> tuple[str, list[str]]:
-    """A verb and a text with which the model can be tried: in its own words where it has no token for others."""
+    """A verb and a text to try the model with: words of its vocabulary where it has no token for unknown words."""
     if not model.has_tokenizer or model.task is None:
         return "info", []
     try:
@@ -111,7 +111,7 @@ def _data(model: Artefact) -> Iterator[str]:
         yield f"* Held out: {data.validation:.2%} of the documents, chosen by a hash of their text (seed {data.seed})"
     else:
         yield "* Held out: nothing"
-    yield "* `glassformer.json` and `recipe.toml` keep the whole paths of these files: `evaluate` needs them"
+    yield "* `glassformer.json` and `recipe.toml` keep the full paths of these files: `evaluate` needs them"
 
 
 def _size(facts: dict[str, Any]) -> Iterator[str]:
@@ -134,12 +134,12 @@ def _scores(model: Artefact) -> Iterator[str]:
     yield "|---|---:|"
     for name, value in scores.items():
         if name != "targets" and value is not None:
-            yield f"| {name.replace('_', ' ')} | {_told(name, value, count)} |"
+            yield f"| {name.replace('_', ' ')} | {_with_interval(name, value, count)} |"
     yield ""
     yield "In brackets: the 95 % interval of a share of so many independent trials (Wilson 1927)."
 
 
-def _told(name: str, value: float, count: float) -> str:
+def _with_interval(name: str, value: float, count: float) -> str:
     if not name.endswith("accuracy"):
         return f"{value:,.3f}"
     low, high = interval(value, count)
@@ -151,9 +151,9 @@ def _limits(model: Artefact) -> Iterator[str]:
         yield f"It has learned from rows of {model.length} tokens; longer texts are read in overlapping windows."
     if model.task is not None and model.config.head is not None:
         yield "Several masked words are guessed independently of one another."
-    yield "It repeats what its text says, errors and prejudices included; its guesses are no facts."
+    yield "It repeats what its text says, errors and prejudices included; its guesses are not facts."
     if model.data is not None and not (model.data.validation or model.data.validation_files):
-        yield "No text was held out: the scores say how well it remembers, not how well it will do."
+        yield "No text was held out: the scores measure how well it remembers its own text."
     scores = model.metrics.get("scores") or {}
     loss = scores.get("loss")
     if loss is not None and any(name in scores and loss >= scores[name] for name in _BASELINES):

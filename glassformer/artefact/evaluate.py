@@ -1,4 +1,4 @@
-"""Measuring a model on data it has not learned from, beside the baselines that it has to beat."""
+"""Measuring a model on data it has not learned from, and the baselines that it has to beat."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def evaluate(
 ) -> Scores:
     """The scores of the model's task, and of the baselines.
 
-    On all of `files`; without files, on what was held out of the data that the model was trained on, found again by its
-    hash: the part `split`, validation by default. `columns` are settings of the data section, such as the columns of a
-    table that calls them otherwise than the training files do. A model without a task is measured by masked words.
+    On all of `files`; without files, on the held-out `split` (validation by default) of the data that the model was
+    trained on, found again by its hash. `columns` are settings of the data section, for tables whose columns have other
+    names than those of the training files. A model without a task is measured by masked words.
     Raises DataError when the files cannot be read, ConfigError when nothing was held out, or for a model that cannot do
     the task.
     """
@@ -52,7 +52,7 @@ def evaluate(
     data = _named_files(model, kind.Data(), files, columns or {}) if files else _own_text(model, split)
     with tempfile.TemporaryDirectory() as folder:
         shares = {"validation": data.validation, "test": data.test}
-        cache = (None if files else _left_by_the_run(model, data, shares, progress)) or Path(folder)
+        cache = (None if files else _tokens_of_the_run(model, data, shares, progress)) or Path(folder)
         if "unigram_counts" not in model.metrics and isinstance(data, CorpusSection):
             progress.note("the unigram baseline is counted on the measured text: the training text's is not known")
         task, sources = kind.prepared(
@@ -82,7 +82,7 @@ def evaluate(
 def _named_files(
     model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, str]
 ) -> DataSection:
-    """All of these files, cut as the model's own text was."""
+    """Settings for all of these files, cut into rows as the training text was."""
     limit = model.config.output_stack.max_length or _LENGTH
     known = {"files", *columns} - set(type(usual).model_fields)
     if known:
@@ -100,7 +100,7 @@ def _named_files(
 
 
 def _own_text(model: Artefact, split: Split) -> DataSection:
-    """The text the model was trained on, with what was held out of it."""
+    """Settings for the text that the model was trained on, with its held-out splits."""
     data = model.data
     if data is None:
         raise ConfigError(
@@ -117,15 +117,15 @@ def _own_text(model: Artefact, split: Split) -> DataSection:
     return data
 
 
-def _left_by_the_run(
+def _tokens_of_the_run(
     model: Artefact, data: DataSection, shares: Mapping[str, float], progress: Progress
 ) -> Path | None:
-    """Where the run that made the model has left this text as tokens. Tells when it is another text by now."""
+    """The folder in which the training run has kept this text as tokens. Notes when the text has changed since."""
     if not isinstance(data, CorpusSection):
         return None
     fingerprint = fingerprint_of(data, model.tokenizer, shares)
     if model.metrics.get("text_fingerprint") not in (None, fingerprint):
-        progress.note("the text is not the one the model was trained on: what is held out now may have been learned")
+        progress.note("the text has changed since training: the model may have learned from what is held out now")
     left = None if model.source is None else model.source / "tokens"
-    # Another text would be cut anew and left there: a model that is only measured stays as it is.
+    # Another text would be tokenized and written there, but measuring a model must not change its folder.
     return left if left is not None and (left / fingerprint[:16]).is_dir() else None

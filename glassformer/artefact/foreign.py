@@ -1,4 +1,4 @@
-"""Models of Hugging Face: read as ours, written as theirs."""
+"""Reading and writing models in Hugging Face's format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ Kind = TypeVar("Kind", bound=Artefact)
 
 
 def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
-    """The model in a Hugging Face folder, its weights as they are stored, and what was left aside and why.
+    """The model in a Hugging Face folder, with its weights in the type in which they are stored, and a report of what
+    was left aside and why.
 
     `hub:owner/name` fetches it first. Raises CheckpointError for what cannot be read, MissingExtraError for a hub id
     without huggingface_hub.
@@ -30,23 +31,23 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
 
         folder = fetch(str(path).removeprefix(HUB))
     found = read_huggingface(folder)
-    with torch.device("meta"):  # shapes alone: the numbers come from the file
+    with torch.device("meta"):  # without memory for weights: they come from the file
         module = Transformer(found.config)
     module.load_state_dict(found.state, assign=True)
     return kind(module, found.tokenizer, token_settings=found.report.token_settings, source=folder), found.report
 
 
 def write_foreign(model: Artefact, directory: str | Path) -> None:
-    """Write a folder that `transformers` loads and that computes the same.
+    """Write a folder that `transformers` loads as a model with the same outputs.
 
-    Raises ConfigError for a family that Hugging Face does not have, CheckpointError when it cannot be written, or when
-    the folder holds a model: it may be the only copy of another model.
+    Raises ConfigError for a family that Hugging Face does not have, CheckpointError when the folder cannot be written,
+    or holds a model, which may be the only copy.
     """
     if model.labels:
         raise ConfigError(
-            "an export needs a head that Hugging Face's files are written for here",
+            "an export needs a head that can be written in Hugging Face's format",
             got=f"a sentence head with the labels {', '.join(model.labels[:5])}",
-            do="use the folder as it is: classifiers do not go out yet",
+            do="use the folder of glassformer: classifiers cannot be exported yet",
         )
     refuse_a_model(directory, "an export")
     state: Mapping[str, torch.Tensor] = {name: value.detach().cpu() for name, value in model.module.named_parameters()}

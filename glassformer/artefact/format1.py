@@ -1,4 +1,4 @@
-"""Names that have changed since format 1: by these tables older models are read and older recipes are refused."""
+"""Names that have changed since format 1, for reading older models and for refusing older recipes."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Any
 
 from glassformer.errors import ConfigError
 
-# Keys of recipes, of `task` and `data` in glassformer.json too.
+# Keys of recipes, and of the tables `task` and `data` in glassformer.json.
 RECIPE_KEYS: dict[str, str] = {"data.walls": "data.document_mask"}
-# Keys of glassformer.json; * stands for any step.
+# Keys of glassformer.json; * matches any key.
 MODEL_KEYS: dict[str, str] = {
     "tokens": "token_settings",
     "model.*.embed.hidden_words": "model.*.embed.masked_words",
 }
-# Settings of format 1 that are a task of their own now.
+# A setting of format 1 that is a separate task now.
 _ANNOTATED = "task.given"
 
 
 def refuse_old_keys(values: Mapping[str, Any], where: str) -> None:
-    """Raise ConfigError for a recipe with a key that has another name now."""
+    """Raise ConfigError for a recipe with a key that has been renamed."""
     for old, new in RECIPE_KEYS.items():
         if _holds(values, old):
             raise ConfigError(f"{where}: the setting {new} is needed", got=f"its older name {old}", do=f"write {new}")
     if _holds(values, _ANNOTATED):
         raise ConfigError(
-            f"{where}: annotated masks are a task of their own",
+            f"{where}: annotated masks are a separate task",
             got="its older name task.given",
             do='write name = "annotated-masks" in [task]',
         )
 
 
 def recipe_of_format_1(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The tables of a recipe of format 1 under today's names."""
+    """The tables of a recipe of format 1, with the current names."""
     now = copy.deepcopy(dict(values))
     for old, new in RECIPE_KEYS.items():
         _rename(now, old.split("."), new.split(".")[-1])
@@ -48,7 +48,7 @@ def recipe_of_format_1(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def facts_of_format_1(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a glassformer.json of format 1 says, under today's names."""
+    """The content of a glassformer.json of format 1, with the current names."""
     now = recipe_of_format_1(values)
     for old, new in MODEL_KEYS.items():
         _rename(now, old.split("."), new.split(".")[-1])

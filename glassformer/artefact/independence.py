@@ -1,4 +1,4 @@
-"""Whether an answer depends on padding or on the other rows of its batch, measured for a model and a text.
+"""Whether a model's output for a text depends on padding or on the other rows of its batch.
 
 S tokens · V vocabulary
 """
@@ -23,9 +23,9 @@ _PADDING, _BATCH_MATES = 7, 3
 
 @dataclass(frozen=True)
 class Independence:
-    """Largest differences of the answer in float64, as shares of its largest number.
+    """Largest differences of the output in float64, relative to its largest absolute value.
 
-    `padding` is None where it was not tried: a text of the model's maximum length cannot be padded.
+    `padding` is None where it was not measured: a text of the model's maximum length cannot be padded.
     """
 
     padding: float | None
@@ -34,13 +34,17 @@ class Independence:
 
     @property
     def holds(self) -> bool:
-        """Whether the text's answer is its own."""
+        """Whether the output is independent of padding and batch mates."""
         return max(self.padding or 0.0, self.batch_mates) <= self.limit
 
     def __str__(self) -> str:
-        verdict = "The answer is the text's own" if self.holds else "THE ANSWER DEPENDS ON PADDING OR BATCH MATES"
+        verdict = (
+            "The output is independent of padding and batch mates"
+            if self.holds
+            else "THE OUTPUT DEPENDS ON PADDING OR BATCH MATES"
+        )
         padded = (
-            "padding not tried, the text fills the model"
+            "padding not measured, as the text has the model's maximum length"
             if self.padding is None
             else f"{self.padding:.1e} with padding"
         )

@@ -1,4 +1,4 @@
-"""What a model is, in plain lists and words."""
+"""Facts about a model, as plain lists and strings."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _precision(model: Artefact) -> str:
     return f"bfloat16 (fast), weights {kept}" if model.fast else kept
 
 
-# How each of the options that the slides do not draw is read from a config; what is no option is part of training.
+# How the options that the slides do not draw are read from a config; the others are parts of training.
 _IS_ON: dict[str, Callable[[ModelConfig, BlockConfig], bool]] = {
     "scaled": lambda config, block: block.self_attention.body.scaled,
     "norm": lambda config, block: block.self_attention.norm is not None,

@@ -1,4 +1,4 @@
-"""The verbs that people use, on top of what is saved."""
+"""The class `Model`: a saved model with the verbs that users call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Pair = tuple[str, str]
 
 
 class Model(Artefact):
-    """A saved or trained model: raw text in, answers about the raw text out."""
+    """A saved or trained model that takes raw text and answers about this text."""
 
     @overload
     def fill(self, text: str, *, top: int = 5) -> Filled: ...
@@ -86,22 +86,23 @@ class Model(Artefact):
         keep: Iterable[str] | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> Trace:
-        """Run one text, or a pair of texts, and give access to every tensor; `keep` names those to store rather than compute again.
+        """Run one text, or a pair of texts, and give access to every tensor; `keep` names those to store rather than
+        compute again.
 
-        Always in float32 or float64 (`dtype`), whatever the model predicts in.
+        Always in float32 or float64 (`dtype`), whatever type the model predicts in.
         """
         from glassformer.artefact.trace import trace
 
         return trace(self, text, pair, keep=keep, dtype=dtype)
 
     def info(self) -> dict[str, Any]:
-        """Family, sizes, parameters by part, tokenizer, task, precision, data: plain lists and words."""
+        """Family, sizes, parameters by part, tokenizer, task, precision, data: plain lists and strings."""
         from glassformer.artefact.info import describe
 
         return describe(self)
 
     def save(self, directory: str | Path) -> Path:
-        """Write all of it to a directory, atomically; raises CheckpointError when that is impossible."""
+        """Write the model to a directory, atomically; raises CheckpointError when that is impossible."""
         return store.write(directory, self)
 
     def _answers(self, verb: str, records: Sequence[Mapping[str, object]], options: Mapping[str, Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""`load`: a saved model from its folder, ours or Hugging Face's."""
+"""`load`: a saved model from its folder, in our format or Hugging Face's."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ def load(
     dtype: str | torch.dtype | None = None,
     fast: bool = False,
 ) -> Model:
-    """Open a saved model: a folder of ours, or one of Hugging Face's (`config.json` and safetensors).
+    """Open a saved model: a folder in our format or in Hugging Face's (`config.json` and safetensors).
 
-    `dtype` is that of the weights, float32 by default; `fast` predicts in bfloat16. The network is never touched,
-    unless you ask for `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for a device that
-    is not there.
+    `dtype` is that of the weights, float32 by default; `fast` predicts in bfloat16. The internet is used only for
+    `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for a device that is not available.
     """
     where, kind = choose_device(str(device or "auto")), choose_dtype(dtype)
     model = open_as_saved(path)
@@ -40,7 +39,7 @@ def load(
 
 
 def open_as_saved(path: str | Path) -> Model:
-    """The same on the CPU, with the weights in the type in which they were saved; to write them elsewhere."""
+    """Open a model on the CPU, with the weights in the type in which they were saved, to write them elsewhere."""
     if str(path).startswith(HUB):
         return read_foreign(path, Model)[0]
     check_path(path, CheckpointError)
@@ -72,7 +71,7 @@ def _unfinished(path: Path) -> str:
 
 
 def choose_dtype(name: str | torch.dtype | None) -> torch.dtype:
-    """The type of the weights, float32 when None; raises ConfigError for another than the three we compute in."""
+    """The type of the weights, float32 when None; raises ConfigError for any but the three supported ones."""
     if isinstance(name, torch.dtype) and name in DTYPES.values():
         return name
     if name is None:

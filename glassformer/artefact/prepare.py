@@ -1,4 +1,4 @@
-"""From a recipe to what a training needs: tokenizer, data, task, a model with weights to begin from."""
+"""From a recipe to what training needs: tokenizer, data, task, and a model with its initial weights."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Prepared:
 
 
 def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: Tokenizer | None = None) -> Prepared:
-    """Read, tokenize and split the data, and build the model. `folder` takes what is made on the way.
+    """Read, tokenize and split the data, and build the model. The tokenized text is kept in `folder`.
 
     `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError,
     DeviceError.
@@ -70,16 +70,16 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
         tokenizer = load_tokenizer(Path(recipe.tokenizer.file))
     _check_tokenizer(recipe)
     _check_row(recipe, tokenizer)
-    if start is None:  # a model that cannot be must be refused before an hour of reading
+    if start is None:  # an impossible model must be refused before an hour of reading
         vocabulary = recipe.tokenizer.vocabulary if tokenizer is None else tokenizer.vocabulary_size
         kind.check_body(recipe.task, body_config(recipe, vocabulary))
-        check_memory(recipe, body_config(recipe, 1))  # how many tokens there will be is not known yet
+        check_memory(recipe, body_config(recipe, 1))  # the size of the vocabulary is not known yet
         if TASKS[recipe.task.name].tuning != TASKS[recipe.task.name].recipe:
             progress.note("no model to start from: it learns everything from this data alone (--start MODEL names one)")
     else:
         kind.check_body(recipe.task, start.config)
     shares = {"validation": data.validation, "test": data.test}
-    if not going_on:  # else the split stays, also where the text has changed since
+    if not going_on:  # a resumed run keeps its split, also where the text has changed since
         shares = kind.resolve_shares(data)
     data = data.model_copy(update=shares)
     if tokenizer is None:
@@ -113,13 +113,15 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
 
 
 def _check_tokenizer(recipe: Recipe) -> None:
-    """Refuse settings for a tokenizer that is not learned: they would do nothing, and recipe.toml would lie."""
+    """Refuse settings for a tokenizer that is not learned: they would have no effect, but would be saved in
+    recipe.toml.
+    """
     section, usual = recipe.tokenizer, TokenizerSection()
     start = recipe.model.start is not None
     if start or section.file is not None:
         asked = [key for key, value in section if value != getattr(usual, key) and (start or key != "file")]
         if asked:
-            brought = "a model to start from" if start else "a tokenizer that is there"
+            brought = "a model to start from" if start else "an existing tokenizer"
             raise ConfigError(
                 f"{brought} brings its own tokens",
                 got=f"{'model.start' if start else 'tokenizer.file'} together with tokenizer.{asked[0]}",
@@ -128,7 +130,7 @@ def _check_tokenizer(recipe: Recipe) -> None:
 
 
 def _check_row(recipe: Recipe, tokenizer: Tokenizer | None) -> None:
-    """Refuse rows without room for text; a tokenizer that is still to be learned will put two tokens around it."""
+    """Refuse rows that are too short for text; a tokenizer that is still to be learned will add two special tokens."""
     around = (2 if recipe.tokenizer.special else 0) if tokenizer is None else sum(tokenizer.frame)
     if recipe.data.length <= around:
         raise ConfigError(
@@ -152,7 +154,7 @@ def _note_size(section: TokenizerSection, tokenizer: Tokenizer, progress: Progre
     size = tokenizer.vocabulary_size
     if section.file is None and size > section.vocabulary:
         progress.note(
-            f"a vocabulary of {size:,} tokens, not {section.vocabulary:,}: with fewer the text cannot be written"
+            f"a vocabulary of {size:,} tokens, not {section.vocabulary:,}: fewer tokens cannot write the text"
         )
 
 
@@ -160,9 +162,10 @@ def _note_size(section: TokenizerSection, tokenizer: Tokenizer, progress: Progre
 
 
 def body_config(recipe: Recipe, vocabulary: int, *, pad_id: int | None = None) -> ModelConfig:
-    """The model that a recipe asks for, for a vocabulary of this size; raises ConfigError when it cannot be.
+    """The model that a recipe asks for, for a vocabulary of this size; raises ConfigError for an impossible one.
 
-    A family that counts positions from its padding on (RoBERTa) begins after `pad_id`: else it could not be exported.
+    A family that counts positions from its padding on (RoBERTa) begins after `pad_id`: otherwise it could not be
+    exported.
     """
     section, length = recipe.model, recipe.data.length
     settings = dict(section.settings)
@@ -186,21 +189,22 @@ def _check_length(config: ModelConfig, length: int) -> None:
     if limit is not None and length > limit:
         raise ConfigError(
             f"rows of data.length = {length} tokens must fit the model",
-            got=f"one that numbers {limit}",
+            got=f"one with {limit} positions",
             do=f"lower data.length, or build a model with model.settings.max_length = {length}",
         )
 
 
 def check_memory(recipe: Recipe, config: ModelConfig) -> None:
-    """Raise ConfigError for a model that the machine could not hold while it trains."""
+    """Raise ConfigError for a model that does not fit into the machine's memory in training."""
     smaller = "choose a smaller model.size or model.settings.width"
     try:
-        with torch.device("meta"):  # shapes alone
+        with torch.device("meta"):  # without memory for weights
             count = sum(parameter.numel() for parameter in Transformer(config).parameters())
-    except (RuntimeError, TypeError, OverflowError):  # as torch refuses what does not fit into 63 bits
+    except (RuntimeError, TypeError, OverflowError):  # these are torch's errors for sizes of more than 63 bits
         raise ConfigError("a model needs sizes that a machine can hold", got="2^63 or more", do=smaller) from None
     memory = memory_of(choose_device(recipe.train.device))
-    # Weights, gradients and Adam's two moments, in float32; frozen vectors, the most of such a model, need the first.
+    # Weights, gradients and Adam's two moments, in float32; frozen vectors, most of such a model, need only the
+    # weights.
     needed = 4 * count * (1 if recipe.model.freeze_vectors else 4)
     if memory is not None and needed > memory:
         raise ConfigError(
@@ -214,9 +218,9 @@ def _module(
     recipe: Recipe, config: ModelConfig, tokenizer: Tokenizer, start: Model | None, progress: Progress
 ) -> Transformer:
     if start is not None:
-        module, told = adapt(start.module, config, seed=recipe.train.seed)
-        if told:
-            progress.note(told)
+        module, summary = adapt(start.module, config, seed=recipe.train.seed)
+        if summary:
+            progress.note(summary)
         return module
     check_compatible(tokenizer, config.output_stack.embed.vocabulary)
     check_memory(recipe, config)

@@ -13,7 +13,7 @@ from rich.progress import Progress as Bars
 from glassformer.training.record import Step
 
 Advance = Callable[[int], None]
-# Scores of these are the same at each evaluation.
+# The baselines' scores are the same at each evaluation.
 _BASELINES = ("unigram", "most_frequent")
 
 
@@ -29,12 +29,12 @@ class Progress(Protocol):
         ...
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """The same steps, shown as they come."""
+        """Yields the same steps, and shows each of them."""
         ...
 
 
 class NoProgress:
-    """Shows nothing."""
+    """A progress that shows nothing."""
 
     def note(self, message: str) -> None:
         """Nothing."""
@@ -45,12 +45,12 @@ class NoProgress:
         yield lambda done: None
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """The steps as they are."""
+        """Yields the steps unchanged."""
         return steps
 
 
 class ConsoleProgress:
-    """Shows bars on a terminal, and in a log file one line each time a tenth of the run is done."""
+    """Shows bars on a terminal, and in a log file one line for each tenth of the run."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True, highlight=False)

@@ -1,4 +1,4 @@
-"""Recipes: from a file, a mapping or settings; changed one by one; with paths that hold from anywhere.
+"""Recipes: read from a file, a mapping or settings, with single settings changed and all paths made absolute.
 
 The tables `[task]` and `[data]` are those of the task that `task.name` chooses.
 """
@@ -29,10 +29,10 @@ from glassformer.training.settings import TrainSection
 # Where the resolved recipe of a run or a saved model is kept.
 RECIPE = "recipe.toml"
 
-# What a hub id is marked with, so that nothing is ever fetched that was not asked for.
+# The prefix of a hub id: without it, nothing is downloaded.
 HUB = "hub:"
 
-# Settings that name files and folders. In a recipe file they are meant from the folder the file is in.
+# Settings that name files and folders. In a recipe file they are relative to the folder of this file.
 _PATHS = (
     ("data", "files"),
     ("data", "validation_files"),
@@ -44,9 +44,9 @@ _PATHS = (
 
 
 class TokenizerSection(Settings):
-    """Which tokens text is cut into: a `file` or folder that exists, else one is trained on the training text.
+    """The tokenizer: an existing `file` or folder, else one that is trained on the training text.
 
-    Without `special` a vocabulary of whole words has no tokens but its words (the slides).
+    Without `special` a vocabulary of whole words has only its words as tokens (the slides).
     """
 
     kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
@@ -57,7 +57,9 @@ class TokenizerSection(Settings):
 
 
 class ModelSection(Settings):
-    """Family and size; `settings` are the family function's own keywords. `start` is a folder to begin from."""
+    """Family and size; `settings` are the family function's own keywords. `start` is the folder of a model to begin
+    from.
+    """
 
     family: str = "bert"
     size: str | None = None
@@ -79,13 +81,13 @@ class Recipe(Settings):
 
 @cache
 def recipe_class(task: str) -> type[Recipe]:
-    """Recipes of a task, with its own `[task]` and `[data]`; raises ConfigError for a task that there is not."""
+    """Recipes of a task, with its own `[task]` and `[data]`; raises ConfigError for an unknown task."""
     kind = task_named(task)
     return create_model("Recipe", __base__=Recipe, task=(kind.Section, ...), data=(kind.Data, kind.Data()))
 
 
 def read_recipe(values: Mapping[str, Any], *, where: str) -> Recipe:
-    """A recipe from its tables; raises ConfigError in one sentence, also for one that names no task."""
+    """A recipe from its tables; raises ConfigError in one sentence, also for a recipe that names no task."""
     section = values.get("task")
     name = section.get("name") if isinstance(section, Mapping) else None
     if not isinstance(name, str):
@@ -97,7 +99,7 @@ def read_recipe(values: Mapping[str, Any], *, where: str) -> Recipe:
 
 
 def write_recipe(directory: Path, recipe: Recipe) -> None:
-    """Write what a model or a run is made from; raises OSError when the disk does not take it."""
+    """Write what a model or a run is made from; raises OSError when it cannot be written."""
     with atomic_write(directory / RECIPE) as draft:
         draft.write_text(sealed_text(toml_of(recipe)), encoding="utf-8")
 
@@ -112,7 +114,7 @@ def read_saved_recipe(directory: str | Path) -> Recipe | None:
         check_sealed_text(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ConfigError(
-            f"{path} must be as it was written",
+            f"{path} must be unchanged since it was written",
             got=str(error),
             do="copy it again; after a change of your own, delete its last line",
         ) from None
@@ -120,10 +122,10 @@ def read_saved_recipe(directory: str | Path) -> Recipe | None:
 
 
 def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object] | None = None) -> Recipe:
-    """A recipe from settings, a mapping, a TOML file, or the name of one that travels in the package.
+    """A recipe from settings, a mapping, a TOML file, or the name of one in the package.
 
-    `changes` are single settings, `{"train.steps": 100}`; paths in them are meant from the current folder, and so are
-    those of a mapping. Raises ConfigError in one sentence.
+    `changes` are single settings, `{"train.steps": 100}`. Paths in them and in a mapping are relative to the current
+    folder. Raises ConfigError in one sentence.
     """
     where, folder, values = "the recipe", Path.cwd(), {}
     if isinstance(given, Recipe):
@@ -143,7 +145,7 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
 
 
 def parse_changes(assignments: Sequence[str]) -> dict[str, object]:
-    """`section.key=value` as a person types it: the value is TOML where it can be, else a word."""
+    """`section.key=value` as a user types it: the value is read as TOML where possible, else as a string."""
     changes: dict[str, object] = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
@@ -155,19 +157,19 @@ def parse_changes(assignments: Sequence[str]) -> dict[str, object]:
             parsed = {}
         except ValueError as error:
             raise ConfigError(f"{name.strip()} needs a value that can be read", got=str(error)) from None
-        # A second line would be a second setting.
+        # A second line would be read as a second setting.
         changes[name.strip()] = parsed["value"] if len(parsed) == 1 else value.strip()
     return changes
 
 
 def ready_recipes() -> tuple[str, ...]:
-    """Names of the recipes that travel in the package."""
+    """Names of the recipes in the package."""
     files = resources.files("glassformer.recipes").iterdir()
     return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
 
 
 def ready_recipe(name: str) -> dict[str, Any]:
-    """The tables of a recipe that travels in the package; raises ConfigError for an unknown name."""
+    """The tables of a recipe in the package; raises ConfigError for an unknown name."""
     if name not in ready_recipes():
         raise ConfigError(f"there is no recipe {name!r}", do=did_you_mean(name, ready_recipes()))
     return tomllib.loads(resources.files("glassformer.recipes").joinpath(f"{name}.toml").read_text(encoding="utf-8"))
@@ -197,15 +199,17 @@ def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             continue
         path = table[key]
         if isinstance(path, str):
-            path = path if path.startswith(HUB) else _placed(path, folder)
+            path = path if path.startswith(HUB) else _absolute(path, folder)
         elif isinstance(path, list | tuple) and all(isinstance(one, str) for one in path):
-            path = [_placed(one, folder) for one in path]
+            path = [_absolute(one, folder) for one in path]
         resolved[section] = {**table, key: path}
     return resolved
 
 
-def _placed(path: str, folder: Path) -> str:
-    """A path meant from a folder, absolute; raises ConfigError for one that cannot be, and for a pipe or device."""
+def _absolute(path: str, folder: Path) -> str:
+    """A path relative to a folder, made absolute; raises ConfigError for an impossible one, and for a pipe or
+    device.
+    """
     placed = str(folder / path)
     check_path(placed if os.path.lexists(placed) else path, ConfigError)
     check_path(placed, ConfigError)

@@ -1,11 +1,11 @@
 """A saved model: one directory that holds all of it, written atomically.
 
-`glassformer.json` says how to rebuild the model, and that the directory is ours; `model.safetensors` holds the
-weights, each shared one once; `tokenizer.json`, `recipe.toml`, `metrics.json` and a model card stand beside them.
-There is no pickle: opening a model never runs code that came with it.
+`glassformer.json` holds all that is needed to rebuild the model, and marks the directory as one in our format;
+`model.safetensors` holds the weights, each shared one once; `tokenizer.json`, `recipe.toml`, `metrics.json` and a model
+card are beside them. There is no pickle: opening a model never runs code that came with it.
 
-`glassformer.json` carries a checksum of its own, and those of the weights and the metrics: damage is refused. Whoever
-changes it by hand deletes its line "checksum". A model that was saved without checksums is opened as it is.
+`glassformer.json` contains its own checksum, and those of the weights and the metrics: damaged files are refused. After
+a change by hand, its line "checksum" must be deleted. A model that was saved without checksums is opened unchecked.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ SETTINGS, WEIGHTS, TOKENIZER, METRICS, CARD = (
     "README.md",
 )
 FILES = (SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD)
-# Files by which a folder with a model is known, ours or another's, in one file or in shards.
+# Files that identify a folder with a model, of ours or of others, in one file or in shards.
 _OF_A_MODEL = (SETTINGS, "config.json", "*model*.safetensors", "*model*.bin")
 Kind = TypeVar("Kind", bound=Artefact)
-# More than a glassformer.json can have: for labels and tokens, and for each tensor that its blocks have. A larger one
-# is refused unread, as it would take gigabytes to read.
+# Bytes that no glassformer.json exceeds: for labels and tokens, and for each tensor of its blocks. A larger one is
+# refused unread, as reading it could take gigabytes.
 _LARGEST, _LARGEST_PER_TENSOR = 1 << 24, 1 << 13
 
 
@@ -85,7 +85,7 @@ class Facts(Settings):
 
 @cache
 def facts_class(task: str | None) -> type[Facts]:
-    """The facts of a model of this task; raises ConfigError for a task that there is not."""
+    """The facts of a model of this task; raises ConfigError for an unknown task."""
     if task is None:
         return create_model("Facts", __base__=Facts, task=(None, None))
     kind = task_named(task)
@@ -93,9 +93,9 @@ def facts_class(task: str | None) -> type[Facts]:
 
 
 def write(directory: str | Path, saved: Artefact) -> Path:
-    """Save a model. An older one at this place stays whole until the new one is complete.
+    """Save a model. An older one in the directory stays whole until the new one is complete.
 
-    Raises CheckpointError when the place cannot be written to or is full.
+    Raises CheckpointError when the directory cannot be written to or the disk is full.
     """
     directory = Path(directory)
     try:
@@ -105,16 +105,16 @@ def write(directory: str | Path, saved: Artefact) -> Path:
         raise CheckpointError(
             f"a model must be saved to {directory}",
             got=error.strerror or str(error),
-            do="what was there before is unharmed: make room, or choose another place",
+            do="what was there before is unharmed: free disk space, or choose another folder",
         ) from None
     return directory
 
 
 def read(directory: str | Path, kind: type[Kind]) -> Kind:
-    """Read a model back, on the CPU, its weights as they were saved; its recipe is read when it is asked for.
+    """Read a model on the CPU, with its weights in the saved type; its recipe is read on first access.
 
-    Metrics that are damaged are left out and told of in `notes`: the model is as good without them. Raises
-    CheckpointError when the directory is none of ours, lacks a file, was cut short, is damaged, or of another version.
+    Damaged metrics are left out and reported in `notes`: the model works without them. Raises
+    CheckpointError when the directory is not in our format, lacks a file, is damaged, or is of another version.
     """
     given = Path(directory)
     directory = current(given)
@@ -135,7 +135,7 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
         data=facts.data,
         token_settings=facts.token_settings,
         metrics=metrics,
-        # People edit the card as they like: no byte of it keeps a model from being opened.
+        # Users may edit the card in any way: nothing in it must keep a model from being opened.
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
         notes=notes,
         source=given,
@@ -143,26 +143,27 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
 
 
 def is_ours(directory: str | Path) -> bool:
-    """Whether a directory holds a saved model of ours."""
+    """Whether a directory holds a saved model in our format."""
     return os.path.isfile(current(Path(directory)) / SETTINGS)
 
 
 def refuse_a_model(directory: str | Path, what: str) -> None:
-    """Raise CheckpointError when a directory holds a model: nothing that a person makes takes its place unasked."""
+    """Raise CheckpointError when a directory holds a model: no verb overwrites a model."""
     check_path(directory, CheckpointError, utf8=True)
     directory = Path(directory)
     if any(any(folder.glob(name)) for folder in (directory, current(directory)) for name in _OF_A_MODEL):
         raise CheckpointError(
-            f"{what} needs a folder of its own",
+            f"{what} needs a folder without a model",
             got=f"{directory}, which holds a model",
             do="choose another folder, or remove that one first",
         )
 
 
 def read_facts(path: Path, header: Header) -> Facts:
-    """What `glassformer.json` says, compared with the weights beside it before anything is built.
+    """The content of `glassformer.json`, compared with the weights beside it before anything is built.
 
-    Raises CheckpointError for another version, a damaged file, or a model of other blocks than there are weights of.
+    Raises CheckpointError for another version, a damaged file, or one that describes other blocks than the weights
+    have.
     """
     size, largest = path.stat().st_size, _LARGEST + len(header) * _LARGEST_PER_TENSOR
     if size > largest:
@@ -193,7 +194,7 @@ def read_facts(path: Path, header: Header) -> Facts:
 
 
 def _compare_blocks(path: Path, values: Mapping[str, Any], header: Header) -> None:
-    """Before the settings of each block are looked at: there may be any number of them."""
+    """Compare the number of blocks before the settings of each are read: a file may claim any number of them."""
     model = values.get("model")
     for name in ("encoder", "decoder"):
         stack = model.get(name) if isinstance(model, dict) else None
@@ -217,7 +218,7 @@ def _write_files(directory: Path, saved: Artefact) -> None:
     if saved.recipe is not None:
         write_recipe(directory, saved.recipe)
     lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in _finite(saved.metrics).items()]
-    (directory / METRICS).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # a line for each
+    (directory / METRICS).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # one line per metric
     (directory / CARD).write_text(saved.card, encoding="utf-8")
     from glassformer import __version__
 
@@ -237,7 +238,7 @@ def _write_files(directory: Path, saved: Artefact) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """JSON knows no infinity and no NaN: they become null."""
+    """The values with null for infinity and NaN, which JSON does not have."""
     if isinstance(value, Mapping):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -261,7 +262,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _metrics(path: Path, checksum: str | None) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The metrics, {} when they are damaged, and what is to be said then."""
+    """The metrics, {} when they are damaged, and a note in this case."""
     if not path.is_file():
         return {}, ()
     try:

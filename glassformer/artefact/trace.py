@@ -1,4 +1,4 @@
-"""A trace of one text through a model, its cells named by the text's own words."""
+"""A trace of one text through a model, with cells named by the words of the text."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def trace(
     keep: Iterable[str] | str | None = None,
     dtype: torch.dtype | None = None,
 ) -> Trace:
-    """Run a text, or a pair, and look; always in float32 or float64, whatever the model predicts in.
+    """Run a text, or a pair, and trace it; always in float32 or float64, whatever type the model predicts in.
 
-    A masked word can be called by its token, or by the model's own best guess for it. Raises ConfigError for an
+    A masked word can be named by its token, or by the model's best guess for it. Raises ConfigError for an
     encoder–decoder, which needs two texts, DataError for a text of only blanks.
     """
     refuse_two_stacks(model)
@@ -35,7 +35,7 @@ def trace(
     after = model.tokenizer.frame_ids[1]
     masked = row.masked_words or []
     continued = model.config.encoder is None and model.config.head is not None and not any(masked)
-    # A text that is to be continued: what comes after its own last token, not after the one that ends it.
+    # Of a decoder, look at what follows the last token of the text itself, not at what follows the end token.
     places = torch.tensor([len(row.ids) - len(after) - 1], device=model.device) if continued else None
     return look(
         model.module,
@@ -56,7 +56,7 @@ def trace(
 
 
 def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, list[str]]:
-    """A whole text or pair as one row, and its tokens as the vocabulary writes them; raises DataError for blanks."""
+    """A whole text or pair as one row, and its tokens as they are in the vocabulary; raises DataError for blanks."""
     tokenizer = model.tokenizer
     encoding = tokenizer.encode(text, special=False)
     if not len(encoding):
@@ -72,13 +72,13 @@ def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, li
 
 
 def refuse_two_stacks(model: Artefact) -> None:
-    """One text cannot go through an encoder–decoder; raises ConfigError that says what can."""
+    """Raise ConfigError for an encoder–decoder, which one text is not enough for."""
     if model.config.encoder is not None and model.config.decoder is not None:
         raise ConfigError(
             "one text is looked at in a model of one stack",
             got=f"{model.config.family}, which has two",
-            do="in Python, give it a source and a target, each as Inputs(ids=...): "
-            "glassformer.trace(model.module, source, target), and verify() of what comes",
+            do="in Python, use a source and a target, each as Inputs(ids=...): "
+            "glassformer.trace(model.module, source, target), and verify() of the trace",
         )
 
 

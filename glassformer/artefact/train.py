@@ -1,4 +1,4 @@
-"""`train`: a recipe in, a saved model out."""
+"""`train`: makes a saved model from a recipe."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
 from glassformer.training.run import better_if_higher
 
-# What must not change while a run is resumed: its checkpoints depend on it.
+# Tables of the recipe that must not change when a run is resumed: its checkpoints depend on them.
 _FIXED = ("task", "data", "tokenizer", "model")
-# Shares of a split are widened when there are few documents.
+# Shares that are raised when there are few documents.
 _RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
@@ -47,8 +47,8 @@ def train(
     """Train a model as a recipe says and save it to the folder `out`.
 
     `recipe` is a TOML file, a mapping, settings, or the name of a recipe of the package (`masked-lm-mini`); `set`
-    changes single settings, `{"train.steps": 100}`. With `resume` a run that was stopped goes on from its newest
-    checkpoint; it needs no recipe then, for its own stands in `out`. `progress` sees the progress, by default on
+    changes single settings, `{"train.steps": 100}`. With `resume` a run that was stopped continues from its newest
+    checkpoint; no recipe is needed then, because `out` contains it. `progress` shows the progress, by default on
     standard error.
 
     Raises a GlassformerError for what cannot be done, before training where it can be known, and
@@ -59,7 +59,7 @@ def train(
     progress = ConsoleProgress() if progress is None else progress
     resolved = resolve(_recorded(out, resume=resume) if recipe is None else recipe, set)
     choose_device(resolved.train.device)
-    with _leaving_nothing_when_refused(out), exclusive(out):
+    with _remove_files_if_refused(out), exclusive(out):
         known = _begin(out, resolved, resume=resume)
         if resume and not Checkpoints(out / _CHECKPOINTS):
             progress.note(
@@ -68,7 +68,7 @@ def train(
                 else f"the run in {out} has no checkpoint yet: it begins again at step 0, with its tokenizer and split"
             )
         if known is not None:
-            # With the split and the labels that it has learned by.
+            # With the split and the labels of the interrupted run.
             resolved = resolved.model_copy(update={"data": known.data, "task": known.task})
         prepared = prepare_run(resolved, out, progress, tokenizer=None if known is None else load_tokenizer(out))
         if known is None:
@@ -80,11 +80,11 @@ def train(
 
 
 def _run(prepared: Prepared, out: Path, known: Recipe | None, progress: Progress, *, resume: bool) -> dict[str, Any]:
-    """Train to the end; how long it took, also where an earlier call took it."""
+    """Train to the end; returns the steps and seconds of the whole run, those before an interruption included."""
     feed, settings, held_out = prepared.feed, prepared.recipe.train, prepared.held_out
     steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, log=progress.note)
     for number, _ in enumerate(progress.training(steps)):
-        if number == 0 and known not in (None, prepared.recipe):  # settings that the run has now taken
+        if number == 0 and known not in (None, prepared.recipe):  # from the first step on, the run uses these settings
             write_recipe(out, prepared.recipe)
     last = Checkpoints(out / _CHECKPOINTS).newest()
     assert last is not None  # a run ends with a checkpoint
@@ -92,7 +92,7 @@ def _run(prepared: Prepared, out: Path, known: Recipe | None, progress: Progress
 
 
 def _recorded(out: Path, *, resume: bool) -> Recipe:
-    """What the run in a folder is made from; raises ConfigError when there is none to resume."""
+    """The recipe of the run in a folder; raises ConfigError when there is no run to resume."""
     known = read_saved_recipe(out) if resume else None
     if known is None:
         raise ConfigError(
@@ -104,7 +104,7 @@ def _recorded(out: Path, *, resume: bool) -> Recipe:
 
 
 def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
-    """What the run that goes on in this folder was made from, None for a new run.
+    """The recipe of the run that is resumed in this folder, None for a new run.
 
     Raises ConfigError when the folder holds another run, CheckpointError when it holds a model and no checkpoint.
     """
@@ -115,7 +115,7 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
         return None
     if not resume:
         raise ConfigError(
-            "a new run needs a folder of its own",
+            "a new run needs a folder without a run",
             got=f"{out}, which holds a run",
             do="add --resume to go on with it, or choose another --out",
         )
@@ -130,7 +130,9 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
 
 
 def _check_shares(recipe: Recipe, known: Recipe) -> None:
-    """Raise ConfigError when the shares asked for are another split: what was learned must not become held out."""
+    """Raise ConfigError when the shares asked for give another split: documents already learned from must not be held
+    out.
+    """
     asked = {"validation": recipe.data.validation, "test": recipe.data.test}
     was = {"validation": known.data.validation, "test": known.data.test}
     if asked == was:
@@ -151,21 +153,21 @@ def _changed(name: str, was: object, got: str) -> ConfigError:
 
 
 @contextmanager
-def _leaving_nothing_when_refused(out: Path) -> Iterator[None]:
-    """Before its first checkpoint a run that is refused removes what it has written to `out`, and nothing else."""
+def _remove_files_if_refused(out: Path) -> Iterator[None]:
+    """Inside, an error before the first checkpoint removes what this run has written to `out`, and nothing else."""
     new_folders = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
     new_names = [name for name in _WRITTEN_BEFORE_TRAINING if not os.path.exists(out / name)]
     try:
         yield
     except TrainingError:
-        raise  # what it was about is saved in the folder
+        raise  # the run has saved its state and the batch in the folder
     except GlassformerError:
         if not (out / _CHECKPOINTS).exists():
             for path in (out / name for name in new_names):
                 shutil.rmtree(path, ignore_errors=True)  # a folder
                 with suppress(OSError):
                     path.unlink()
-            with suppress(OSError):  # a folder that is not empty is another's too
+            with suppress(OSError):  # a folder that is not empty holds files of others
                 for folder in new_folders:
                     folder.rmdir()
         raise

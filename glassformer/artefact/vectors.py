@@ -1,4 +1,4 @@
-"""Word vectors that others trained (GloVe, word2vec text files) as the first embeddings of a model.
+"""Pretrained word vectors (GloVe, word2vec text files) as the initial embeddings of a model.
 
 W width · V vocabulary
 """
@@ -16,7 +16,7 @@ from glassformer.errors import DataError, ShapeError
 from glassformer.models.transformer import Transformer
 from glassformer.text.tokenizer import Tokenizer
 
-# How byte-level and unigram tokenizers write the blank before a word.
+# How byte-level and unigram tokenizers write the space before a word.
 _BLANKS = ("Ġ", "▁")
 
 
@@ -27,7 +27,7 @@ def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, 
     vectors are not as long as the model's.
     """
     table = module.word_table  # [V, W]
-    places = _places(tokenizer)
+    places = _ids_by_word(tokenizer)
     found: set[int] = set()
     with torch.no_grad():
         for line, word, numbers in _vectors(Path(path)):
@@ -48,7 +48,7 @@ def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, 
     return f"{len(found):,} of {len(tokenizer.vocabulary()):,} tokens have a vector in {path}{frozen}"
 
 
-def _places(tokenizer: Tokenizer) -> dict[str, list[int]]:
+def _ids_by_word(tokenizer: Tokenizer) -> dict[str, list[int]]:
     """The ids of the tokens that begin a word, by that word."""
     places: dict[str, list[int]] = {}
     for id_, token in enumerate(tokenizer.vocabulary()):
@@ -59,7 +59,7 @@ def _places(tokenizer: Tokenizer) -> dict[str, list[int]]:
 
 
 def _vectors(path: Path) -> Iterator[tuple[Line, str, list[str]]]:
-    """Word and numbers of each line. A first line of two numbers is word2vec's heading."""
+    """Word and numbers of each line. A first line of two numbers is a header of word2vec."""
     for line in read_lines(path):
         word, *numbers = line.text.rstrip().split(" ")
         if line.number == 1 and len(numbers) == 1 and word.isdigit():

@@ -1,4 +1,4 @@
-"""Answers of a model to the verbs that ask it something."""
+"""Predictions of a model for the verbs that answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glassformer.tasks.predict import predict
 def answer(
     model: Artefact, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Mapping[str, Any]
 ) -> Iterator[Any]:
-    """The prediction for each record (its values by role, and where it stands), in order, at bounded memory.
+    """The prediction for each record (its values by role, and its file and line), in order, in bounded memory.
 
     Raises ConfigError for a model that does not answer this verb, DataError for a record that cannot be used.
     """

@@ -1,4 +1,4 @@
-"""Weights on disk: safetensors, each shared tensor once, and no pickle ever."""
+"""Weights on disk: safetensors, with each shared tensor once; never a pickle."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from glassformer.models.transformer import Transformer
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Names of floating-point numbers in the header of a safetensors file, and what stands there of each tensor.
+# Names of floating-point types in the header of a safetensors file, and the fields of each tensor there.
 _FLOATS = ("F16", "BF16", "F32", "F64")
 Header = Mapping[str, tuple[tuple[int, ...], str]]
 _BLOCK = re.compile(r"(encoder|decoder)\.blocks\.(\d+)\.")
 
 
 def write_weights(path: Path, module: Transformer) -> None:
-    """Write the parameters of a module; raises OSError when the disk does not take them."""
+    """Write the parameters of a module; raises OSError when they cannot be written."""
     # named_parameters gives a shared parameter once, under its first name.
     state = {name: parameter.detach().cpu().contiguous() for name, parameter in module.named_parameters()}
     try:
         save_file(state, str(path), metadata={"format": "pt"})
-    except SafetensorError as error:  # the library wraps what the system said
+    except SafetensorError as error:  # the library wraps the system's error
         raise OSError(str(error)) from None
-    os.chmod(path, 0o644)  # the library keeps it private, a saved model need not be
+    os.chmod(path, 0o644)  # the library makes the file private, but a saved model may be read by others
 
 
 def read_weights_header(path: Path) -> Header:
@@ -57,12 +57,12 @@ def blocks_in(header: Header, stack: str) -> int:
 def build_with(config: ModelConfig, path: Path, header: Header, *, checksum: str | None = None) -> Transformer:
     """The model of a config with the weights in a file, on the CPU and in eval mode.
 
-    `header` is what `read_weights_header` says of the file: the config is compared with it before the weights are read.
-    Raises CheckpointError unless the file holds each parameter of the model in its shape and in floating point, and
-    nothing else, and is the one that `checksum` was taken of.
+    `header` is the result of `read_weights_header` for the file: the config is compared with it before the weights are
+    read. Raises CheckpointError unless the file holds each parameter of the model in its shape and in floating point,
+    and nothing else, and has this `checksum`.
     """
     try:
-        with torch.device("meta"):  # shapes alone: the numbers come from the file
+        with torch.device("meta"):  # without memory for weights: they come from the file
             module = Transformer(config)
     except (RuntimeError, TypeError, ValueError, OverflowError):
         raise CheckpointError(
@@ -86,7 +86,7 @@ def build_with(config: ModelConfig, path: Path, header: Header, *, checksum: str
 def _compare(named: Mapping[str, Tensor], header: Header, path: Path) -> None:
     missing, unknown = sorted(named.keys() - header.keys()), sorted(header.keys() - named.keys())
     if missing or unknown:
-        what = f"without {missing[0]}" if missing else f"with {unknown[0]}, which the model has not"
+        what = f"without {missing[0]}" if missing else f"with {unknown[0]}, which the model does not have"
         raise CheckpointError(f"{path} must hold the weights of the model beside it", got=f"a file {what}")
     for name, parameter in named.items():
         shape, kind = header[name]

@@ -1,8 +1,8 @@
 """The command line: the first word is a verb, and only that verb's module is imported.
 
-Exit codes: 0 done, 1 what was asked could be done and failed, 2 it cannot be done (one sentence on standard error, also
-where standard output is closed or full), 130 and 143 stopped by Ctrl-C and SIGTERM, 141 whoever read standard output
-has gone (without a word, as other programs in a pipe end).
+Exit codes: 0 done; 1 the request was possible, but failed; 2 the request is impossible (one sentence on standard error,
+also when standard output is closed or full); 130 and 143 stopped by Ctrl-C and SIGTERM; 141 the reader of standard
+output has closed it (without a message, as usual for programs in a pipe).
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepar
 from glassformer.errors import GlassformerError, did_you_mean
 from glassformer.tasks import VERBS as ANSWERS
 
-# What people do, by purpose. Verbs that answer are made from the table of tasks/, in ask.py; each other one lives in
-# the module of its name (import in import_.py) as a function of its name.
+# The verbs by purpose. Verbs that answer are made in ask.py from the table in tasks/; each other verb is a function of
+# its name in the module of its name (import in import_.py).
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
         "demo": "train two small models and look inside: the slides' sentences, then English text",
-        "plan": "parameters, memory and time of a training, before it starts",
+        "plan": "estimate parameters, memory and time of a training",
         "train": "train a model from text files or a recipe",
         "evaluate": "measure a model on held-out text, beside baselines",
     },
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Look inside": {
-        "explain": "every step from words to answer, with its numbers and formulas",
+        "explain": "show every step from words to answer, with its numbers and formulas",
         "verify": "check every tensor of your model on your text against its formula",
-        "info": "what a saved model is: sizes, task, tokenizer, data",
+        "info": "show what a saved model is: sizes, task, tokenizer, data",
     },
     "In and out": {
-        "import": "make a folder of ours from a Hugging Face folder",
+        "import": "convert a Hugging Face folder to a glassformer folder",
         "export": "write a model as a Hugging Face folder",
     },
 }
@@ -41,20 +41,20 @@ VERBS: dict[str, dict[str, str]] = {
 DONE, FAILED, IMPOSSIBLE, INTERRUPTED = 0, 1, 2, 130
 _NO_MEMORY = str(
     GlassformerError(
-        "what was asked needs more memory than this machine has free",
+        "this command needs more memory than this machine has free",
         do="lower train.batch or data.length, choose a smaller model, or --set train.accumulate=4",
     )
 )
 
-# A file may be called so that its name ends the line or commands the terminal, or in bytes that are no letters: such
-# characters are told by their codes.
+# A file name may contain line ends, control characters of the terminal, or bytes that are no characters: these are
+# printed as escapes.
 _CONTROL = {
     code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029, *range(0xD800, 0xE000))
 }
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command and give back its exit code."""
+    """Run one command and return its exit code."""
     try:
         code = _answer(arguments)
         sys.stdout.flush()
@@ -62,19 +62,19 @@ def main(arguments: Sequence[str]) -> int:
     except ReaderGoneError as gone:
         return gone.exit_code
     except GlassformerError as error:
-        return _told(str(error), error.exit_code)
+        return _report(str(error), error.exit_code)
     except KeyboardInterrupt as stopped:
         return _stopped(stopped)
     except (MemoryError, RuntimeError) as error:
         if not _is_of_memory(error):
             raise
-        return _told(_NO_MEMORY, FAILED)
-    except OSError as error:  # a place that cannot be written to, a full disk
+        return _report(_NO_MEMORY, FAILED)
+    except OSError as error:  # a path that cannot be written to, or a full disk
         why = error.strerror or str(error)
         if error.filename is not None:
-            return _told(str(GlassformerError(f"{error.filename}: {why}")), IMPOSSIBLE)
-        no_place = isinstance(error, FileNotFoundError)  # of all calls only those about the current folder name none
-        return _told(f"the current folder: {why}" if no_place else why, IMPOSSIBLE)
+            return _report(str(GlassformerError(f"{error.filename}: {why}")), IMPOSSIBLE)
+        unnamed = isinstance(error, FileNotFoundError)  # only calls on the current folder give no file name
+        return _report(f"the current folder: {why}" if unnamed else why, IMPOSSIBLE)
 
 
 def _answer(arguments: Sequence[str]) -> int:
@@ -94,19 +94,19 @@ def _answer(arguments: Sequence[str]) -> int:
 
 
 def _is_of_memory(error: Exception) -> bool:
-    """Whether there was too little memory: torch says so in an error of its own only on a GPU."""
+    """Whether memory ran out: torch has a separate error type for this only on a GPU."""
     said = str(error)
     return isinstance(error, MemoryError) or "out of memory" in said or "can't allocate memory" in said
 
 
-def _told(sentence: str, code: int) -> int:
-    """Say on one line why it ended; give back the exit code."""
+def _report(sentence: str, code: int) -> int:
+    """Print on one line why the command ended; returns the exit code."""
     print(f"glassformer: {sentence.translate(_CONTROL)}", file=sys.stderr)
     return code
 
 
 def help_text() -> str:
-    """The verbs with a line each."""
+    """The help text: one line for each verb."""
     lines = ["Transformers you can see through.", "", "Usage: glassformer VERB ...", ""]
     for purpose, verbs in VERBS.items():
         lines += [purpose, *(f"  {verb:<10}{line}" for verb, line in verbs.items()), ""]
@@ -117,7 +117,7 @@ def help_text() -> str:
 def _run(verb: str, arguments: Sequence[str]) -> int:
     import typer
 
-    # Typer's versions carry click under different names; the root of its errors is reached through one they all export.
+    # Typer's versions contain click under different names; its base error is found through one that all of them export.
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command()(_reporting_interrupts(_command(verb)))
@@ -139,7 +139,7 @@ def _command(verb: str) -> Callable[..., None]:
 
 
 def _reporting_interrupts(command: Callable[..., None]) -> Callable[..., int]:
-    """The command, its interrupts reported before Typer sees them, which would exit with 130 and no message."""
+    """The command with its interrupts reported here: Typer would exit with 130 and no message."""
 
     @functools.wraps(command)
     def reporting(*arguments: object, **options: object) -> int:
@@ -153,7 +153,7 @@ def _reporting_interrupts(command: Callable[..., None]) -> Callable[..., int]:
 
 
 def _stopped(interrupt: KeyboardInterrupt) -> int:
-    """Say what is saved and how to go on, where the interrupt knows; give back the exit code."""
+    """Print what is saved and how to resume, where the interrupt says so; returns the exit code."""
     for line in (f"glassformer: {str(interrupt) or 'stopped'}", *getattr(interrupt, "__notes__", ())):
         print(line, file=sys.stderr)
     return int(getattr(interrupt, "exit_code", INTERRUPTED))
@@ -175,7 +175,7 @@ def run() -> None:
     """The program `glassformer`."""
     prepare_streams()
     code = main(sys.argv[1:])
-    with contextlib.suppress(StandardOutputError):  # what was written before an error; the error itself is told
+    with contextlib.suppress(StandardOutputError):  # only output from before an error is left; the error is printed
         sys.stdout.flush()
     sys.exit(code)
 

@@ -16,7 +16,7 @@ from glassformer.cli.show import SHOW
 from glassformer.cli.texts import records, together
 from glassformer.tasks import VERBS
 
-# The options that one verb has and others have not, with their defaults.
+# The options that only one verb has, with their defaults.
 _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
     "fill": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Guesses for each masked word.")], 5)},
 }
@@ -64,7 +64,7 @@ def asking(verb: str) -> Callable[..., None]:
 
 
 def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, str]) -> None:
-    from glassformer.artefact.verbs import answer  # not above: asking for help must not wait for torch
+    from glassformer.artefact.verbs import answer  # not at the top: --help must not import torch
 
     path: Path = values["model"]
     opened = open_model(path, device=values["device"], fast=values["fast"], threads=values["threads"])

@@ -12,11 +12,11 @@ from glassformer.cli.screen import note
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the two models are left.")] = Path("runs"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the two models.")] = Path("runs"),
 ) -> None:
     """Watch two small models learn: the slides' three sentences in seconds, then real English for about two minutes.
 
-    Exit code 1 when one of them has not learned what was promised. Ctrl-C saves; the same command goes on.
+    Exit code 1 when one of them has not reached the promised accuracy. After Ctrl-C, the same command resumes.
     """
     from glassformer.demo.run import run
 

@@ -14,7 +14,7 @@ from glassformer.cli.screen import console, plain_table, record, results
 def evaluate(
     model: ModelFolder,
     files: Annotated[
-        list[str] | None, typer.Argument(help="Data to measure on; without, what was held out in training.")
+        list[str] | None, typer.Argument(help="Data to measure on; by default what was held out in training.")
     ] = None,
     split: Annotated[
         Literal["validation", "test"] | None,
@@ -31,14 +31,14 @@ def evaluate(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """The scores of a model's task, beside the baselines that it has to beat."""
+    """Measure a model's task, beside the baselines that it has to beat."""
     from glassformer.artefact.evaluate import evaluate as measure
     from glassformer.artefact.progress import ConsoleProgress
     from glassformer.tasks.score import interval
 
     opened = open_model(model, device=device, fast=fast, threads=threads)
     columns = {name: value for name, value in (("text", text), ("pair", pair), ("label", label)) if value is not None}
-    with results(out) as handle:  # not after: a place that takes no results is to be known before they are measured
+    with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
         scores = measure(opened, files or (), split=split, columns=columns, progress=ConsoleProgress())
         if json:
             record(scores.flat(), handle)

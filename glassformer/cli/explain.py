@@ -26,16 +26,18 @@ def explain(
     cell: Annotated[
         str | None,
         typer.Option(
-            "--cell", help="Follow one number: encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]."
+            "--cell", help="Trace one number: encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]."
         ),
     ] = None,
-    word: Annotated[int, typer.Option("--word", min=0, help="Whose row is worked out: its place, from 0.")] = 0,
+    word: Annotated[int, typer.Option("--word", min=0, help="Position of the word whose row is computed, from 0.")] = 0,
     notes: Annotated[bool, typer.Option("--notes", help="Add where the source documents are imprecise.")] = False,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Walk through all steps from words to guesses, with every number of one word's row; or follow one number back."""
+    """Show all steps from words to guesses, with every number of one word's row; or trace one number back to its
+    inputs.
+    """
     opened = open_model(model, device=device, threads=threads)
     for each in looked_at(text):
         trace = opened.trace(each, pair)
@@ -93,5 +95,5 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _plain(value: object) -> Any:
-    """Dataclasses as what JSON knows."""
+    """Dataclasses as values that JSON has."""
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -18,7 +18,7 @@ def export(
     to: Annotated[Literal["huggingface"], typer.Option("--to", help="The format.")] = "huggingface",
     json: Json = False,
 ) -> None:
-    """Write a model as a folder that transformers loads and that computes the same."""
+    """Write a model as a folder that transformers loads as a model with the same outputs."""
     from glassformer.artefact.foreign import write_foreign
     from glassformer.artefact.open import open_as_saved
 

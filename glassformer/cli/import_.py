@@ -19,17 +19,17 @@ def import_(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Make a folder of ours from a Hugging Face folder: config.json, safetensors, tokenizer.
+    """Convert a Hugging Face folder (config.json, safetensors, tokenizer) to a glassformer folder.
 
     Families: BERT, DistilBERT, RoBERTa, ModernBERT, GPT-2, Llama, Marian, BART, T5. Each tensor and each setting is
-    used once or named as left aside; the numbers stay the same to the bit.
+    used once or reported as left aside; all numbers stay the same to the bit.
     """
     from glassformer.artefact.card import write_card
     from glassformer.artefact.foreign import read_foreign
     from glassformer.artefact.model import Model
     from glassformer.artefact.store import refuse_a_model
 
-    refuse_a_model(out, "an import")  # before a model is fetched in vain
+    refuse_a_model(out, "an import")  # before a model is downloaded
     model, report = read_foreign(source, Model)
     model.card = write_card(model, out)
     model.save(out)
@@ -48,5 +48,5 @@ def import_(
     for what, aside in (("setting", report.settings_aside), ("tensor", report.tensors_aside)):
         for name, reason in aside.items():
             note(f"left aside, {what} {name}: {reason}")
-    note(f"{report.architecture or model.config.family} is now ours: {model}")
+    note(f"{report.architecture or model.config.family} imported: {model}")
     print(out)

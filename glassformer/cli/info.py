@@ -15,7 +15,7 @@ from glassformer.cli.screen import console, escaped, plain_table, record
 
 
 def info(model: ModelFolder, fast: Fast = False, json: Json = False) -> None:
-    """Family, sizes, parameters by part, tokenizer, task, precision of prediction, data and scores."""
+    """Show family, sizes, parameters by part, tokenizer, task, precision of prediction, data and scores."""
     facts = open_model(model, device="cpu", fast=fast).info()
     if json:
         record(facts, sys.stdout)

@@ -1,4 +1,4 @@
-"""Opening the model a verb is asked to use."""
+"""Opening the model that a verb uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def open_model(
     path: Path, *, device: str = "auto", dtype: str | None = None, fast: bool = False, threads: int | None = None
 ) -> Model:
     """The model in a folder, on the device and threads asked for."""
-    from glassformer.artefact.open import load  # not above: asking for help must not wait for torch
+    from glassformer.artefact.open import load  # not at the top: --help must not import torch
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)

@@ -1,4 +1,4 @@
-"""glassformer plan: the arguments of train, and what that training would take."""
+"""glassformer plan: takes the arguments of train, and estimates what that training would need."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def plan(
     json: Json = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """What train would take with the same arguments: parameters, memory and time, from a probe of a few steps."""
+    """Estimate what train would need with the same arguments: parameters, memory and time, from a probe of a few
+    steps.
+    """
     if what is None:
         raise ConfigError(
             "a recipe (.toml) or a task is needed", got="neither", do="glassformer plan masked-lm TEXT.txt"
@@ -73,5 +75,5 @@ def _show(found: Plan) -> None:
 
 
 def megabytes(count: int) -> str:
-    """Bytes as people read them."""
+    """Bytes in a readable unit."""
     return f"{count / 1e6:,.0f} MB" if count < 1e10 else f"{count / 1e9:,.1f} GB"

@@ -1,6 +1,7 @@
-"""What is to be trained, as a person says it: a recipe file, or a task and files; and single settings on top.
+"""What is to be trained, as typed on the command line: a recipe file, or a task and files; and changes of single
+settings.
 
-One table holds the options that `train` and `plan` share, with the setting of the recipe that each of them changes.
+One table holds the options that `train` and `plan` share, with the setting of the recipe that each option changes.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ Files = Annotated[
 
 # Option, type, setting, help.
 _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
-    ("steps", int, "train.steps", "End after so many steps."),
-    ("epochs", float, "train.epochs", "End after so many times through the data."),
-    ("minutes", float, "train.minutes", "End after so many minutes."),
+    ("steps", int, "train.steps", "Stop after so many steps."),
+    ("epochs", float, "train.epochs", "Stop after so many epochs."),
+    ("minutes", float, "train.minutes", "Stop after so many minutes."),
     ("family", str, "model.family", "bert, distilbert, roberta, modernbert or slides."),
     (
         "size",
@@ -46,19 +47,19 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
     ("answers", str, "data.answers", "Column with the words behind the masks."),
     ("validation", float, "data.validation", "Share of the documents or records to hold out."),
     ("vocabulary", int, "tokenizer.vocabulary", "Tokens that the tokenizer learns."),
-    ("length", int, "data.length", "Tokens in a row of text."),
+    ("length", int, "data.length", "Tokens in a row."),
     ("batch", int, "train.batch", "Rows in a step."),
     ("learning-rate", float, "train.learning_rate", "The highest learning rate."),
     ("precision", str, "train.precision", "auto, float32, bfloat16 or float64."),
     ("device", str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
     ("threads", int, "train.threads", "Processor threads; all by default."),
-    ("seed", int, "train.seed", "Source of all random choices."),
+    ("seed", int, "train.seed", "Seed of all random choices."),
 )
 _ENDS = ("train.steps", "train.epochs", "train.minutes")
 
 
 def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that takes `settings`, as one that has an option for each row of the table in its place."""
+    """The command with its parameter `settings` replaced by one option for each entry of the table."""
     parameters = list(inspect.signature(command, eval_str=True).parameters.values())
     options = [
         inspect.Parameter(
@@ -94,7 +95,7 @@ def requested_recipe(
     changes = dict(settings)
     if (
         len([end for end in _ENDS if end in changes]) == 1
-    ):  # the recipe's own end must not come before the one asked for
+    ):  # the recipe's own limit must not end the run before the one asked for
         changes |= dict.fromkeys(set(_ENDS) - changes.keys())
     changes |= parse_changes(assignments)
     if "-" in files:
@@ -117,7 +118,7 @@ def requested_recipe(
             raise ConfigError("a recipe (.toml) or a task is needed first", got=what, do=do)
         near = did_you_mean(what, [*TASKS, *known])
         raise ConfigError("a recipe (.toml) or a task is needed", got=repr(what), do=near)
-    if starts or "tokenizer.file" in changes:  # what the recipe would learn, these bring along
+    if starts or "tokenizer.file" in changes:  # these bring the tokens that the recipe would learn
         changes = {"tokenizer": {}} | changes
     if starts and not name.endswith(".toml"):
         changes = {"model": {}} | changes
@@ -127,7 +128,7 @@ def requested_recipe(
 
 
 def _keeps_size(own: ModelSection, changes: Mapping[str, object]) -> bool:
-    """Whether the size in a recipe still says something: a family that is asked for may have none."""
+    """Whether the size in a recipe still applies: another family may have no sizes."""
     from glassformer.models.families import family_config
 
     family = changes.get("model.family", own.family)

@@ -27,7 +27,7 @@ def note(message: str) -> None:
 
 
 def note_windows(windows: int, row_tokens: int | None) -> None:
-    """Say that a text or pair was longer than a row of the model, which holds special tokens too."""
+    """Note that a text or pair was longer than a row of the model, which contains special tokens too."""
     if windows > 1:
         note(
             f"with its special tokens longer than the {row_tokens} tokens that the model reads at once: "
@@ -37,24 +37,24 @@ def note_windows(windows: int, row_tokens: int | None) -> None:
 
 @contextmanager
 def results(out: Path | None) -> Iterator[TextIO]:
-    """The file that was asked for, or standard output. A file that is there is replaced only when all is done.
+    """The file that was asked for, or standard output. An existing file is replaced only when all results are written.
 
-    Raises DataError when the place does not take them.
+    Raises DataError when they cannot be written.
     """
     if out is None:
         yield sys.stdout
         return
     check_path(out, DataError)
     try:
-        if out.exists() and not out.is_file():  # a device or a pipe: to replace it would destroy it
+        if out.exists() and not out.is_file():  # a device or a pipe, which must not be replaced by a file
             with out.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
         else:
             with atomic_write(out) as draft, draft.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
-    except OSError as error:  # not as it is: it would name the draft
+    except OSError as error:  # the original error names the temporary file
         raise DataError(
-            f"results must be written to {out}", got=error.strerror or str(error), do="choose another place"
+            f"results must be written to {out}", got=error.strerror or str(error), do="choose another path"
         ) from None
 
 
@@ -65,9 +65,9 @@ def console(handle: TextIO | None = None) -> Console:
 
 
 def record(values: Mapping[str, Any], handle: TextIO) -> None:
-    """One JSON record on a line of its own; what JSON has no number for is told as a word: "-Infinity", "NaN".
+    """One JSON record on one line; numbers that JSON does not have are written as strings: "-Infinity", "NaN".
 
-    Where the encoding is not UTF-8, all beyond ASCII is told by JSON's own escapes.
+    Where the encoding is not UTF-8, characters outside ASCII are written as JSON escapes.
     """
     escapes = not is_utf8(getattr(handle, "encoding", None) or "utf-8")
     print(json.dumps(_in_json(values), ensure_ascii=escapes, allow_nan=False), file=handle, flush=True)
@@ -90,11 +90,11 @@ def plain_table(*columns: str) -> Table:
 
 
 def bar(share: float, width: int = 12) -> str:
-    """A share between 0 and 1 as a bar of eighths."""
+    """A share between 0 and 1 as a bar, with a resolution of an eighth of a character."""
     eighths = round(share * width * 8)
     return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
 
 
 def escaped(text: str) -> str:
-    """A person's text, its brackets taken as they are."""
+    """A user's text, with its brackets not read as markup."""
     return escape(text)

@@ -1,4 +1,4 @@
-"""Answers as people read them: a small table for each verb."""
+"""Predictions for display: a small table for each verb."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Standard input, output and error as the program finds them: closed, full, or a pipe that nobody reads any more.
+"""Standard input, output and error that may be closed, full, or a pipe without a reader.
 
-What standard output does not take is a StandardOutputError, whoever writes it, and once told it is not told again
-while Python ends. What standard error does not take is lost: no work stops for a note that nobody can read.
+A failed write to standard output raises StandardOutputError, wherever it is in the program, but only once: writes while
+Python exits do not raise it again. A failed write to standard error is ignored: a lost note must not stop the work.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class StandardOutputError(GlassformerError):
-    """Standard output does not take the results: it is closed, or a full disk."""
+    """Results cannot be written to standard output: it is closed, or the disk is full."""
 
 
 class ReaderGoneError(StandardOutputError):
-    """Whoever read standard output has gone. As a program that is ended by SIGPIPE is reported: 128 + 13."""
+    """The reader of standard output has closed it. The exit code is that of a program ended by SIGPIPE: 128 + 13."""
 
     exit_code: ClassVar[int] = 141
 
@@ -31,24 +31,24 @@ class ReaderGoneError(StandardOutputError):
 class _Results(io.FileIO):
     """Standard output, unbuffered."""
 
-    _told = False
+    _failed = False
 
     def write(self, data: Buffer) -> int:
-        """Number of bytes written; raises StandardOutputError, the first time, when they are not taken."""
-        if self._told:
+        """Number of bytes written; raises StandardOutputError at the first write that fails."""
+        if self._failed:
             return memoryview(data).nbytes
         try:
             written: int | None = super().write(data)
-            while written is None:  # shared with a program that does not want to wait for it: we do
+            while written is None:  # another program has made the stream non-blocking: wait until it is writable
                 select.select([], [self.fileno()], [])
                 written = super().write(data)
         except OSError as error:
-            self._told = True
+            self._failed = True
             kind = ReaderGoneError if isinstance(error, BrokenPipeError) else StandardOutputError
             raise kind(
                 "standard output must take the results",
                 got=error.strerror or str(error),
-                do="make room, or send them to another place",
+                do="free disk space, or write them elsewhere",
             ) from None
         return written
 
@@ -65,9 +65,9 @@ class _Notes(io.FileIO):
 
 
 def prepare_streams() -> None:
-    """Put streams in the place of Python's own that fail in a sentence, and show what an encoding cannot as `?`."""
-    # A number that is free would be given to the next file that is opened, and results or notes written into it.
-    # Of the wrong direction, so that to read or write fails as it does when closed.
+    """Replace Python's streams by ones that fail with one sentence, and that write `?` for what an encoding lacks."""
+    # The number of a closed stream would be given to the next file that is opened, and output written into this file.
+    # The null device is opened in the wrong direction, so that reading and writing still fail.
     for number, direction in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
         try:
             os.fstat(number)
@@ -83,8 +83,8 @@ def prepare_streams() -> None:
 
 
 def _over(raw: io.FileIO, stream: TextIO | None, *, errors: str = "", at_once: bool = False) -> TextIO:
-    """The same stream on `raw`; as it is where it is no file, as the consoles of Windows."""
-    # What UTF-8 cannot hold, bytes of a file name, stays legible, and is an escape of JSON as well.
+    """The same stream on `raw`; the stream itself where it is no file, as the consoles of Windows."""
+    # Bytes of a file name that are no UTF-8 are written as escapes, which are legible and valid in JSON.
     encoding = stream.encoding if stream is not None else "utf-8"
     errors = errors or ("backslashreplace" if is_utf8(encoding) else "replace")
     if not isinstance(stream, io.TextIOWrapper | None):

@@ -1,4 +1,4 @@
-"""The records a verb is asked about: from the command, standard input and files, in this order, as they come."""
+"""The records for a verb: from the command, standard input and files, in this order, each as soon as it is there."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from glassformer.paths import check_path, is_stream, refuse_endless
 if TYPE_CHECKING:
     from io import BufferedReader
 
-# Records handed to the model together: few at first, so that the first answers come soon, then as many as are read
+# Records given to the model together: few at first, so that the first predictions come soon, then as many as are read
 # ahead.
 _FIRST, _TOGETHER = 64, 16_384
-# Characters of them at most, so that they fit into the memory whatever their length.
+# The most characters of these records, so that they fit into memory whatever their length.
 _CHARACTERS = 1 << 24
 
 
 class Text(NamedTuple):
-    """The values of a record by role, and where it stands, empty for one from the command itself; `last` of those that
-    are there, where the next would have to be waited for.
+    """The values of a record by role, and its file and line (empty for one from the command itself). `last`: no further
+    record can be read without waiting for input.
     """
 
     values: Mapping[str, object]
@@ -33,18 +33,18 @@ class Text(NamedTuple):
 def records(
     given: Sequence[str] | None, files: Sequence[str] | None, columns: Mapping[str, str], pair: str | None = None
 ) -> Iterator[Text]:
-    """All records that were asked about; `columns` are those of a table by role, `pair` is a second text for each text
+    """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
     of the command. Raises DataError when there is none or a file cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
-    more = {} if pair is None else {"pair": _whole(pair)}
+    more = {} if pair is None else {"pair": _without_surrogates(pair)}
     for text in given or ():
         if text == "-":
             typed = _lines_of(cast("BufferedReader", sys.stdin.buffer), "standard input")
             yield from (each._replace(values={**each.values, **more}) for each in typed)
         else:
-            yield Text({"text": _whole(text), **more})
+            yield Text({"text": _without_surrogates(text), **more})
     for file in files or ():
         if is_stream(file) and len(columns) == 1:
             with open(file, "rb") as stream:
@@ -77,9 +77,9 @@ def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Text]:
 
 
 def looked_at(text: str) -> Iterator[str]:
-    """The text of a verb that looks inside; of `-` each line of standard input, of which there must be one.
+    """The text of a verb that takes one text; for `-` the lines of standard input.
 
-    Raises DataError.
+    Raises DataError when there is no line.
     """
     found = False
     for asked in records([text], None, {}):
@@ -90,7 +90,7 @@ def looked_at(text: str) -> Iterator[str]:
 
 
 def together(asked: Iterable[Text]) -> Iterator[list[Text]]:
-    """Full batches, and smaller ones where more input is not there yet: a typed line is answered at once."""
+    """Full batches, and smaller ones when reading on would wait for input: a typed line is answered at once."""
     batch: list[Text] = []
     characters, most = 0, _FIRST
     for each in asked:
@@ -103,13 +103,13 @@ def together(asked: Iterable[Text]) -> Iterator[list[Text]]:
         yield batch
 
 
-def _whole(text: str) -> str:
-    """The text of a command, where Python has kept bytes of it as halves of letters; raises DataError for no UTF-8."""
+def _without_surrogates(text: str) -> str:
+    """The text of a command, with bytes that Python holds as lone surrogates decoded; raises DataError for no UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
         try:
-            return os.fsencode(text).decode()  # a locale without letters beyond ASCII
+            return os.fsencode(text).decode()  # a locale that only knows ASCII
         except UnicodeDecodeError as error:
             raise DataError("a text must be UTF-8", got=f"the byte 0x{error.object[error.start]:02x}") from None
         except UnicodeEncodeError as error:
@@ -137,7 +137,7 @@ def _lines_of(stream: BufferedReader, name: str) -> Iterator[Text]:
 
 
 def _lines_as_they_come(stream: BufferedReader, name: str) -> Iterator[list[bytes]]:
-    """The lines that are there, whenever something is; only the very last may have no end."""
+    """The complete lines of each read, as soon as there are any; the rest of the input comes last."""
     begun: list[bytes] = []
     while chunk := _read_some(stream, name):
         *lines, rest = chunk.split(b"\n")

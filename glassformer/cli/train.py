@@ -22,7 +22,7 @@ def train(
     what: What = None,
     files: Files = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run; runs/NAME by default.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out.")] = False,
     set: Set = None,
     json: Json = False,
     settings: Mapping[str, object] | None = None,
@@ -30,7 +30,7 @@ def train(
     """Train a model and save it with its tokenizer, recipe, scores and model card.
 
     WHAT is a recipe file, or a task followed by files (.txt, .md, .jsonl, .csv, .tsv, .parquet, each also .gz, folders
-    of them, and patterns). Ctrl-C saves and says how to go on; --resume --out RUN is enough for that.
+    of them, and patterns). Ctrl-C saves the run and prints how to resume it: --resume --out RUN.
     """
     if what is None:
         what = _recorded(out, resume=resume)
@@ -41,7 +41,7 @@ def train(
 
     try:
         model = run(recipe, out=folder, resume=resume)
-    except KeyboardInterrupt as stopped:  # also while text is read, and while the model is saved
+    except KeyboardInterrupt as stopped:  # also while data are read, and while the model is saved
         stopped.add_note(f"go on with: {_again(folder)}")
         raise
     scores = {name: value for name, value in model.metrics.items() if not name.endswith("_counts")}
@@ -54,7 +54,7 @@ def train(
 
 
 def _recorded(out: Path | None, *, resume: bool) -> str:
-    """The recipe of the run to resume; raises ConfigError when that was not asked for, or there is none."""
+    """The recipe of the run to resume; raises ConfigError without --resume, and when there is no run."""
     from glassformer.artefact.recipe import RECIPE
 
     if not resume or out is None:
@@ -72,7 +72,7 @@ def _recorded(out: Path | None, *, resume: bool) -> str:
 
 
 def _folder(what: str, out: Path | None, *, resume: bool) -> Path:
-    """Where the run goes: the place asked for, else the next free name in runs/."""
+    """The folder of the run: the one asked for, else the next free name in runs/."""
     if out is not None:
         return out
     first = Path("runs") / Path(what).stem
@@ -82,7 +82,7 @@ def _folder(what: str, out: Path | None, *, resume: bool) -> Path:
 
 
 def _again(folder: Path) -> str:
-    """The command just given, made to resume; typed again exactly as the person typed it."""
+    """The command that resumes this run: the one that the user typed, with --resume."""
     words = [word for word in sys.argv[1:] if word != "--resume"]
     if "--out" not in words and "-o" not in words:
         words += ["--out", str(folder)]

@@ -16,7 +16,7 @@ from glassformer.cli.texts import looked_at
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
 
-# Tensors shown: those that agree least.
+# The number of tensors shown: those that agree least.
 _SHOWN = 8
 
 
@@ -32,9 +32,9 @@ def verify(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Check every tensor against its formula, and that neither looking nor padding nor batch mates change the answer.
+    """Check every tensor against its formula, and that tracing, padding and batch mates do not change the output.
 
-    Exit code 1 when one of the three does not hold.
+    Exit code 1 when one of the three checks fails.
     """
     opened = open_model(model, device=device, fast=fast, threads=threads)
     held = [_holds(opened, each, pair, dtype, json=json) for each in looked_at(text)]
@@ -43,7 +43,7 @@ def verify(
 
 
 def _holds(opened: Model, text: str, pair: str | None, dtype: str, *, json: bool) -> bool:
-    """Whether all three hold for one text or pair; said or written as a record."""
+    """Whether all three checks pass for one text or pair; prints the results, or writes them as a record."""
     import torch
 
     from glassformer.artefact.independence import independence

@@ -1,1 +1,1 @@
-"""From files to batches: reading, splitting, the tokenized store, rows, order, masks and sentence pairs."""
+"""From files to batches: reading, splitting, storing tokens, rows, their order, masks and sentence pairs."""

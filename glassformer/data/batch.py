@@ -1,6 +1,6 @@
-"""Rows of tokens side by side, as arrays.
+"""Batches of token rows, as arrays.
 
-B rows, S places in a row.
+B rows, S tokens of a row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Flags = npt.NDArray[np.bool_]
 class Batch:
     """Rows of equal length; each array is [B, S].
 
-    `real` is False at padding; `positions` begin again at each document where there is a document mask; `documents`
+    `real` is False at padding; `positions` restart at each document where there is a document mask; `documents`
     numbers the documents of a row (-1 at padding, all 0 without a document mask); `words` numbers its words, -1 for
     special tokens and padding; `special` marks tokens that are not text, padding included; `segments` are 0 and 1 for
     the two texts of a pair.
@@ -35,7 +35,7 @@ class Batch:
 
 
 def pad(rows: Sequence[Sequence[int]], length: int, pad_id: int) -> tuple[Integers, Flags]:
-    """Rows of different lengths as one array: ids [B, S] filled up with `pad_id`, and which are real [B, S].
+    """Rows of different lengths as one array: ids [B, S] padded with `pad_id`, and which are real [B, S].
 
     A row longer than `length` is cut.
     """

@@ -1,6 +1,6 @@
 """Batches of rows of nearly equal length: for texts that are not packed into one row.
 
-R rows in all, B rows in a batch, S places in a row, D documents.
+R rows in all, B rows in a batch, S tokens of a row, D documents.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from glassformer.data.pack import Frame
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError, DataError
 
-# Lengths of a run: each is compiled once, so there are few.
+# The most lengths of a run: each is compiled once, so there are few.
 _MOST_LENGTHS = 12
 # Matrix products are fastest at multiples of this.
 _STEP = 8
-# Lengths that are considered: more would only take longer to choose from.
+# The most lengths that are considered: more would only take longer to choose from.
 _CONSIDERED = 128
 
 
@@ -55,7 +55,7 @@ def choose_lengths(lengths: Integers, batch: int, most: int = _MOST_LENGTHS) -> 
 
 
 class BucketedRows:
-    """Each document a row of its own in its frame; one that is too long becomes several rows of about equal length."""
+    """Each document becomes one row with its special tokens; a document that is too long becomes several equal rows."""
 
     def __init__(self, store: TokenStore, length: int, *, frame: Frame, pad_id: int = 0) -> None:
         around = len(frame.before) + len(frame.after)
@@ -66,7 +66,7 @@ class BucketedRows:
         parts = -(-sizes // (length - around))  # [D]
         document = np.repeat(np.arange(store.documents), parts)  # [R]
         part = np.arange(len(document)) - np.repeat(parts.cumsum() - parts, parts)  # [R]
-        # Parts of equal length, not full ones and a short rest: part p of n spans p/n … (p+1)/n of the document.
+        # Parts of equal length instead of full ones and a short rest: part p of n spans p/n … (p+1)/n of the document.
         self._starts = store.offsets[document] + sizes[document] * part // parts[document]  # [R]
         self._ends = store.offsets[document] + sizes[document] * (part + 1) // parts[document]  # [R]
         self.lengths: Integers = self._ends - self._starts + around  # [R]
@@ -100,7 +100,7 @@ class BucketedRows:
 
 
 class BucketOrder:
-    """Batches of rows from one bucket each; which rows, and which batch when, is new in each epoch.
+    """Batches of rows from one bucket each; their rows and their order differ in each epoch.
 
     A pure function of (fingerprint, seed, epoch, batch), as `Order`.
     """

@@ -24,16 +24,16 @@ from glassformer.text.tokenizer import Tokenizer
 
 Shares = Mapping[str, float]
 
-# Stands in the fingerprint, from which the order of the rows is drawn: a store that is written in another way is no
-# reason for another order.
+# A part of the fingerprint, which determines the order of the rows. It does not follow the format of the store, so that
+# a new format keeps the order.
 _HASHED_AS = 2
-# Beside the stores: what was left out when they were made.
+# The file beside the stores that lists the documents left out of them.
 _SKIPPED = "skipped.json"
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Tokenized text by split, and what a person should know about it.
+    """Tokenized text by split, with facts that a user should know about it.
 
     `shares` are the parts of validation and test that were used: with `seed` they find the same documents again.
     `leaked` counts documents of validation files that are in the training text too.
@@ -47,7 +47,7 @@ class Corpus:
     first_skipped: tuple[str, ...]
 
     def notes(self) -> list[str]:
-        """What a person should know before training, a sentence each."""
+        """Facts that a user should know before training, a sentence each."""
         notes = []
         if self.repeats.repeated:
             notes.append(str(self.repeats))
@@ -99,12 +99,12 @@ def shares_for(texts: Iterable[str], shares: Shares, *, seed: int) -> dict[str, 
             got=str(len(places)),
             do="set validation and test to 0, or name validation_files",
         )
-    return _widened(sorted(places), shares)
+    return _raised_shares(sorted(places), shares)
 
 
 def training_texts(section: CorpusSection, shares: Shares) -> Iterator[str]:
     """The texts of the training split, for a tokenizer to learn from."""
-    for placed in _placed(section, shares, on_bad(section)):
+    for placed in _with_splits(section, shares, on_bad(section)):
         if placed.name == "train":
             yield placed.document.text
 
@@ -117,10 +117,10 @@ def prepare(
     shares: Shares | None = None,
     advance: Callable[[int], None] | None = None,
 ) -> Corpus:
-    """Read, split and tokenize the files of a recipe, or open what an earlier run made of the same files.
+    """Read, split and tokenize the files of a recipe, or open the stores that an earlier run made from the same files.
 
-    The stores lie in a folder of `cache` that is named after the files' contents, the tokenizer and the settings.
-    Raises DataError for what cannot be read, and when no text is left for training.
+    The stores are in a folder of `cache` that is named after the files' contents, the tokenizer and the settings.
+    Raises DataError for files that cannot be read, and when no text is left for training.
     """
     shares = resolve_shares(section) if shares is None else dict(shares)
     bad = on_bad(section)
@@ -132,7 +132,7 @@ def prepare(
         (folder / _SKIPPED).write_text(sealed_json(counted), encoding="utf-8")
 
     stores = write_stores(
-        _placed(section, shares, bad),
+        _with_splits(section, shares, bad),
         tokenizer,
         directory,
         names=SPLITS,
@@ -157,7 +157,7 @@ def prepare(
 
 
 def on_bad(section: DataSection) -> OnBad:
-    """What becomes of a row that cannot be used, as a recipe asks for it."""
+    """The handler for rows that cannot be used: stop or skip, as the recipe says."""
     return Skipped() if section.on_bad_row == "skip" else stop
 
 
@@ -166,8 +166,8 @@ def _documents(paths: Iterable[str], section: CorpusSection, bad: OnBad) -> Iter
         yield from read(path, text=section.text, documents=section.documents, bad=bad)
 
 
-def _placed(section: CorpusSection, shares: Shares, bad: OnBad) -> Iterator[Placed]:
-    """Each document with its split; one that goes on stays where it began."""
+def _with_splits(section: CorpusSection, shares: Shares, bad: OnBad) -> Iterator[Placed]:
+    """Each document with its split; later parts of a document have the split of its first part."""
     name, hashed = "train", 0
     for document in _documents(section.files, section, bad):
         if not document.continued:
@@ -178,8 +178,8 @@ def _placed(section: CorpusSection, shares: Shares, bad: OnBad) -> Iterator[Plac
         yield Placed("validation", text_hash(document.text), document)
 
 
-def _widened(places: list[float], shares: Shares) -> dict[str, float]:
-    """Shares that give each wanted split its lowest documents: [place] sorted -> shares."""
+def _raised_shares(places: list[float], shares: Shares) -> dict[str, float]:
+    """Shares that give each wanted split at least one document, from the sorted hash fractions of all documents."""
     validation, test = shares["validation"], shares["test"]
     if validation and places[0] >= validation:
         validation = (places[0] + places[1]) / 2

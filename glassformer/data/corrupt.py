@@ -1,6 +1,6 @@
 """Masking words: which positions are chosen, and what replaces them.
 
-B rows, S positions in a row.
+B rows, S tokens of a row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from glassformer.data.batch import Flags, Integers
 from glassformer.data.counter_rng import below, uniform
 from glassformer.settings import Settings
 
-# Labels where nothing is asked, as cross-entropy ignores it in torch.
+# The label of tokens that are not masked: torch's cross-entropy ignores it.
 IGNORED = -100
 
 # One stream of random numbers for each random choice.
@@ -45,8 +45,8 @@ class MaskingSection(Settings):
 
 @dataclass(frozen=True)
 class Corrupted:
-    """Rows with masked words: `ids` [B, S] as the model sees them, `labels` [B, S] the tokens to find (-100 where
-    nothing is asked), `masked_words` [B, S] where a mask stands, `places` [n] the flat indices of the labels.
+    """Rows with masked words: `ids` [B, S] as the model sees them, `labels` [B, S] the tokens to guess (-100
+    elsewhere), `masked_words` [B, S] True at masks, `places` [n] the flat indices of the labels.
     """
 
     ids: Integers
@@ -68,15 +68,15 @@ def mask_words(
     rows: Integers,
     epoch: int | Integers,
 ) -> Corrupted:
-    """Hide some of the maskable tokens of each row, as Devlin et al. (2018) §3.1 do.
+    """Mask some of the maskable tokens of each row, as Devlin et al. (2018) §3.1 do.
 
     `ids`, `maskable`, `words` [B, S]; `rows` [B] are the rows' own numbers, `epoch` one number or [B]. The choice for a
-    row depends on (seed, epoch, row) alone, never on its neighbours. In each row `rate` of the maskable tokens are
-    chosen (on average: the remaining fraction is decided at random), at least one, at most `max_predictions`.
-    Of these `mask` become the mask, `random` another token that is not special, the rest is kept. Without a `mask_id`
-    masked positions get id 0 and are known by `masked_words` alone (the slides). With `static` the choices repeat every
-    `duplicates` epochs, as if that many copies had been masked beforehand; epochs below 0, which evaluation uses,
-    are never among them.
+    row depends on (seed, epoch, row) alone, never on the other rows. In each row `rate` of the maskable tokens are
+    chosen (on average: the remaining fraction is decided at random), at least one, at most `max_predictions`. Of these
+    `mask` become the mask, `random` another token that is not special, the rest is kept. Without a `mask_id` masked
+    positions get id 0 and are marked by `masked_words` alone (the slides). With `static` the choices repeat every
+    `duplicates` epochs, as if that many copies had been masked in advance; epochs below 0, which evaluation uses, are
+    never repeated.
     """
     epochs = np.broadcast_to(np.asarray(epoch, np.int64), rows.shape)
     if settings.static:
@@ -104,9 +104,9 @@ def mask_words(
 def _chosen(
     maskable: Flags, words: Integers | None, settings: MaskingSection, names: tuple[int | Integers, ...]
 ) -> Flags:
-    """The places that are chosen [B, S]: words in random order until the row has its share.
+    """Whether each token is chosen [B, S]: words in random order until the row has its share.
 
-    The word that would exceed the share is taken with the chance that makes the share exact on average.
+    The word that would exceed the share is taken with the probability that makes the share exact on average.
     """
     length = maskable.shape[1]
     most = length if settings.max_predictions is None else settings.max_predictions
@@ -126,9 +126,9 @@ def _chosen(
 
 
 def _units(maskable: Flags, words: Integers | None, most: int) -> tuple[Integers, Integers]:
-    """What is chosen as one: for each place where its word starts, and how many tokens it has [B, S], [B, S].
+    """The units of choice: for each token where its word starts, and how many tokens the word has [B, S], [B, S].
 
-    A word of more than `most` tokens could never be chosen as a whole: it falls into its tokens.
+    A word of more than `most` tokens could never be chosen as a whole: its tokens are chosen one by one.
     """
     place = np.broadcast_to(np.arange(maskable.shape[1]), maskable.shape)
     if words is None:
@@ -144,7 +144,7 @@ def _units(maskable: Flags, words: Integers | None, most: int) -> tuple[Integers
 
 
 def _ordinary(drawn: Integers, special_ids: Set[int]) -> Integers:
-    """The ids of ordinary tokens by their number, the special ones left out."""
+    """The ids of the ordinary tokens with these numbers, counted without the special ones."""
     for id_ in sorted(special_ids):
         drawn = drawn + (drawn >= id_)
     return drawn

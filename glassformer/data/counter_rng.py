@@ -1,7 +1,7 @@
 """Counter-based random numbers: the same (seed, epoch, row, position) always gives the same number.
 
-As Salmon et al. (2011) propose; the mixing is that of SplitMix64 (Steele et al. 2014). No number depends on those
-before it, so that neither other rows, nor workers, nor a restart can change one.
+Proposed by Salmon et al. (2011); the mixing function is that of SplitMix64 (Steele et al. 2014). No number depends on
+earlier ones, so that other rows, workers and restarts cannot change it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def random_bits(*names: int | npt.NDArray[np.integer[Any]]) -> Words:
 
 
 def mixed(state: Words) -> Words:
-    """64 bits of which each bit of `state` changes about half."""
+    """Hash 64 bits: flipping any bit of `state` flips about half of the result."""
     with np.errstate(over="ignore"):  # the arithmetic is modulo 2^64 on purpose
         state = state + _GOLDEN
         state = (state ^ (state >> np.uint64(30))) * _FIRST

@@ -1,4 +1,4 @@
-"""Records of tables whose cells stand between delimiters: lines that are split, or quoted as in CSV (RFC 4180)."""
+"""Records of tables with delimiters between cells: lines that are split, or quoted as in CSV (RFC 4180)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator
     """The line where each record begins, and its cells, which may hold delimiters, line ends and doubled quotes.
 
     A record takes at most LONGEST_LINE characters. Raises DataError, with the line, for a quote that is never closed,
-    as the rest of the file cannot be told apart; a record with quotes of another kind goes to `bad`.
+    as the rest of the file cannot be split; a record with other wrong quotes goes to `bad`.
     """
     lines = _Numbered(path, read_lines(path, bad=bad))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         lines.first = 0
-        # The limit of the csv module is one for the whole process: it is ours only while a record is read.
+        # The csv module has one limit for the whole process: it is changed only while a record is read.
         limit = csv.field_size_limit(LONGEST_LINE)
         try:
             cells = next(reader)

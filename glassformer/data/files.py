@@ -1,4 +1,4 @@
-"""Which files lie behind the paths and patterns that a person names, and which are left aside, with the reason."""
+"""Which files the user's paths and patterns name, and which of them are left aside, with the reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glassformer.errors import DataError
 _TEXT_SUFFIXES = {"", ".txt", ".text", ".md", ".rst"}
 _PATTERN_SIGNS = frozenset("*?[")
 _HEAD = 8192
-# A note names this many reasons, and this many files for each of them.
+# The most reasons that a note names, and the most files for each of them.
 _SHOWN = 4
 
 
@@ -31,7 +31,7 @@ class LeftAside:
 
 @dataclass(frozen=True)
 class FoundFiles:
-    """The files to read, in order, and those that are left aside; `str` is a line of bounded length for people."""
+    """The files to read, in order, and those that are left aside; `str` is one line of bounded length."""
 
     used: tuple[Path, ...]
     left_aside: tuple[LeftAside, ...]
@@ -40,8 +40,8 @@ class FoundFiles:
         tables = sum(table_kind(path) is not None for path in self.used)
         texts = len(self.used) - tables
         kinds = [f"{texts:,} text"] * bool(texts) + [_count(tables, "table")] * bool(tables)
-        told = f"{_count(len(self.used), 'file')}: {', '.join(kinds)}"
-        return f"{told}; left aside: {_reasons(self.left_aside)}" if self.left_aside else told
+        read = f"{_count(len(self.used), 'file')}: {', '.join(kinds)}"
+        return f"{read}; left aside: {_reasons(self.left_aside)}" if self.left_aside else read
 
 
 def _count(number: int, thing: str) -> str:
@@ -68,7 +68,7 @@ def find_files(paths: Iterable[str | Path], *, text: str = "text", tables: bool 
     """The files behind files, folders and patterns such as `data/*.txt` or `data/**/*.jsonl`.
 
     A folder gives its plain text and its tables, or its `tables` alone, at any depth, sorted by name. What cannot be
-    used there is left aside: masked, of a kind that is not read, binary, empty, or a table without the column `text`.
+    used there is left aside: hidden, of a kind that is not read, binary, empty, or a table without the column `text`.
     A pattern does the same, but takes plain text of any suffix. A file that is named itself is always used.
     Raises DataError for a missing path, a pattern that nothing matches, and where nothing is left to read.
     """
@@ -91,7 +91,7 @@ def files_of(paths: Iterable[str | Path], *, text: str = "text", tables: bool = 
 
 
 def plain_suffix(path: Path) -> str:
-    """The suffix that tells the kind of file: .gz does not."""
+    """The suffix that tells the kind of file, without .gz."""
     return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
@@ -116,7 +116,7 @@ class _Search:
         self._use(path)
 
     def add_pattern(self, pattern: Path) -> None:
-        """All that a pattern matches; a folder among it stands for its files."""
+        """All that a pattern matches; a folder among them gives its files."""
         parts = pattern.parts
         fixed = next(place for place, part in enumerate(parts) if _PATTERN_SIGNS & set(part))
         start = Path(*parts[:fixed])
@@ -127,7 +127,7 @@ class _Search:
         found: dict[Path, None] = {}
         for match in matches:
             if any(part.startswith(".") for part in match.relative_to(start).parts):
-                continue  # as in a shell, a pattern does not mean masked files
+                continue  # as in a shell, a pattern does not match hidden files
             found.update(dict.fromkeys(sorted(_below(match, self._leave)) if match.is_dir() else [match]))
         if not found:
             raise DataError(f"files are needed that match {pattern}", got="no match")
@@ -157,7 +157,7 @@ class _Search:
         self.left_aside.append(LeftAside(path, reason))
 
     def _unusable(self, path: Path, *, any_suffix: bool) -> str:
-        """Why a file that was found is not read; "" for one that is. Damage is told when the file is read."""
+        """Why a file that was found is not read; "" for one that is. Damage is reported when the file is read."""
         if not path.exists():
             return "a link to nothing"
         if kind := special_file(path):
@@ -188,13 +188,13 @@ def _head(path: Path) -> bytes | None:
 
 
 def _below(folder: Path, leave: Callable[[Path, str], None]) -> Iterator[Path]:
-    """All that is no folder below a folder, links followed; masked files and what cannot be opened are left."""
+    """All that is no folder below a folder, links followed; hidden files and what cannot be opened are left aside."""
     waiting, seen = [folder], set()
     while waiting:
         at = waiting.pop()
         try:
             status = at.stat()
-            if (status.st_dev, status.st_ino) in seen:  # a link that leads back
+            if (status.st_dev, status.st_ino) in seen:  # a link to a folder above
                 continue
             seen.add((status.st_dev, status.st_ino))
             entries = sorted(os.scandir(at), key=lambda entry: entry.name)
@@ -206,7 +206,7 @@ def _below(folder: Path, leave: Callable[[Path, str], None]) -> Iterator[Path]:
         for entry in entries:
             path = at / entry.name
             if entry.name.startswith("."):
-                leave(path, "masked_words")
+                leave(path, "hidden")
             elif entry.is_dir():
                 waiting.append(path)
             else:

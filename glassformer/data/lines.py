@@ -1,4 +1,4 @@
-"""Lines of a text file with their numbers and bytes; `.gz` is read as it is."""
+"""Lines of a text file with their numbers and bytes; `.gz` is decompressed."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import BinaryIO, NamedTuple, cast
 
 from glassformer.errors import DataError
 
-# Enough of a file to tell text from pictures, archives and programs.
+# The bytes of a file that are enough to tell text from pictures, archives and programs.
 _HEAD = 8192
-# A longer line of a table is not read: a row of 30 MB still is.
+# The longest line of a table that is read: a row of 30 MB still is.
 LONGEST_LINE = 32 << 20
-# Lines are read in parts of this size, so that a file that is one endless line is never in memory.
+# Lines are read in parts of this size, so that a file of one huge line is never in memory as a whole.
 _BLOCK = 1 << 20
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
 class Line(NamedTuple):
-    """One line without its end; `number` counts from 1. A very long line may come in parts of the same number."""
+    """One line without its end; `number` counts from 1. A very long line may come in parts with the same number."""
 
     text: str
     number: int
@@ -34,12 +34,12 @@ OnBad = Callable[[DataError], None]
 
 
 def stop(error: DataError) -> None:
-    """The first bad row ends the reading."""
+    """Raise the error of the first bad row."""
     raise error
 
 
 class Skipped:
-    """Bad rows set aside: how many, and the first few in words."""
+    """Counts bad rows and keeps the first few messages."""
 
     def __init__(self, keep: int = 5) -> None:
         self.count = 0
@@ -66,7 +66,7 @@ def is_zipped(path: Path) -> bool:
 def open_bytes(path: Path) -> BinaryIO:
     """A file's bytes, uncompressed. Raises DataError when it is missing, no file, or may not be read."""
     try:
-        if kind := special_file(path):  # before it is opened: a pipe that nobody writes to would never answer
+        if kind := special_file(path):  # before it is opened: opening a pipe without a writer would block forever
             raise DataError(f"a file is needed at {path}", got=kind)
         return cast(BinaryIO, gzip.open(path, "rb")) if is_zipped(path) else path.open("rb")
     except FileNotFoundError:
@@ -80,7 +80,7 @@ def open_bytes(path: Path) -> BinaryIO:
 
 
 def special_file(path: Path) -> str:
-    """What stands at a path that is neither a file nor a folder, "" for these two; raises OSError."""
+    """The kind of a path that is neither a file nor a folder, "" for these two; raises OSError."""
     mode = path.stat().st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return ""
@@ -120,7 +120,7 @@ def decoded_head(path: Path, size: int) -> tuple[str, bool]:
 
 @contextmanager
 def _failing(path: Path) -> Iterator[None]:
-    """What goes wrong in the middle of a file, in a sentence."""
+    """Inside, errors in the middle of a file are raised as a DataError."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -132,7 +132,7 @@ def _failing(path: Path) -> Iterator[None]:
 
 
 def _in_one(path: Path, handle: BinaryIO, bad: OnBad) -> Iterator[Line]:
-    """Whole lines; of one that is too long nothing is kept."""
+    """Whole lines; one that is too long is dropped."""
     number, byte, size = 1, 0, 0
     parts: list[bytes] = []
     for part in _parts(path, handle, _BLOCK):
@@ -150,7 +150,7 @@ def _in_one(path: Path, handle: BinaryIO, bad: OnBad) -> Iterator[Line]:
 
 
 def _line(path: Path, parts: list[bytes], number: int, byte: int, size: int, bad: OnBad) -> Iterator[Line]:
-    """The line whose parts these are; takes them, so that nobody keeps its bytes beside its text."""
+    """The line made of these parts; empties the list, so that its bytes are not kept in memory beside its text."""
     if size > LONGEST_LINE:
         bad(DataError(f"{path}, line {number} must be of at most {LONGEST_LINE:,} bytes", got=f"{size:,}"))
         return
@@ -190,7 +190,7 @@ def _in_parts(path: Path, handle: BinaryIO, bad: OnBad, longest: int) -> Iterato
 
 
 def _parts(path: Path, handle: BinaryIO, longest: int) -> Iterator[bytes]:
-    """Lines with their ends, in parts of at most `longest` bytes; the first tells text from a binary file."""
+    """Lines with their ends, in parts of at most `longest` bytes; the first part is checked for binary content."""
     head = handle.readline(longest)
     if not head:
         raise DataError(f"{path} must hold text", got="an empty file")

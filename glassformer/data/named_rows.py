@@ -1,4 +1,4 @@
-"""Rows that name their columns themselves: JSON lines and Parquet."""
+"""Rows of formats that name their columns: JSON lines and Parquet."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from glassformer.data.lines import OnBad, is_zipped, open_bytes, read_lines, sto
 from glassformer.errors import DataError, MissingColumnError, did_you_mean
 from glassformer.json_text import parse_json
 
-# An error names at most so many columns, each with at most so many characters.
+# The most columns that an error names, and the most characters of each.
 _COLUMNS_TOLD, _NAME_TOLD = 20, 40
 
 
 class Row(NamedTuple):
-    """One row: its values by column, and where it stands (file, line or row) for messages."""
+    """One row of a table: its values by column, and its file and line or row for messages."""
 
     values: Mapping[str, object]
     where: str
 
 
 def json_rows(path: Path, columns: Sequence[str] = (), *, bad: OnBad = stop) -> Iterator[Row]:
-    """Each line's object, with `columns` alone where there are any; a line that cannot be used goes to `bad`."""
+    """Each line's object, with only `columns` where some are given; a line that cannot be used goes to `bad`."""
     for line in read_lines(path, bad=bad):
         where = f"{path}, line {line.number}"
         if not line.text.strip():
@@ -49,7 +49,7 @@ def json_rows(path: Path, columns: Sequence[str] = (), *, bad: OnBad = stop) -> 
             continue
         if columns:
             values = {column: values[column] for column in columns}
-        # Only an escape can name one, and few lines have any: the others are not written out a second time.
+        # Only an escape can encode one, and few lines have escapes: the others need no second check.
         if "\\u" in line.text and (half := _half_character(values)):
             bad(DataError(f"{where} must be text", got=f"{half!r}, half of a character"))
         else:
@@ -57,7 +57,7 @@ def json_rows(path: Path, columns: Sequence[str] = (), *, bad: OnBad = stop) -> 
 
 
 def _half_character(values: object) -> str:
-    """A surrogate without its other half, which JSON can name though no text can hold it; "" where there is none."""
+    """A surrogate without its other half, which JSON can encode, but no UTF-8 text; "" where there is none."""
     try:
         json.dumps(values, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -66,7 +66,7 @@ def _half_character(values: object) -> str:
 
 
 def parquet_rows(path: Path, columns: Sequence[str] = ()) -> Iterator[Row]:
-    """The rows of a Parquet file, with `columns` alone where there are any."""
+    """The rows of a Parquet file, with only `columns` where some are given."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
@@ -94,7 +94,7 @@ def parquet_rows(path: Path, columns: Sequence[str] = ()) -> Iterator[Row]:
 
 
 def no_column(where: str, column: str, known: Collection[str]) -> MissingColumnError:
-    """What is wrong when a table has no such column."""
+    """The error for a table without this column."""
     named = [name[:_NAME_TOLD] for name in islice(known, _COLUMNS_TOLD)]
     more = f" and {len(known) - len(named):,} more" if len(known) > len(named) else ""
     return MissingColumnError(

@@ -1,4 +1,4 @@
-"""Which rows come when: a pure function of (fingerprint, seed, epoch, batch), in no memory.
+"""The order of the rows: a pure function of (fingerprint, seed, epoch, batch), computed without a table.
 
 B rows in a batch
 """
@@ -18,16 +18,16 @@ _ROUNDS = 6
 
 
 def key_of(fingerprint: str, seed: int) -> int:
-    """63 bits that name a data set and a seed."""
+    """A 63-bit key of a data set and a seed."""
     digest = hashlib.blake2b(f"{fingerprint}:{seed}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
 def shuffled(places: Integers, size: int, *, key: int, epoch: int | Integers = 0) -> Integers:
-    """Where places 0 … size-1 go in a random order of `size` things; any shape.
+    """The images of indices under a random permutation of 0 … size-1; any shape.
 
-    A Feistel network over the next power of four permutes without a table (Luby & Rackoff 1988); what falls outside
-    0 … size-1 walks on until it is inside (Black & Rogaway 2002).
+    A Feistel network over the next power of four permutes without a table (Luby & Rackoff 1988); it is applied again to
+    a result outside 0 … size-1 until it is inside (Black & Rogaway 2002).
     """
     half = np.uint64(max((size - 1).bit_length() + 1, 2) // 2)
     low = np.uint64((1 << int(half)) - 1)

@@ -1,6 +1,6 @@
 """Rows without padding: documents one after the other, cut into rows of full length.
 
-B rows, S places in a row, D documents.
+B rows, S tokens of a row, D documents.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Frame:
 
     @classmethod
     def encoder(cls, tokenizer: Tokenizer) -> Frame:
-        """The tokenizer's own frame, around each document and each row."""
+        """The tokenizer's special tokens, around each document and each row."""
         before, after = tokenizer.frame_ids
         return cls(before, after)
 
     @classmethod
     def language_model(cls, tokenizer: Tokenizer) -> Frame:
-        """A token for the end of each document, and one for its beginning where that is another."""
+        """A token for the end of each document, and one for its beginning where this is another token."""
         begin, end = tokenizer.begin_id, tokenizer.end_id
         before = () if begin is None or begin == end else (begin,)
         return cls(before, () if end is None else (end,), close=False)
@@ -44,9 +44,9 @@ class Frame:
 class PackedRows:
     """All documents of a store as rows of `length` tokens; only the very last row may have padding.
 
-    The documents, each in its frame, form one stream. With `frame.close` a row is a slice of it between a frame of
-    its own. With `document_mask` the positions begin again at each document and `Batch.documents` numbers them, so
-    that each slice of a document can be computed as if it were alone.
+    The documents, each in its frame, form one stream. With `frame.close` a row is a slice of this stream inside a frame
+    of its own. With `document_mask` the positions restart at each document and `Batch.documents` numbers them, so
+    that each slice of a document can be computed independently of the others.
     """
 
     def __init__(self, store: TokenStore, length: int, *, frame: Frame, document_mask: bool, pad_id: int = 0) -> None:
@@ -64,7 +64,7 @@ class PackedRows:
         documents = store.documents
         # Where each document's frame begins in the stream.
         self._starts = np.asarray(store.offsets) + np.arange(documents + 1) * around  # [D+1]
-        # A closed row opens and closes by itself: the stream begins after the first frame and ends before the last.
+        # A closed row adds its own frame: the stream begins after the first opening and ends before the last closing.
         self._skip = len(frame.before) if frame.close else 0
         self._total = max(int(self._starts[-1]) - (around if frame.close else 0), 0) if documents else 0
 
@@ -77,14 +77,14 @@ class PackedRows:
         return self.length
 
     def rows(self, row_ids: Integers, length: int | None = None) -> Batch:
-        """The rows with these numbers: [B] -> arrays [B, S]; they are of one length, whatever is asked."""
+        """The rows with these numbers: [B] -> arrays [B, S]; all have the same length, and `length` is ignored."""
         frame, store = self.frame, self.store
         opening, closing = (frame.before, frame.after) if frame.close else ((), ())
         places = row_ids[:, None] * self._body + np.arange(self._body)  # [B, body]
         filled = places < self._total  # [B, body]
         places = np.minimum(places, self._total - 1) + self._skip
 
-        # For each place of the stream: its document, its place within the framed document, its token of the text.
+        # For each position of the stream: its document, its position in the framed document, its token of the text.
         document = np.searchsorted(self._starts, places, side="right") - 1  # [B, body]
         local = places - self._starts[document]
         size = store.offsets[document + 1] - store.offsets[document]
@@ -116,7 +116,8 @@ class PackedRows:
         for offset, id_ in enumerate(closing):
             ids[rows, len(opening) + count + offset] = id_
         if closing:
-            # A document that ended just before the row's end has its closing already: this one stands alone.
+            # A document that ends just before the row's end already has its closing: the row's closing belongs to no
+            # document.
             ended = (token == size + len(frame.after) - 1)[rows, count - 1]
             document_begins[rows, len(opening) + count] |= ended
         document_begins[:, 0] = False

@@ -1,6 +1,6 @@
 """Sentence pairs for next-sentence prediction, as google-research/bert prepares them (create_pretraining_data.py).
 
-P pairs, B rows, S places in a row.
+P pairs, B rows, S tokens of a row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IS_NEXT, NOT_NEXT = 0, 1
 
 
 class _Pair(NamedTuple):
-    """Two stretches of the store, [start, end) each, and whether the second follows the first."""
+    """Two spans of tokens in the store, [start, end) each, and whether the second follows the first."""
 
     a_start: int
     a_end: int
@@ -35,7 +35,7 @@ class _Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class SentencePairs:
-    """All pairs of a text, in `duplicates` different ways to cut it: [P, 4] stretches and [P] labels.
+    """All pairs of a text, cut in `duplicates` different ways: [P, 4] spans and [P] labels.
 
     [CLS] A [SEP] B [SEP] with segments 0 and 1. Label 0 = B follows A, 1 = B is from another document.
     """
@@ -61,9 +61,9 @@ class SentencePairs:
     ) -> SentencePairs:
         """Cut documents into pairs of at most `length` tokens, a pure function of (store, seed).
 
-        `short` is the share of documents cut to a random shorter length; `unrelated` the chance that B comes from
-        another document, which is certain where a stretch has one sentence only, so that more than that share is
-        (C-21). Raises DataError with fewer than two documents, ConfigError when a pair has no room.
+        `short` is the share of documents cut to a random shorter length; `unrelated` the probability that B comes from
+        another document. B always does where only one sentence is left, so that the real share is higher (C-21).
+        Raises DataError with fewer than two documents, ConfigError when `length` is too short for a pair.
         """
         first, separator = tokenizer.first_id, tokenizer.separator_id
         if first is None or separator is None:
@@ -74,7 +74,7 @@ class SentencePairs:
             raise DataError(
                 "next-sentence prediction needs at least two documents",
                 got=str(store.documents),
-                do="part documents by blank lines",
+                do="separate documents by blank lines",
             )
         sentences = _Sentences(store)
         pairs = [
@@ -98,7 +98,7 @@ class SentencePairs:
         return sizes
 
     def rows(self, row_ids: Integers, length: int | None = None) -> Batch:
-        """Pairs as rows padded to `length`, by default the longest that there can be: [B] -> arrays [B, S]."""
+        """Pairs as rows padded to `length`, by default the longest possible: [B] -> arrays [B, S]."""
         length = self.length if length is None else length
         first, middle, last = self.frame
         a_start, a_end, b_start, b_end = self.stretches[row_ids].T[..., None]  # [B, 1] each
@@ -125,7 +125,7 @@ class SentencePairs:
 
 
 class _Sentences:
-    """Where sentences begin, over all documents, as plain numbers that are quick to look up one by one.
+    """Where sentences begin, over all documents, as lists of integers, which are quick to look up one by one.
 
     Sentence i has the tokens bounds[i] … bounds[i + 1]; document d the sentences first[d] … first[d + 1].
     """
@@ -141,14 +141,16 @@ def _rng(seed: int, copy: int, number: int) -> random.Random:
 
 
 def _below(rng: random.Random, limit: int) -> int:
-    """A whole number in [0, limit), by the one method of Random that is promised never to change."""
+    """A whole number in [0, limit), by the only method of Random whose results Python guarantees never to change."""
     return int(rng.random() * limit)
 
 
 def _pairs_of(
     sentences: _Sentences, document: int, limit: int, rng: random.Random, short: float, unrelated: float
 ) -> Iterator[_Pair]:
-    """Gather sentences up to a target, divide them into A and B, and put back what a random B leaves unused."""
+    """Gather sentences up to a target, divide them into A and B, and return the sentences that a random B leaves
+    unused.
+    """
     target = 2 + _below(rng, limit - 1) if rng.random() < short else limit
     bounds, begin, last = sentences.bounds, sentences.first[document], sentences.first[document + 1]
     while begin < last:
@@ -184,7 +186,7 @@ def _elsewhere(sentences: _Sentences, document: int, wanted: int, rng: random.Ra
 def _shortened(
     a_start: int, a_end: int, b_start: int, b_end: int, limit: int, rng: random.Random
 ) -> tuple[int, int, int, int]:
-    """Take tokens from the longer one, at its front or its back by chance, until both fit."""
+    """Take tokens from the longer one, at its front or its back at random, until both fit."""
     while a_end - a_start + b_end - b_start > limit:
         front = rng.random() < 0.5
         if a_end - a_start > b_end - b_start:

@@ -14,12 +14,12 @@ from glassformer.errors import DataError
 
 Documents = Literal["blank-line", "line", "file"]
 
-# A document longer than this comes in parts, so that a book of 2 GB is never in memory as a whole.
+# Characters: a longer document comes in parts, so that a book of 2 GB is never in memory as a whole.
 _PART = 1 << 20
 
 
 class Document(NamedTuple):
-    """A text and where it begins (file and line or row). `continued`: it goes on the document before it."""
+    """A text and where it begins (file and line or row). `continued`: it is the next part of the document before it."""
 
     text: str
     where: str
@@ -31,12 +31,12 @@ def read(
 ) -> Iterator[Document]:
     """The documents of one file or folder, in order.
 
-    Of a table each row is one document, in its column `text` (a number, from 0 on, where there is no header); of plain
+    In a table each row is one document, in its column `text` (a number, from 0 on, where there is no header); in plain
     text a document ends at a blank line, at each line, or at the end of the file. Raises DataError for a file that is
     missing, empty, binary, damaged or of blanks only; a row or line that cannot be used goes to `bad`.
     """
     for file in files_of([path], text=text):
-        if plain_suffix(file) == ".json":  # read as text, its braces and quotes would be learned
+        if plain_suffix(file) == ".json":  # as plain text, its braces and quotes would be learned
             raise DataError(f"{file} must be text or a table", got="JSON", do="write one object a line, as .jsonl")
         some = False
         for document in _rows(file, text, bad) if table_kind(file) else _plain(file, documents, bad):
@@ -58,7 +58,7 @@ def _rows(path: Path, column: str, bad: OnBad) -> Iterator[Document]:
 
 
 def _in_parts(text: str, where: str) -> Iterator[Document]:
-    """A document, in parts where it is longer than one: each ends before a blank, if there is any."""
+    """A document, in parts if it is too long for one: each ends before whitespace, if there is any."""
     begin = 0
     while len(text) - begin > _PART:
         low, high = begin + 1, begin + _PART
@@ -70,7 +70,7 @@ def _in_parts(text: str, where: str) -> Iterator[Document]:
 
 
 def _plain(path: Path, documents: Documents, bad: OnBad) -> Iterator[Document]:
-    """Gather lines into documents; a document that grows beyond a part is given out in parts."""
+    """Gather lines into documents; a document that is too long for one part is yielded in parts."""
     gathered: list[str] = []
     size, begins, number, continued = 0, 1, 0, False
     for line in read_lines(path, bad=bad, longest=_PART):

@@ -1,4 +1,4 @@
-"""Tables, read alike however they are written: CSV, TSV and text between delimiters, JSON lines, Parquet, and `.gz`."""
+"""Reading tables of any format: CSV, TSV and text with delimiters, JSON lines, Parquet, and `.gz`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from glassformer.data.named_rows import Row, json_rows, no_column, parquet_rows
 from glassformer.data.table_format import TableFormat, find_format, is_number, table_kind
 from glassformer.errors import DataError, MissingColumnError
 
-# So many rows of a JSONL file without a column tell that it has none.
+# After so many rows of a JSONL file without a column, the file is taken not to have it.
 _ROWS_LOOKED_AT = 20
 
 
 def read_table(
     path: str | Path, columns: Sequence[str] = (), *, format: TableFormat | None = None, bad: OnBad = stop
 ) -> Iterator[Row]:
-    """The rows of a table, their values keyed by `columns` as they were asked for: all where none are.
+    """The rows of a table, their values by the names in `columns`; all columns where `columns` is empty.
 
     A column is a name of the header or, except in JSON lines and Parquet, a number: "0" is the first. `format` is how
-    the table is written, found out by `find_format` otherwise. A row takes at most 30 times the memory of its bytes,
+    the table is written, by default detected by `find_format`. A row takes at most 30 times the memory of its bytes,
     which are at most LONGEST_LINE. Raises MissingColumnError for a missing column ("did you mean"), and DataError for
     one that the header names twice and for a file that cannot be read; a row that cannot be used goes to `bad`.
     """
@@ -44,7 +44,7 @@ def read_table(
         records = chain([(number, names)], records)
         names = list(format.columns)
     asked = columns or names
-    places = [_place(column, names, f"{path}, line {number}", format.header) for column in asked]
+    places = [_column_index(column, names, f"{path}, line {number}", format.header) for column in asked]
     for line, cells in records:
         where = f"{path}, line {line}"
         if len(cells) != len(names):
@@ -53,8 +53,8 @@ def read_table(
             yield Row({column: cells[place] for column, place in zip(asked, places, strict=True)}, where)
 
 
-def _place(column: str, names: list[str], where: str, header: bool) -> int:
-    """Where a column stands among the cells of a row."""
+def _column_index(column: str, names: list[str], where: str, header: bool) -> int:
+    """The index of a column's cell in a row."""
     if header and names.count(column) > 1:
         raise DataError(f"{where} must name each column once", got=f"{column!r} twice", do="rename one of them")
     if header and not is_number(column) and column in names:
@@ -69,7 +69,7 @@ def _place(column: str, names: list[str], where: str, header: bool) -> int:
 
 
 def lacks_column(path: Path, column: str) -> bool:
-    """Whether a table has no such column, as far as its first rows tell; a file that cannot be read may have it."""
+    """Whether a table has no such column, as far as its first rows show; False for a file that cannot be read."""
     missing: list[DataError] = []
 
     def count(error: DataError) -> None:

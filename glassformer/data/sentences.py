@@ -1,11 +1,11 @@
-"""Where sentences begin: good enough to split a document for next-sentence pairs."""
+"""Where sentences begin: precise enough to split a document for next-sentence pairs."""
 
 from __future__ import annotations
 
 import re
 
-# No sign is looked at again from each place of a run of signs (the lookbehind), nor given back (the double +): the time
-# grows with the text and not with the square of a run.
+# A run of signs is matched only from its first sign (the lookbehind) and without backtracking (the possessive ++): the
+# time grows with the length of the text, not with the square of a run.
 _START = re.compile(
     r"""
     [。！？]+["'”’»)\]」』]*\s*   # the end of a sentence where no blank follows it,
@@ -20,12 +20,12 @@ _START = re.compile(
     re.VERBOSE,
 )
 
-# After a title or a single letter a full stop ends no sentence.
+# A full stop after a title or a single letter does not end a sentence.
 _NO_END = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Mt|Messrs|vs|No|(?P<initial>[^\W\d_]))$")
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Characters where a sentence begins, in order; the first is the first that is no blank.
+    """Positions of the characters where sentences begin, in order; the first is that of the first non-space character.
 
     A sentence begins on a new line, after a full stop, question or exclamation mark (and closing quotes) that a
     capital of any script or a number follows, and after 。！？ whatever follows.
@@ -37,7 +37,7 @@ def sentence_starts(text: str) -> list[int]:
 
 
 def _begins(found: re.Match[str]) -> bool:
-    """Whether a sentence begins behind a place that looks like it."""
+    """Whether a sentence begins after this match."""
     if found["mark"] is None:
         return True
     if not (found["next"].isupper() or found["next"].isdecimal()):

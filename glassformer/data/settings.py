@@ -10,10 +10,10 @@ from glassformer.settings import MOST_TOKENS, Seed, Settings
 
 
 class DataSection(Settings):
-    """What all tasks share. `validation` and `test` are shares of the documents or records, chosen by a hash of their
-    text.
+    """Settings that all tasks share. `validation` and `test` are shares of the documents or records, chosen by a hash
+    of their text.
 
-    `licence` is what the model card says about the text, in your words. `text` is the column of a table that holds it.
+    `licence` is a text of yours for the model card. `text` is the column of a table that holds the text.
     """
 
     files: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class DataSection(Settings):
 
 
 class CorpusSection(DataSection):
-    """Running text. `pack`: documents one after the other in full rows, else each in a row of its own; `document_mask`:
+    """Running text. `pack`: documents are joined to full rows, else each has a row of its own; `document_mask`:
     the documents of a row do not see each other.
     """
 
@@ -39,7 +39,7 @@ class CorpusSection(DataSection):
 
 
 class RecordSection(DataSection):
-    """Records of a table. `header`: whether the first row names the columns; found out by default."""
+    """Records of a table. `header`: whether the first row names the columns; detected by default."""
 
     validation: float = Field(default=0.1, ge=0, lt=1)
     header: Literal["auto", "yes", "no"] = "auto"

@@ -18,7 +18,7 @@ SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 
 def text_hash(text: str) -> int:
-    """64 bits of a text as a reader sees it: letters, not case, code points or white space (NFKC, folded)."""
+    """64 bits of a text that do not depend on case, Unicode form or whitespace (NFKC, case-folded)."""
     plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     return int.from_bytes(hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
@@ -57,5 +57,5 @@ def repeats(hashes: npt.NDArray[np.uint64]) -> Repeats:
 
 
 def shared(left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64]) -> int:
-    """How many documents of `right` are also in `left`: they would make an evaluation too good."""
+    """How many documents of `right` are also in `left`: these would make an evaluation's scores too high."""
     return int(np.isin(right, left).sum())

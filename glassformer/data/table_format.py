@@ -1,4 +1,4 @@
-"""How a table is written: kind of file, delimiter, quoting and header, found out from its beginning."""
+"""The format of a table: kind of file, delimiter, quoting and header, detected from its beginning."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from glassformer.errors import DataError
 
 Kind = Literal["delimited", "jsonl", "parquet"]
 
-# How much of a file is looked at.
+# The most bytes, lines and rows of a file that are read for this.
 _BYTES, _LINES, _ROWS = 1 << 20, 1000, 200
-# A quote that is still open where the look ends is one that is closed later, unless it has swallowed so many lines.
+# A quote that is open at the end of the sample is taken to be closed later, unless it spans more lines than this.
 _OPEN_LINES = 50
-# Text is a table when so many of its lines have as many cells as the first.
+# The share of lines with as many cells as the first that makes a text a table.
 _ALIKE = 0.9
-# A column of so few values, each at least twice, holds labels; a header above text alone needs so many rows to be told.
+# The most different values of a column of labels, each at least twice; and the fewest rows by which a header above
+# columns of text can be recognised.
 _LABELS, _FEW_ROWS = 20, 10
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?", re.ASCII)
 _NAME = re.compile(r"[^\W\d]\w{0,29}")
@@ -50,7 +51,7 @@ class TableFormat:
 
 
 def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet"] | None:
-    """What a file's name says it holds; None for plain text, in which a table can only be found by looking."""
+    """The kind of table by the file's name; None for plain text, where only the content can show a table."""
     match _suffix(path):
         case ".jsonl" | ".ndjson":
             return "jsonl"
@@ -64,15 +65,15 @@ def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet"] | None:
 
 
 def is_number(column: str) -> bool:
-    """Whether a column is asked for by its place, counted from 0, and not by its name."""
+    """Whether a column is given by its number, counted from 0, and not by its name."""
     return column.isascii() and column.isdecimal() and len(column) < 9
 
 
 def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None = None) -> TableFormat:
-    """How the table at `path` is written, for `columns` to be read from it; looks at its first 200 rows.
+    """The format of the table at `path`, for reading `columns`; detected from its first 200 rows.
 
-    `columns` that are names need a header; where all are numbers a first row unlike the others is one; `header` decides
-    instead. Raises DataError for what is no table or cannot be read.
+    Names in `columns` need a header; where all are numbers, a first row unlike the others is taken for a header, unless
+    `header` says whether there is one. Raises DataError for what is no table or cannot be read.
     """
     kind = table_kind(path)
     if kind == "jsonl" or kind == "parquet":
@@ -118,11 +119,11 @@ def _written(path: Path, sample: str, whole: bool) -> tuple[str, bool, list[list
     best = usual if alike[usual] >= _ALIKE else max(candidates, key=alike.__getitem__)
     if alike[best] < _ALIKE:
         best = usual
-    parted = any(not line.strip() for line in sample.strip().split("\n"))  # by blank lines, as no table is
+    parted = any(not line.strip() for line in sample.strip().split("\n"))  # a text with blank lines is no table
     if _suffix(path) == ".txt" and (alike[best] < _ALIKE or len(readings[best][1]) < 2 or parted):
         raise DataError(
             f"{path} must be a table: each line with the same number of cells",
-            got="text without a tab, comma, semicolon or pipe that parts its lines so",
+            got="text without a tab, comma, semicolon or pipe that splits its lines so",
         )
     quoted, rows = readings[best]
     return best, quoted, rows
@@ -134,7 +135,7 @@ def _alike(rows: list[list[str]]) -> float:
 
 
 def _read_with(sample: str, delimiter: str, whole: bool) -> tuple[bool, list[list[str]]]:
-    """Whether cells are quoted, and the rows; where there are no quotes, tables with commas or semicolons are."""
+    """Whether cells are quoted, and the rows; without any quotes, tables with commas or semicolons count as quoted."""
     if '"' in sample:
         rows = _quoted_rows(sample, delimiter, whole)
         if rows:
@@ -146,8 +147,9 @@ def _read_with(sample: str, delimiter: str, whole: bool) -> tuple[bool, list[lis
 def _quoted_rows(sample: str, delimiter: str, whole: bool) -> list[list[str]]:
     """The rows of a sample whose quotes are those of CSV (RFC 4180), none where they are ordinary characters.
 
-    One quote of another kind tells that between tabs or pipes. Between commas and semicolons most must be: a text with
-    commas has to be quoted, so that a stray quote is damage, which is told when its row is read.
+    With tabs or pipes, one quote that is not CSV's shows that quotes are ordinary. With commas and semicolons most
+    quotes must be wrong: text with commas has to be quoted, so that a single wrong quote is damage, which is reported
+    when its row is read.
     """
     sign = re.escape(delimiter)
     cell = re.compile(rf'(?:"(?P<inner>[^"]*+(?:""[^"]*+)*+)"|(?P<plain>[^"{sign}\n]*+))(?=[{sign}\n]|\Z)')
@@ -184,14 +186,16 @@ def _whole_rows(rows: list[list[str]], whole: bool) -> list[list[str]]:
 
 
 def _first_is_header(rows: list[list[str]]) -> bool:
-    """Whether the first row is unlike the others: a word above numbers, or a label that no other row has."""
+    """Whether the first row is unlike the others: a word above numbers, or a value that no other row of a label column
+    has.
+    """
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
     votes = [_heads(name, [row[place] for row in rest]) for place, name in enumerate(first)]
     return True in votes and False not in votes
 
 
 def _heads(name: str, cells: list[str]) -> bool | None:
-    """Whether a column's first cell names it, or is one of its values; None where that cannot be told."""
+    """Whether a column's first cell is its name (True) or one of its values (False); None where this is unknown."""
     if not cells:
         return None
     numbers = sum(_NUMBER.fullmatch(cell.strip()) is not None for cell in cells)
@@ -202,6 +206,6 @@ def _heads(name: str, cells: list[str]) -> bool | None:
         return name not in labels
     if name in labels:
         return False
-    # Above sentences: a word alone, shorter than any of them.
+    # The name of a column of sentences is one word, shorter than any of them.
     shorter = len(cells) >= _FEW_ROWS and all(len(name) < len(cell) for cell in cells)
     return True if shorter and _NAME.fullmatch(name) else None

@@ -19,7 +19,7 @@ from glassformer.data.store import FACTS, FORMAT, TokenStore, read_facts
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 
-# Characters per text handed to the tokenizer and per call: enough to keep all cores busy, little to keep in memory.
+# Characters per text given to the tokenizer and per call: enough to keep all cores busy, few enough for memory.
 _CHUNK = 8192
 _CALL = 1 << 20
 
@@ -35,7 +35,7 @@ class Placed(NamedTuple):
 
 
 class _Chunk(NamedTuple):
-    """A stretch of a document: where it goes, and where sentences begin in it (characters)."""
+    """A part of a document: the store it goes to, and the characters where sentences begin in it."""
 
     name: str
     text: str
@@ -55,8 +55,8 @@ def write_stores(
 ) -> dict[Name, TokenStore]:
     """Tokenize documents into one store per name below `directory`.
 
-    The directory is opened as it is when its stores carry this fingerprint already. `at_end` may write notes of its own
-    into the folder before it gets its name.
+    An existing directory whose stores have this fingerprint is used unchanged. `at_end` may write further files into
+    the folder before this is renamed to `directory`.
     """
     if not _holds(directory, names, fingerprint):
         try:
@@ -76,17 +76,17 @@ def write_stores(
                 if directory.exists() and not _holds(directory, names, fingerprint):  # the store of another text
                     remove(directory)
         except OSError as error:
-            if not _holds(directory, names, fingerprint):  # else another process was quicker with the same text
+            if not _holds(directory, names, fingerprint):  # otherwise another process has written the same store
                 raise DataError(
                     f"the store of tokenized text must be written to {directory.parent}",
                     got=str(error.strerror or error),
-                    do="make room there, or choose another data.cache",
+                    do="free disk space there, or choose another data.cache",
                 ) from None
     return {name: TokenStore.open(directory / name) for name in names}
 
 
 def _readable(documents: Iterable[Placed]) -> Iterator[Placed]:
-    """The same documents; an OSError while reading becomes a DataError, so that it is not taken for a full disk."""
+    """The same documents; an OSError while reading becomes a DataError, so that it is not mistaken for a full disk."""
     try:
         yield from documents
     except OSError as error:
@@ -96,7 +96,7 @@ def _readable(documents: Iterable[Placed]) -> Iterator[Placed]:
 def _holds(directory: Path, names: Sequence[str], fingerprint: str) -> bool:
     try:
         return all(read_facts(directory / name)["fingerprint"] == fingerprint for name in names)
-    except DataError:  # none, or one that is damaged: it is written anew
+    except DataError:  # a missing or damaged store is written again
         return False
 
 
@@ -118,13 +118,13 @@ def _chunks(documents: Iterable[Placed]) -> Iterator[_Chunk]:
 def _cuts(text: str) -> Iterator[int]:
     """Where to cut a text so that its chunks give the same tokens as the whole.
 
-    Before the last of some blanks: each of our tokenizers begins a word there, with or without its blank.
+    A cut is before the last of some spaces: all our tokenizers begin a word there, with or without the space.
     """
     begin = 0
     while len(text) - begin > _CHUNK:
         low, high = begin + 1, begin + _CHUNK
         cut = _last_blank(text, low, high)
-        while cut > 0 and text[cut + 1].isspace():  # so is each blank that stands together with this one
+        while cut > 0 and text[cut + 1].isspace():  # not the last of adjacent spaces: look further back
             cut = _last_blank(text, low, low + len(text[low:cut].rstrip()))
         begin = cut if cut > 0 else high
         yield begin
@@ -203,7 +203,7 @@ class _Writer:
         self._hash = hashed
 
     def add(self, ids: npt.NDArray[np.int64], begins: npt.NDArray[np.bool_], sentences: npt.NDArray[np.int64]) -> None:
-        """More tokens [n], where words begin [n], and the places among them where sentences do."""
+        """Add tokens [n], whether a word begins at each [n], and the indices among them where sentences begin."""
         here = self._counts["ids"]
         if self._hash is not None:
             self._append("offsets", np.array([here]))

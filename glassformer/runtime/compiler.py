@@ -1,4 +1,4 @@
-"""What torch's compiler has to be told so that a training step is as fast as it can be.
+"""Settings of torch's compiler that make a training step as fast as possible.
 
 B rows · S tokens
 """
@@ -20,9 +20,9 @@ from torch._functorch import config as functorch_config
 
 from glassformer.models.inputs import Batch, Inputs
 
-# Dropout's choices cost less to compute again in the backward pass than to keep: a sixth of a small model's step.
-# The cache of graphs would not see that one of them was made with the decomposition below; that of kernels does.
-# These are torch's own switches for it, not promised to stay: one that is gone is left alone.
+# Recomputing dropout masks in the backward pass is cheaper than keeping them: it saves a sixth of a small model's step.
+# The cache of graphs does not notice the decomposition below, so that it is off; the cache of kernels does.
+# These are torch's own switches, which later versions may lack: a missing one is skipped.
 _SWITCHES = {
     name: False
     for name in ("ban_recompute_used_far_apart", "ban_recompute_long_fusible_chains", "enable_autograd_cache")
@@ -44,7 +44,7 @@ Losses = Callable[[Batch], dict[str, Tensor]]
 
 
 def compiled(losses: Losses) -> Losses:
-    """The same function of a batch, in one graph, built at the first batch of each shape."""
+    """The same function of a batch, compiled as one graph at the first batch of each shape."""
 
     def inside(batch: Batch) -> dict[str, Tensor]:
         return losses(_flags_back(batch))
@@ -52,7 +52,7 @@ def compiled(losses: Losses) -> Losses:
     kernels = torch.compile(inside, backend=_build, fullgraph=True, dynamic=False)
 
     def call(batch: Batch) -> dict[str, Tensor]:
-        # Numbers that differ from batch to batch stay outside: a graph would be built anew for each of them.
+        # Python numbers that differ between batches stay outside: torch would compile a new graph for each value.
         without_numbers = replace(_flags_as_numbers(batch), counts={}, tokens=0)
         with functorch_config.patch(_SWITCHES), _many_shapes():
             answer: dict[str, Tensor] = kernels(without_numbers)
@@ -62,12 +62,12 @@ def compiled(losses: Losses) -> Losses:
 
 
 def is_the_compilers(error: Exception) -> bool:
-    """Whether compiling failed, rather than what was compiled: not enough memory is no reason to go on without."""
+    """Whether the error is of the compiler and not of the compiled function or of full memory."""
     return type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of what went wrong; a compiler's error often only wraps it."""
+    """The first line of the original error, which a compiler's error often wraps."""
     inner = getattr(error, "inner_exception", None)
     cause = inner if isinstance(inner, Exception) else error
     line = next((line for line in str(cause).splitlines() if line.strip()), "no reason given").strip()
@@ -83,17 +83,17 @@ def _many_shapes() -> AbstractContextManager[None]:
 
 
 def _build(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
-    """torch's own compiler, with one decomposition more."""
+    """torch's own compiler, with one more decomposition."""
     from torch._inductor.compile_fx import compile_fx
     from torch._inductor.decomposition import select_decomp_table
 
     addmm = torch.ops.aten.addmm.default
-    # In torch's own table and back: a table of ours would keep it from remembering the kernels from run to run.
+    # Changed in torch's own table for a moment: with another table, torch would not cache the kernels between runs.
     table = select_decomp_table()
     usual = table[addmm]
     table[addmm] = partial(_bias_apart, usual)
     try:
-        return cast(Callable[..., Any], compile_fx(graph, examples))  # torch says nothing firmer of its answer
+        return cast(Callable[..., Any], compile_fx(graph, examples))  # torch declares no precise type
     finally:
         table[addmm] = usual
 
@@ -101,20 +101,20 @@ def _build(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Callable[...
 def _bias_apart(
     usual: Callable[..., Any], bias: Tensor, one: Tensor, two: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Any:
-    """A product with a bias, as a product and then a sum.
+    """A matrix product with a bias, as a product followed by a sum.
 
     On a CPU such a product first copies the bias to every row, while the sum costs nothing in the kernel that follows.
     """
     answer = usual(bias, one, two, beta=beta, alpha=alpha)
     if answer is not NotImplemented or bias.device.type != "cpu" or (alpha, beta) != (1, 1):
         return answer
-    # In float32, or torch would recognise it and put the two together again.
+    # In float32, because torch would fuse the two again otherwise.
     wide = torch.promote_types(one.dtype, torch.float32)
     return ((one @ two).to(wide) + bias.to(wide)).to(one.dtype)
 
 
 def _flags_as_numbers(batch: Batch) -> Batch:
-    """The batch with `real` as int32: a kernel reads it as a vector, where flags come one by one."""
+    """The batch with `real` as int32: kernels read it in vectors, but booleans one by one."""
     return _with_real(batch, Tensor.int)
 
 

@@ -1,4 +1,4 @@
-"""Where the arithmetic happens and how precise it is: device, precision, threads."""
+"""The device, precision and threads of the computation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glassformer.errors import DeviceError
 Log = Callable[[str], None]
 Precision = Literal["auto", "float32", "bfloat16", "float64"]
 
-# More than any machine gains from, and few enough to start everywhere.
+# More threads than any machine benefits from, but few enough for any machine to start.
 _MANY_THREADS = 256
 
 
@@ -30,7 +30,7 @@ class Machine:
     threads: int
 
     def context(self) -> AbstractContextManager[None]:
-        """Arithmetic inside is as precise as this machine was asked to be."""
+        """Inside, arithmetic has this machine's precision."""
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.autocast)
 
     def __str__(self) -> str:
@@ -40,7 +40,9 @@ class Machine:
 
 
 def choose_machine(name: str, precision: Precision, threads: int | None) -> Machine:
-    """The machine that is asked for. Sets torch's number of threads. Raises DeviceError for what is not there."""
+    """The machine that the settings ask for; also sets torch's number of threads. Raises DeviceError when it is not
+    available.
+    """
     use_threads(threads)
     device = choose_device(name)
     autocast = precision == "bfloat16" or (precision == "auto" and has_fast_bfloat16(device))
@@ -49,7 +51,7 @@ def choose_machine(name: str, precision: Precision, threads: int | None) -> Mach
 
 
 def use_threads(count: int | None) -> None:
-    """Let torch compute with so many threads; None leaves it as it is. Raises DeviceError for far too many."""
+    """Set torch's number of threads; None leaves it unchanged. Raises DeviceError for far too many."""
     most = max(_MANY_THREADS, 8 * (os.cpu_count() or 1))
     if count is not None and count > most:  # torch takes any number, and the process dies when it starts them
         raise DeviceError(
@@ -61,10 +63,10 @@ def use_threads(count: int | None) -> None:
 
 @contextmanager
 def repeatable(machine: Machine) -> Iterator[None]:
-    """Inside, the same numbers come out each time, whatever the threads' race. Only on a CPU: a GPU has no such way for
-    all that we compute.
+    """Inside, results do not depend on the timing of threads. Only on a CPU: on a GPU not all operations that we use
+    have a deterministic version.
 
-    Without it a compiled step adds up the word vectors' gradients in whatever order the threads come.
+    Otherwise a compiled step adds up the gradients of the word vectors in an order that depends on the timing.
     """
     before = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
@@ -80,12 +82,14 @@ def repeatable(machine: Machine) -> Iterator[None]:
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of this name; `auto` is the GPU where there is one. Raises DeviceError for one that is not there."""
+    """The device of this name; `auto` is the GPU where there is one. Raises DeviceError for one that is not
+    available.
+    """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        if device.type not in ("cpu", "cuda", "mps"):  # `meta` computes nothing, the rest nobody has tried
+        if device.type not in ("cpu", "cuda", "mps"):  # `meta` computes nothing, the others are untested
             raise NotImplementedError
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):
@@ -96,7 +100,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def memory_of(device: torch.device) -> int | None:
-    """The bytes a device has in all, None where the system does not report it."""
+    """The total memory of a device in bytes, None where the system does not report it."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
     try:
@@ -106,14 +110,14 @@ def memory_of(device: torch.device) -> int | None:
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 products are faster than float32 here, rather than imitated."""
+    """Whether bfloat16 products are faster than float32 here, rather than emulated."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     return device.type == "cpu" and bool(_cpu_flags() & {"avx512_bf16", "amx_bf16", "bf16"})
 
 
 def _cpu_flags() -> set[str]:
-    """What Linux says this processor can do (x86 `flags`, ARM `Features`); nothing elsewhere."""
+    """The processor's features as Linux reports them (x86 `flags`, ARM `Features`); empty on other systems."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

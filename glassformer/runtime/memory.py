@@ -9,16 +9,16 @@ from contextlib import contextmanager
 
 from glassformer.models.transformer import Transformer
 
-# The parameters' numbers in glibc's malloc.h.
+# The numbers of these options in glibc's malloc.h.
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 
 
 def keep_freed_memory() -> bool:
-    """Ask glibc not to give large blocks back to the system after each step; says whether it could.
+    """Ask glibc not to return large blocks to the system after each step; returns whether that worked.
 
-    A training step frees and asks again for the same hundreds of megabytes. Given back, each page of them must be
-    zeroed anew by the kernel: about a fifth of a small model's step on a CPU. What is free at this moment goes back
-    first, so that the process holds what a step needs and no more.
+    A training step frees and allocates the same hundreds of megabytes. If they are returned, the kernel must zero each
+    page again: about a fifth of a small model's step on a CPU. Memory that is free now is returned first, so that the
+    process keeps only what a step needs.
     """
     gc.collect()
     try:
@@ -32,7 +32,7 @@ def keep_freed_memory() -> bool:
 
 @contextmanager
 def recomputing(model: Transformer, wanted: bool) -> Iterator[None]:
-    """Inside, when `wanted`, the backward pass computes each block anew rather than have all its tensors kept."""
+    """Inside, when `wanted`, the backward pass recomputes each block instead of keeping all its tensors."""
     stacks = [stack for stack in (model.encoder, model.decoder) if stack is not None]
     before = [stack.recompute for stack in stacks]
     for stack in stacks:

@@ -1,6 +1,7 @@
-"""What can be learned and what can be asked: one small file for each task, and two tables that name them.
+"""Tasks, which a model learns, and verbs, which a model answers: one small file for each, and two tables that name
+them.
 
-The tables are plain words, so that asking for help does not wait for torch.
+The tables hold strings only, so that --help does not have to import torch.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class TaskEntry(NamedTuple):
-    """Where a task is, what it is in a line, the recipe that `train TASK FILES` begins from, without and with a model
-    to start from, and the options that name columns of its tables.
+    """Module and class of a task, its line of help, the recipes that `train TASK FILES` uses without and with a start
+    model, and the options that name columns of its tables.
     """
 
     module: str
@@ -29,7 +30,7 @@ class TaskEntry(NamedTuple):
 
 
 class VerbEntry(NamedTuple):
-    """Where a verb's predictor is, what it is in a line, and the roles of the columns that it reads from a table."""
+    """Module and class of a verb's predictor, its line of help, and the roles of the columns that it reads."""
 
     module: str
     kind: str
@@ -44,7 +45,7 @@ TASKS: dict[str, TaskEntry] = {
     "annotated-masks": TaskEntry(
         "annotated_masks",
         "AnnotatedMasks",
-        "guess masked words whose masks and answers stand in a table",
+        "guess masked words, with masks and answers from a table",
         "annotated-masks",
         "annotated-masks",
         ("text", "answers"),
@@ -75,7 +76,7 @@ def task_named(name: str) -> type[Task]:
 
 
 def predictor_of(verb: str) -> type[Predictor[Any, Any]]:
-    """What answers a verb; raises ConfigError for one that there is not."""
+    """The predictor of a verb; raises ConfigError for an unknown verb."""
     return cast("type[Predictor[Any, Any]]", _found(VERBS, verb, "verb"))
 
 

@@ -29,13 +29,15 @@ from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 
 
 class AnnotatedMasksSection(TaskSection):
-    """Nothing is drawn by chance: there is nothing to set."""
+    """A task without random choices and without settings."""
 
     name: Literal["annotated-masks"] = "annotated-masks"
 
 
 class AnnotatedMasksData(RecordSection):
-    """`text` and `answers` are columns: a text with [MASK], and a word for each mask, as a list or parted by blanks."""
+    """`text` and `answers` are columns: a text with [MASK], and a word for each mask, as a list or separated by
+    spaces.
+    """
 
     validation: float = Field(default=0.0, ge=0, lt=1)
     answers: str = "answers"
@@ -50,7 +52,7 @@ class Annotated(NamedTuple):
 
 
 class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
-    """Finding the words that are masked in the data. An answer of several tokens is masked as several masks.
+    """Guessing the words that are masked in the data. An answer of several tokens is masked as several masks.
 
     The prediction for a text is, for each masked token, the loss and whether the likeliest token is the right one.
     """
@@ -85,7 +87,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
                 continue
             try:
                 text, _ = _with_answers(record.values, record.where)
-            except DataError:  # told when the record becomes an example
+            except DataError:  # reported when the record becomes an example
                 continue
             yield text
 
@@ -95,7 +97,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         check_encoder(body)
 
     @classmethod
-    def settled(cls, section: AnnotatedMasksSection, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(cls, section: AnnotatedMasksSection, preparation: Preparation, records: Sequence[Record]) -> Self:
         """With the frequencies of the training texts' tokens."""
         tokenizer, length = preparation.tokenizer, preparation.data.length
         counts = preparation.facts.get("unigram_counts")
@@ -105,13 +107,13 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         for record in records:
             try:
                 ids += tokenizer.encode(_with_answers(record.values, record.where)[0], special=False).ids
-            except DataError:  # told when the record becomes an example
+            except DataError:  # reported when the record becomes an example
                 continue
         unigram = Unigram.count(torch.tensor(ids, dtype=torch.int64).numpy(), tokenizer.vocabulary_size)
         return cls(section, tokenizer, length=length, unigram=unigram)
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body as it is: its vocabulary head is what is trained."""
+        """The body unchanged: its vocabulary head is trained."""
         return body
 
     @property
@@ -126,7 +128,9 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     # ------------------------------------------------------------------ examples
 
     def example(self, values: Mapping[str, object], where: str) -> Annotated:
-        """A text with its answers; raises DataError for one that is too long, and for an answer that is no token."""
+        """A text with its answers; raises DataError for one that is too long, and for an answer that the tokenizer does
+        not know.
+        """
         text, places = _with_answers(values, where)
         encoding = self.tokenizer.encode(text)
         if self.length is not None and len(encoding) > self.length:
@@ -164,7 +168,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         return {"masked_words": cross_entropy(logits, batch.labels["masked_words"])}
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[tuple[float, bool]]]]:
-        """Loss and right or wrong of each masked token, for each row."""
+        """For each row, the loss of each masked token and whether it was guessed."""
         for batch, found in log_probabilities(model, batches):
             labels = batch.labels["masked_words"].cpu()  # [N]
             losses = -found.gather(1, labels[:, None])[:, 0]  # [N]
@@ -176,11 +180,13 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
                 yield row, list(zip(its.tolist(), whether.tolist(), strict=True))
 
     def merge(self, example: Annotated, found: Sequence[list[tuple[float, bool]]]) -> list[tuple[float, bool]]:
-        """A text has one row."""
+        """The only row's answer: a text has one row."""
         return found[0]
 
     def scores(self, pairs: Sequence[tuple[Annotated, list[tuple[float, bool]]]]) -> Scores:
-        """Loss, perplexity and accuracy at the masked tokens, beside always the most frequent token."""
+        """Loss, perplexity and accuracy at the masked tokens, beside those of always guessing the most frequent
+        token.
+        """
         model, unigram = Tally(), Tally()
         for example, found in pairs:
             model.add(torch.tensor([loss for loss, _ in found]).double(), torch.tensor([right for _, right in found]))
@@ -220,4 +226,4 @@ def _covered(encoding: Encoding, places: Sequence[tuple[int, int]]) -> list[bool
 
 
 def _ignored(error: DataError) -> None:
-    """Told when the record becomes an example."""
+    """Drop a bad record: it is reported when it becomes an example."""

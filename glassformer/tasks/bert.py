@@ -35,8 +35,9 @@ NEXT_SENTENCE_LABELS = ("IsNext", "NotNext")
 class BertSection(TaskSection, MaskingSection):
     """How words are masked and pairs are made.
 
-    `unrelated`: the chance that the second text of a pair comes from another document; `short`: the share of documents
-    that are cut to a random shorter length; `copies`: how many different ways each document is cut into pairs.
+    `unrelated`: the probability that the second text of a pair comes from another document; `short`: the share of
+    documents that are cut to a random shorter length; `copies`: how many different ways each document is cut into
+    pairs.
     """
 
     name: Literal["bert"] = "bert"
@@ -57,7 +58,7 @@ class Bert(CorpusTask):
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
-        """Raise ConfigError for settings of rows that pairs do not have."""
+        """Raise ConfigError for settings that rows of pairs do not have."""
         assert isinstance(data, CorpusSection)
         if not data.pack or data.document_mask is not None:
             raise ConfigError(
@@ -68,7 +69,7 @@ class Bert(CorpusTask):
 
     @classmethod
     def check_body(cls, section: BertSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model is an encoder with a vocabulary head that tells two segments apart."""
+        """Raise ConfigError unless the model is an encoder with a vocabulary head and two segments."""
         check_encoder(body)
         assert body.encoder is not None
         if body.encoder.embed.segments < 2:
@@ -109,7 +110,7 @@ class Bert(CorpusTask):
                 sources[split] = source(store, data.seed)
             elif store.documents:
                 preparation.log(
-                    f"one document is held out ({split}): a pair from two documents needs two, it is not used"
+                    f"one document is held out ({split}): it is not used, as unrelated pairs need two documents"
                 )
         return cls(section, unigram_of(preparation, sources), corpus.stores["train"].fingerprint), sources
 
@@ -119,15 +120,15 @@ class Bert(CorpusTask):
 
     @property
     def baseline_loss(self) -> float:
-        """The entropies of the text's tokens and of a fair coin together."""
+        """The sum of the entropies of the text's tokens and of a fair coin."""
         return self.unigram.entropy + math.log(2)
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training text is, and the name of the text."""
+        """How frequent each token of the training text is, and the fingerprint of the text."""
         return {"text_fingerprint": self.text_fingerprint, "unigram_counts": self.unigram.counts.tolist()}
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sums of the cross-entropies at the masked words and of the pairs."""
+        """The sum of the cross-entropies at the masked words, and that of the pairs."""
         output = model(batch.inputs, scored_at=batch.scored_at, heads=("head", "sentence_head"))
         return {
             "masked_words": cross_entropy(output.logits, batch.labels["masked_words"]),
@@ -135,7 +136,9 @@ class Bert(CorpusTask):
         }
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
-        """The scores of both, and as `loss` the sum of their losses; beside always choosing what is most frequent."""
+        """The scores of both losses, with their sum as `loss`, beside those of always choosing what is most
+        frequent.
+        """
         words, pairs, unigram, majority = Tally(), Tally(), Tally(), Tally()
         for batch, output in answered(model, source, heads=("head", "sentence_head"), limit=limit):
             device = output.states.device
@@ -157,6 +160,6 @@ class Bert(CorpusTask):
 
 
 def _majority(labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Losses and right answers of always NotNext, the more frequent label, with the loss of a fair coin."""
+    """Losses and right answers of always choosing NotNext, the more frequent label, with the loss of a fair coin."""
     asked = labels[labels != IGNORED]
     return torch.full(asked.shape, math.log(2)), asked == NOT_NEXT

@@ -56,14 +56,14 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class Class:
-    """The likeliest label of a text or a pair, and how likely each of them is; `windows` is above 1 for a long text."""
+    """The likeliest label of a text or a pair, and the probability of each; `windows` is above 1 for a long text."""
 
     label: str
     probabilities: Mapping[str, float]
     windows: int = 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON."""
+        """The same as plain lists and strings, for JSON."""
         return asdict(self)
 
 
@@ -89,7 +89,7 @@ class Classify(RecordTask[Labelled, Class]):
         self.section, self.tokenizer, self.length, self.segments = section, tokenizer, length, segments
         self.frequencies = frequencies or {}
 
-    # ------------------------------------------------------------------ for a model that is there
+    # ------------------------------------------------------------------ for an existing model
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -115,14 +115,14 @@ class Classify(RecordTask[Labelled, Class]):
 
     def merge(self, example: Labelled, found: Sequence[list[float]]) -> Class:
         """The mean over the windows."""
-        chances = dict(zip(self.section.labels, mean_of_columns(found), strict=True))
-        if not all(map(math.isfinite, chances.values())):
+        probabilities = dict(zip(self.section.labels, mean_of_columns(found), strict=True))
+        if not all(map(math.isfinite, probabilities.values())):
             raise NotFiniteError(
                 "a model must give finite numbers to classify by",
                 got=f"NaN for {example.text[:40]!r}",
-                do="its training has broken it: train it again with a lower learning rate",
+                do="its training diverged: train it again with a lower learning rate",
             )
-        return Class(max(chances, key=chances.__getitem__), chances, len(found))
+        return Class(max(probabilities, key=probabilities.__getitem__), probabilities, len(found))
 
     # ------------------------------------------------------------------ records
 
@@ -161,11 +161,11 @@ class Classify(RecordTask[Labelled, Class]):
             )
 
     @classmethod
-    def settled(cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record]) -> Self:
         """With the labels of the training records, sorted."""
         found: Counter[str] = Counter()
         for record in records:
-            with suppress(DataError):  # told when the record becomes an example
+            with suppress(DataError):  # reported when the record becomes an example
                 found[label_of(record.values["label"], record.where)] += 1
         labels = section.labels or tuple(sorted(found))
         if len(labels) < 2:
@@ -190,7 +190,7 @@ class Classify(RecordTask[Labelled, Class]):
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the training labels: what is reached by knowing how frequent each of them is."""
+        """The entropy of the training labels: the loss of knowing only how frequent each of them is."""
         total = sum(self.frequencies.values())
         return -math.fsum(count / total * math.log(count / total) for count in self.frequencies.values() if count)
 
@@ -222,11 +222,11 @@ class Classify(RecordTask[Labelled, Class]):
         return Scores(len(known), "texts" if all(example.pair is None for example, _ in pairs) else "pairs", of)
 
 
-def _measured(chances: Sequence[float], right: Sequence[bool]) -> dict[str, float]:
+def _measured(probabilities: Sequence[float], right: Sequence[bool]) -> dict[str, float]:
     """Scores from the probability of each right label and whether it was chosen."""
-    if not chances:
+    if not probabilities:
         return {"loss": math.nan, "perplexity": math.nan, "accuracy": math.nan}
-    loss = -math.fsum(math.log(max(probability, 1e-300)) for probability in chances) / len(chances)
+    loss = -math.fsum(math.log(max(probability, 1e-300)) for probability in probabilities) / len(probabilities)
     return {"loss": loss, "perplexity": perplexity(loss), "accuracy": sum(right) / len(right)}
 
 

@@ -1,6 +1,6 @@
-"""Tasks that learn from running text: documents become a token store, this becomes rows, and in these words are masked.
+"""Tasks on running text: documents become a token store, the store is cut into rows, and words of the rows are masked.
 
-B rows · S tokens of a row · N masked words, filled up to the same number in each batch of one shape
+B rows · S tokens of a row · N masked words, padded to the same number in each batch of one shape
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from glassformer.tasks.task import Preparation, Task
 from glassformer.text.compatible import check_mask
 from glassformer.text.tokenizer import Tokenizer
 
-# Evaluation masks words as no epoch of training does.
+# The epoch of evaluation: its masks differ from those of every training epoch.
 HELD_OUT_EPOCH = -1
-# Held-out tokens of which 15 % are too few to tell two models apart.
+# With fewer held-out tokens, the 15 % that are masked are too few to compare two models by.
 _FEW = 2000
 
 
 class TextRows(Protocol):
-    """Rows of tokens cut from a store. `lengths` [R] are their own lengths, or one number where all are filled."""
+    """Rows of tokens cut from a store. `lengths` [R] are the lengths of the rows, or one number where all are equal."""
 
     @property
     def store(self) -> TokenStore:
@@ -62,9 +62,9 @@ class TextRows(Protocol):
 class MaskedRows:
     """Rows with masked words: which words depends on (seed, epoch, row) alone, never on the batch.
 
-    Special tokens are never masked, not even those that stand in the text or stand for a word that the tokenizer does
-    not know. `labels` are further labels of the rows by the name of their loss, [R] each. `cut` names how the rows were
-    made, where their length does not tell.
+    Special tokens are never masked, not even those that the text itself contains or that replace an unknown word.
+    `labels` are further labels of the rows by the name of their loss, [R] each. `cut` describes how the rows were made,
+    where their length alone does not determine it.
     """
 
     rows_of_each = 1
@@ -85,11 +85,11 @@ class MaskedRows:
         self._document_mask, self._labels = document_mask, labels or {}
         around = sum(tokenizer.frame)
         most = masking.max_predictions or max(1, math.ceil(masking.rate * (rows.length - around)))
-        # The limit keeps all batches in one shape. Single tokens never meet it; a whole word that would pass it is left
-        # out, as in google-research/bert.
+        # The limit keeps all batches in one shape. Single tokens never reach it; a whole word that would exceed it is
+        # left out, as in google-research/bert.
         self._masking = masking.model_copy(update={"max_predictions": most})
         made = [type(rows).__name__, rows.length, document_mask]
-        # What is hashed decides the order of the rows: with other names here, recorded runs would see other batches.
+        # The hash decides the order of the rows: with other names here, recorded runs would see other batches.
         hashed = {name: getattr(masking, name) for name in _HASHED} | {"given": False}
         facts = [rows.store.fingerprint, made, hashed, sorted(tokenizer.special_ids), *([cut] if cut else [])]
         self.fingerprint = hashlib.sha256(repr(facts).encode()).hexdigest()
@@ -103,7 +103,7 @@ class MaskedRows:
         return self.text.lengths
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
-        """These rows as they are masked in these epochs, [B] each, filled up to a shape (rows, tokens)."""
+        """These rows as they are masked in these epochs, [B] each, padded to a shape (rows, tokens)."""
         count, length = shape
         missing = count - len(examples)
         filled = np.concatenate([examples, np.repeat(examples[-1:], missing)])
@@ -122,7 +122,7 @@ class MaskedRows:
             epoch=np.concatenate([epochs, np.repeat(epochs[-1:], missing)]),
         )
         masked = corrupted.places[corrupted.places < len(examples) * length]
-        # The same number of tokens to score in each batch of a shape, so that a compiled step never meets another.
+        # The same number of tokens to score in each batch of a shape, so that a compiled step sees no other shape.
         scored_at = np.zeros(count * self._most(length), np.int64)  # [N]
         scored_at[: len(masked)] = masked
         labels = np.full_like(scored_at, IGNORED)  # [N]
@@ -154,14 +154,14 @@ class MaskedRows:
         )
 
     def _most(self, length: int) -> int:
-        """Words that can be masked in one row of `length` tokens."""
+        """The most words that are masked in one row of `length` tokens."""
         limit = self._masking.max_predictions
         assert limit is not None
         share = length if self._masking.whole_words else max(1, math.ceil(self._masking.rate * length))
         return min(limit, share)
 
     def unigram(self) -> Unigram:
-        """How frequent each token of the text is that can be masked."""
+        """How frequent each token of the text is, of those that can be masked."""
         counted = Unigram.count(self.text.store.ids, self._tokenizer.vocabulary_size)
         return counted.without(self._tokenizer.special_ids)
 
@@ -186,7 +186,7 @@ class CorpusTask(Task):
 
     @classmethod
     def stores(cls, preparation: Preparation) -> Corpus:
-        """The text as tokens, from the cache where it is there. Raises DataError for what cannot be read."""
+        """The text as tokens, from the cache when it is in it. Raises DataError for files that cannot be read."""
         data = preparation.data
         assert isinstance(data, CorpusSection)
         cache = Path(data.cache) if data.cache is not None else preparation.cache
@@ -204,9 +204,7 @@ class CorpusTask(Task):
             f"{len(trained):,} tokens in {trained.documents:,} documents to learn from, {len(held_out):,} held out"
         )
         if 0 < len(held_out) < _FEW:
-            preparation.log(
-                "so little is held out that its scores say little: give more text, or raise data.validation"
-            )
+            preparation.log("too little text is held out for reliable scores: give more text, or raise data.validation")
         return corpus
 
 

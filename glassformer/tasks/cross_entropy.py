@@ -1,6 +1,6 @@
-"""The loss of a choice among V: how surprised the model was by the right one.
+"""Cross-entropy: the negative log-probability of the right one of V choices.
 
-N places · V vocabulary
+N labels · V vocabulary
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from glassformer.errors import ShapeError
 def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """The sum of −log softmax(logits)[label] over the labels that are not IGNORED, a scalar of at least float32.
 
-    Logits [..., V] of any float type, labels [...], and by choice a weight for each label [...]. Raises ShapeError when
-    they do not go together, also where a model has no logits.
+    Logits [..., V] of any float type, labels [...], and optionally a weight for each label [...]. Raises ShapeError
+    when these shapes do not match, or when the model has no logits.
     """
     if logits is None:
         raise ShapeError("a loss needs logits", got="a model without the head that was asked for")
@@ -38,15 +38,15 @@ def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None 
 
 
 def widened(logits: Tensor) -> Tensor:
-    """At least float32: the sum over a vocabulary would drown in bfloat16."""
+    """At least float32: bfloat16 is too imprecise for a sum over a vocabulary."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 class _Compiled(torch.autograd.Function):
-    """The same with its gradient in closed form, softmax(logits) − one-hot(label).
+    """The same sum with its gradient in closed form, softmax(logits) − one-hot(label).
 
-    Compiled, that is one pass over the logits, where the chain that torch differentiates makes three. Only compiled:
-    torch's own kernels are quicker, and can be differentiated twice.
+    Compiled, this needs one pass over the logits, and torch's own derivative needs three. It is used only when
+    compiled: torch's eager kernels are faster, and can be differentiated twice.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Batches for training: which examples come in which step, in how many shapes, cut into which parts.
+"""Batches for training: which examples are in which step, how many shapes there are, and how a step is cut into parts.
 
 E examples · B rows of a batch · S tokens of a row
 """
@@ -33,7 +33,7 @@ class Feed(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Names the data and how it is cut: two runs with the same one see the same examples."""
+        """Identifies the data and how it is cut: two runs with the same fingerprint see the same examples."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class Feed(Protocol):
         ...
 
     def rows(self, step: int) -> int:
-        """Into how many parts a step can be cut."""
+        """The largest number of parts that a step can be cut into."""
         ...
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
@@ -64,7 +64,7 @@ class Feed(Protocol):
         ...
 
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
-        """Scores on all examples, or on `limit` of them, always the same."""
+        """Scores on all examples, or on `limit` of them, always the same ones."""
         ...
 
 
@@ -72,8 +72,8 @@ class TaskFeed:
     """A task's source as batches of `batch` examples.
 
     Rows of one length come in one shape. Rows of many lengths are sorted into at most twelve lengths that are fixed
-    here, before training; the last batch of each is filled up with rows of weight 0, so that a compiled step meets no
-    other.
+    here, before training; the last batch of each is padded with rows of weight 0, so that a compiled step sees no other
+    shape.
     """
 
     def __init__(self, task: Task, source: Source, *, batch: int = 32, seed: int = 0) -> None:
@@ -93,7 +93,7 @@ class TaskFeed:
 
     @property
     def fingerprint(self) -> str:
-        """Names the data and how it is cut."""
+        """Identifies the data and how it is cut."""
         return self.source.fingerprint
 
     @property
@@ -112,7 +112,7 @@ class TaskFeed:
         return self.task.baseline_loss
 
     def rows(self, step: int) -> int:
-        """Into how many parts a step can be cut."""
+        """The largest number of parts that a step can be cut into."""
         return self._batch
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
@@ -145,7 +145,7 @@ class TaskFeed:
 
 
 def _without_labels(batch: Batch) -> Batch:
-    """A part of a step for which no example is left: it has a shape and nothing to learn."""
+    """A part of a step for which no example is left: its shape is that of the others, and it has no labels."""
     return replace(
         batch,
         labels={name: torch.full_like(labels, IGNORED) for name, labels in batch.labels.items()},

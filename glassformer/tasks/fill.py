@@ -25,9 +25,9 @@ from glassformer.text.windows import Window, windows
 
 @dataclass(frozen=True)
 class Guess:
-    """A token for a masked word: `word` as it reads in a text, `token` as the vocabulary has it.
+    """A token for a masked word: `word` as it is written in a text, `token` as it is written in the vocabulary.
 
-    `joins`: it goes on the word before it, as "ing" does.
+    `joins`: it continues the word before it, as "ing" does.
     """
 
     word: str
@@ -47,7 +47,9 @@ class MaskedWord:
 
 @dataclass(frozen=True)
 class Filled:
-    """A text with masked words. `filled` has the best guess in each place; `windows` is above 1 for a long text."""
+    """A text with masked words. `filled` has the best guess in place of each mask; `windows` is above 1 for a long
+    text.
+    """
 
     text: str
     filled: str
@@ -55,13 +57,13 @@ class Filled:
     windows: int = 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON."""
+        """The same as plain lists and strings, for JSON."""
         return asdict(self)
 
 
 class Masked(NamedTuple):
-    """A text with masked words at `places` (tokens), the windows that answer for one or more of them, and how many
-    windows the text has in all.
+    """A text with masked words at the token positions `places`, the windows that answer for at least one of them, and
+    the number of all windows of the text.
     """
 
     text: str
@@ -75,7 +77,7 @@ class Guesses(NamedTuple):
     """The best tokens for each masked word of a row, [n] lists of ids and their probabilities."""
 
     ids: list[list[int]]
-    chances: list[list[float]]
+    probabilities: list[list[float]]
     finite: bool
 
 
@@ -118,10 +120,10 @@ class Fill(Predictor[Masked, Filled]):
         """The best tokens for the masked words of each row."""
         size, special = self.tokenizer.vocabulary_size, sorted(self.tokenizer.special_ids)
         for batch, found in log_probabilities(model, batches):
-            chances = found[:, :size].exp()  # [N, V]: rows that round the table up are no words
+            table = found[:, :size].exp()  # [N, V]: rows that only pad the table are no tokens
             finite = not bool(found.isnan().any())
-            chances[:, special] = -1.0  # nor are the special tokens
-            best = chances.topk(min(self.top, chances.shape[1]), dim=1)
+            table[:, special] = -1.0  # and special tokens are no guesses
+            best = table.topk(min(self.top, table.shape[1]), dim=1)
             counts = scored_in_each(batch)
             for row, ids, probabilities in zip(
                 batch.row_ids.tolist(), best.indices.split(counts), best.values.split(counts), strict=True
@@ -129,25 +131,25 @@ class Fill(Predictor[Masked, Filled]):
                 yield row, Guesses(ids.tolist(), probabilities.tolist(), finite)
 
     def merge(self, example: Masked, found: Sequence[Guesses]) -> Filled:
-        """The text with its guesses; each masked word is answered by the window that shows most around it."""
+        """The text with its guesses; those for a masked word come from the window that shows most text around it."""
         if not all(each.finite for each in found):
             raise NotFiniteError(
                 "a model must give finite numbers to guess by",
                 got=f"NaN for {example.text[:40]!r}",
-                do="its training has broken it: train it again with a lower learning rate",
+                do="its training diverged: train it again with a lower learning rate",
             )
         all_ids = [ids for each in found for ids in each.ids]
-        all_chances = [chances for each in found for chances in each.chances]
+        all_probabilities = [probabilities for each in found for probabilities in each.probabilities]
         masks, filled, shift = [], example.text, 0
         seen = list(example.encoding.ids)
-        for place, chances, ids in zip(example.places, all_chances, all_ids, strict=True):
+        for place, probabilities, ids in zip(example.places, all_probabilities, all_ids, strict=True):
             before = seen[place - 1] if place else None
             guesses = tuple(
                 Guess(self._word(id_), self.tokenizer.token(id_), probability, self._joins(before, id_))
-                for id_, probability in zip(ids, chances, strict=True)
+                for id_, probability in zip(ids, probabilities, strict=True)
                 if probability >= 0
             )
-            seen[place] = ids[0]  # the next mask goes on from here
+            seen[place] = ids[0]  # the next guess may continue this word
             start, end = example.encoding.offsets[place]
             masks.append(MaskedWord(start, end, guesses))
             head = filled[: start + shift]
@@ -161,7 +163,7 @@ class Fill(Predictor[Masked, Filled]):
         return word.removeprefix("##") or self.tokenizer.token(id_)
 
     def _joins(self, before: int | None, id_: int) -> bool:
-        """Whether this token goes on the word before it."""
+        """Whether this token continues the word before it."""
         if before is None:
             return False
         alone = self.tokenizer.decode([before], skip_special=False)
@@ -170,7 +172,7 @@ class Fill(Predictor[Masked, Filled]):
 
 
 def _inside(places: list[int], window: Window) -> list[int]:
-    """The places, in rising order, for which a window answers."""
+    """Of positions in rising order, those for which a window answers."""
     return places[bisect_left(places, window.first) : bisect_left(places, window.last)]
 
 
@@ -181,14 +183,14 @@ def check_guesses(model: Transformer, tokenizer: Tokenizer) -> None:
             "masked words need an encoder with a vocabulary head",
             got=f"a {model.config.family} model without"
             if model.head is None
-            else f"a {model.config.family} model, which writes from left to right",
+            else f"a {model.config.family} model, which predicts from left to right",
             do="train one with: glassformer train masked-lm TEXT.txt",
         )
     check_mask(tokenizer)
 
 
 def text_tokens(tokenizer: Tokenizer, length: int | None) -> int | None:
-    """The tokens of text in a row of `length` tokens: the rest are the special tokens around it."""
+    """How many of `length` tokens of a row are text: the others are the special tokens around it."""
     return None if length is None else length - sum(tokenizer.frame)
 
 
@@ -201,7 +203,7 @@ def log_probabilities(model: Transformer, batches: Iterator[Batch]) -> Iterator[
 
 
 def scored_in_each(batch: Batch) -> list[int]:
-    """How many tokens are scored in each row of a batch; those of a row stand together."""
+    """How many tokens are scored in each row of a batch; those of one row are adjacent."""
     assert batch.scored_at is not None
     rows, length = batch.inputs.shape
     return torch.bincount(batch.scored_at.cpu() // length, minlength=rows).tolist()

@@ -1,6 +1,6 @@
-"""Masked words: mask some, ask the model what stood there (Devlin et al. 2019, §3.1).
+"""Masked language modelling: words are masked, and the model learns to guess them (Devlin et al. 2019, §3.1).
 
-B rows · S tokens of a row · N masked words, filled up to the same number in each batch · V vocabulary
+B rows · S tokens of a row · N masked words, padded to the same number in each batch · V vocabulary
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MaskedLMSection(TaskSection, MaskingSection):
 
 
 class MaskedLM(CorpusTask):
-    """Finding masked words. `baselines` are measured beside the model when it is evaluated."""
+    """Guessing masked words. `baselines` are measured beside the model when it is evaluated."""
 
     Section = MaskedLMSection
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
@@ -67,8 +67,8 @@ class MaskedLM(CorpusTask):
         def source(store: TokenStore, seed: int) -> MaskedRows:
             return masked_rows(data, store, preparation.tokenizer, section, seed=seed)
 
-        # Which words are asked in evaluation depends on the data's seed alone, so that models of other training seeds,
-        # and the same model on another day, are asked the same.
+        # The words that are masked in evaluation depend on the data's seed alone, so that models of other training
+        # seeds are measured on the same words.
         sources: dict[Split, Source] = {
             split: source(store, preparation.seed if split == "train" else data.seed)
             for split, store in corpus.stores.items()
@@ -78,16 +78,16 @@ class MaskedLM(CorpusTask):
         return cls(section, unigram, [unigram], corpus.stores["train"].fingerprint), sources
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body as it is: its vocabulary head is what is trained."""
+        """The body unchanged: its vocabulary head is trained."""
         return body
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the text's tokens: what is reached by knowing how frequent each of them is."""
+        """The entropy of the text's tokens: the loss of knowing only how frequent each of them is."""
         return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training text is, and the name of the text."""
+        """How frequent each token of the training text is, and the fingerprint of the text."""
         return {"text_fingerprint": self.text_fingerprint, "unigram_counts": self.unigram.counts.tolist()}
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
@@ -111,8 +111,8 @@ class MaskedLM(CorpusTask):
 def answered(
     model: Transformer, source: MaskedRows, *, heads: Sequence[str], limit: int | None
 ) -> Iterator[tuple[Batch, Output]]:
-    """All rows of a source, or `limit` of them chosen once and for all, masked as in no epoch, with the model's
-    answers.
+    """All rows of a source, or a fixed choice of `limit` of them, masked as in no training epoch, with the model's
+    outputs.
     """
     device = next(model.parameters()).device
     order = Order(len(source), _ROWS, source.fingerprint, 0)
@@ -134,14 +134,16 @@ def masked_rows(
     frame, pad_id = Frame.encoder(tokenizer), tokenizer.pad_id or 0
     if not data.pack:
         return MaskedRows(BucketedRows(store, data.length, frame=frame, pad_id=pad_id), tokenizer, masking, seed=seed)
-    # An encoder looks both ways: without this mask it would answer from another document of the row.
+    # An encoder attends in both directions: without this mask it would also use other documents of the row.
     document_mask = True if data.document_mask is None else data.document_mask
     rows = PackedRows(store, data.length, frame=frame, document_mask=document_mask, pad_id=pad_id)
     return MaskedRows(rows, tokenizer, masking, seed=seed, document_mask=document_mask)
 
 
 def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Unigram:
-    """How frequent each token of the training text is: as it was saved, else counted. Raises DataError for none."""
+    """How frequent each token of the training text is: as it was saved, else counted. Raises DataError when no token
+    can be masked.
+    """
     counts = preparation.facts.get("unigram_counts")
     if counts is not None:
         return Unigram(np.array(counts, np.int64)).without(preparation.tokenizer.special_ids)

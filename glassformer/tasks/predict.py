@@ -1,4 +1,4 @@
-"""Predictions for any number of examples, in their order: rows of like length go through the model together."""
+"""Predictions for any number of examples, in their order: rows of similar length go through the model together."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.rows import Row, collate
 from glassformer.tasks.task import Example, Prediction, Predictor
 
-# Rows, and tokens in them, that are read ahead to be sorted by length: enough that little is padded, and bounded, so
-# that a file of any size streams.
+# Rows, and tokens in them, that are read ahead to be sorted by length: enough for little padding, and bounded, so that
+# a file of any size streams.
 READ_AHEAD, READ_AHEAD_TOKENS = 16_384, 1 << 21
 # Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
 BATCH_TOKENS = 8192
@@ -24,7 +24,7 @@ BATCH_TOKENS = 8192
 
 @dataclass
 class _Waiting(Generic[Example]):
-    """An example with what was found in its rows so far."""
+    """An example with what was predicted for its rows so far."""
 
     example: Example
     found: list[Any] = field(default_factory=list)
@@ -81,7 +81,7 @@ def _answer(
     *,
     fast: bool,
 ) -> None:
-    """Give each of these rows what the model finds in it."""
+    """Store for each of these rows what the model predicts."""
     device = next(model.parameters()).device
     by_length = sorted(range(len(ahead)), key=lambda index: -len(ahead[index][2].ids))
 
@@ -100,7 +100,7 @@ def _answer(
 
 
 def grouped(lengths: Sequence[int]) -> Iterator[range]:
-    """Cut rows of falling lengths into batches of at least one row and at most BATCH_TOKENS tokens with padding."""
+    """Cut rows of decreasing lengths into batches of at least one row and at most BATCH_TOKENS tokens with padding."""
     start = 0
     while start < len(lengths):
         end = min(len(lengths), start + max(1, BATCH_TOKENS // max(lengths[start], 1)))
@@ -109,5 +109,5 @@ def grouped(lengths: Sequence[int]) -> Iterator[range]:
 
 
 def precision(device: torch.device, *, fast: bool) -> AbstractContextManager[None]:
-    """The arithmetic of prediction: as the weights are, or bfloat16 where it does no harm."""
+    """The arithmetic of prediction: bfloat16 where autocast allows it when `fast`, else the type of the weights."""
     return torch.autocast(device.type, torch.bfloat16, enabled=fast)

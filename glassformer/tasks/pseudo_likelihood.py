@@ -1,4 +1,4 @@
-"""How likely a text is to a model of masked words: the verb `score` (Salazar et al. 2020).
+"""How likely a text is under a masked-word model: the verb `score` (Salazar et al. 2020).
 
 N scored tokens of a batch · V vocabulary
 """
@@ -34,7 +34,7 @@ class ScoredToken:
 
     @property
     def probability(self) -> float:
-        """The same between 0 and 1."""
+        """The probability, between 0 and 1."""
         return math.exp(self.log_probability)
 
 
@@ -53,16 +53,18 @@ class Scored:
 
     @property
     def perplexity(self) -> float:
-        """exp(−total / tokens): between how many tokens the model hesitates; independent of the text's length."""
+        """exp(−total / tokens): the effective number of tokens that the model chooses from, comparable between
+        lengths.
+        """
         return math.exp(-self.total / len(self.tokens)) if self.tokens else math.nan
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON."""
+        """The same as plain lists and strings, for JSON."""
         return {**asdict(self), "total": self.total, "perplexity": self.perplexity}
 
 
 class Whole(NamedTuple):
-    """A text, its tokens, each token to score with the window that answers for it, and how many windows there are."""
+    """A text, its tokens, each token to score with the window that answers for it, and the number of windows."""
 
     text: str
     encoding: Encoding
@@ -85,7 +87,7 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
         return cls(tokenizer, max_text_tokens=text_tokens(tokenizer, context.length))
 
     def example(self, values: Mapping[str, object], where: str) -> Whole:
-        """The text of a record; raises DataError for one of only blanks."""
+        """The text of a record; raises DataError for a text of only blanks."""
         text = str(values["text"])
         encoding = self.tokenizer.encode(text, special=False)
         spans = windows(len(encoding), self.max_text_tokens)

@@ -41,7 +41,7 @@ class Record(NamedTuple):
 
     @property
     def text(self) -> str:
-        """All its texts, as they are split by: an example and its repeat fall on the same side."""
+        """All its texts, by which records are split: an example and its repeat are in the same split."""
         return "\n".join(str(self.values[role]) for role in sorted(self.values) if role.startswith(("text", "pair")))
 
 
@@ -72,7 +72,7 @@ class RecordSource(Generic[Example]):
         return np.array([max(len(row.ids) for row in group) for group in self._groups], np.int64)
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
-        """These groups, the same in each epoch, filled up to a shape (rows, tokens)."""
+        """These groups, the same in each epoch, padded to a shape (rows, tokens)."""
         rows = [row for number in examples.tolist() for row in self._groups[number]]
         return collate(
             rows,
@@ -87,7 +87,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     """A task whose examples are the records of tables. A new one says which columns it reads and what they mean.
 
     `columns` gives the column of each role. Roles that begin with `text` or `pair` are what the tokenizer learns from
-    and what decides on which side of a split a record falls.
+    and what decides which split a record is in.
     """
 
     Data = RecordSection
@@ -102,8 +102,8 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     @abstractmethod
-    def settled(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
-        """The task with all settled that its training records decide, such as the names of the labels."""
+    def from_records(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
+        """The task with the settings that its training records determine, such as the names of the labels."""
 
     @abstractmethod
     def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
@@ -113,7 +113,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     def records(cls, data: Any, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
-        """The records of these files by role; raises DataError for a column that is not there."""
+        """The records of these files by role; raises DataError for a missing column."""
         columns = cls.columns(data)
         for path in files_of(files, text=data.text, tables=True):
             found = cls.format_of(data, path)
@@ -122,7 +122,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
-        """How a table is written: found out, with the header as the settings have it."""
+        """How a table is written: detected, but with the header as the settings say."""
         header = None if data.header == "auto" else data.header == "yes"
         return find_format(path, columns=tuple(cls.columns(data).values()), header=header)
 
@@ -151,7 +151,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """Read the records, settle what they decide, and make their rows."""
+        """Read the records, derive the settings that they determine, and make their rows."""
         data, bad, log = preparation.data, on_bad(preparation.data), preparation.log
         for path in (
             ()
@@ -159,12 +159,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             else files_of([*data.files, *data.validation_files], text=data.text, tables=True)
         ):
             log(f"{path.name}: {cls.format_of(data, path)}")
-        by_side: dict[Split, list[Record]] = {}
+        by_split: dict[Split, list[Record]] = {}
         for split, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):
-            by_side.setdefault(split, []).extend(record for _, record in found)
-        task = cls.settled(section, preparation, by_side.get("train", []))
+            by_split.setdefault(split, []).extend(record for _, record in found)
+        task = cls.from_records(section, preparation, by_split.get("train", []))
         sources: dict[Split, Source] = {}
-        for split, records in by_side.items():
+        for split, records in by_split.items():
             examples = list(task.examples(records, bad))
             if examples:
                 sources[split] = RecordSource(task, examples, length=data.length)
@@ -173,7 +173,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         if isinstance(bad, Skipped) and bad.count:
             log(left_out(bad.count, bad.first[0]))
         if not preparation.measuring:
-            _tell(by_side, sources, preparation)
+            _log_records(by_split, sources, preparation)
         return task, sources
 
     def examples(self, records: Iterable[Record], bad: OnBad) -> Iterator[Example]:
@@ -187,7 +187,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     # ------------------------------------------------------------------ measuring
 
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
-        """Scores on all examples of a source, or on `limit` of them, always the same."""
+        """Scores on all examples of a source, or on `limit` of them, always the same ones."""
         examples = source.examples
         if limit is not None and limit < len(examples):
             order = Order(len(examples), limit, source.fingerprint, 0)
@@ -196,24 +196,26 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             return self.scores(list(zip(examples, predict(self, model, examples), strict=True)))
 
 
-def _tell(by_side: Mapping[Split, Sequence[Record]], sources: Mapping[Split, Source], preparation: Preparation) -> None:
-    """What a person should know of the records before training."""
-    counts = {split: len(records) for split, records in by_side.items()}
+def _log_records(
+    by_split: Mapping[Split, Sequence[Record]], sources: Mapping[Split, Source], preparation: Preparation
+) -> None:
+    """Log what a user should know of the records before training."""
+    counts = {split: len(records) for split, records in by_split.items()}
     held_out = ", ".join(f"{counts[split]:,} {split}" for split in ("validation", "test") if split in counts)
     preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")
     hashes = {
-        split: np.array([text_hash(each.text) for each in records], np.uint64) for split, records in by_side.items()
+        split: np.array([text_hash(each.text) for each in records], np.uint64) for split, records in by_split.items()
     }
     for split in ("validation", "test"):
         if split in hashes and (repeated := shared(hashes["train"], hashes[split])):
             preparation.log(
-                f"{repeated:,} of the {split} records have the text of a training record: they score too well"
+                f"{repeated:,} of the {split} records have the text of a training record: their scores are too high"
             )
     windowed = sum(source.windowed for source in sources.values() if isinstance(source, RecordSource))
     if windowed:
         preparation.log(
             f"texts longer than data.length = {preparation.data.length} tokens are read in overlapping windows: "
-            f"{windowed:,} windows more than texts"
+            f"{windowed:,} more windows than texts"
         )
 
 
@@ -234,14 +236,14 @@ def known_label(value: object, labels: Sequence[str], where: str) -> int:
 
 
 def label_of(value: object, where: str) -> str:
-    """A label as a word: numbers as they are written. Raises DataError for an empty one or a list."""
+    """A label as a string. Raises DataError for an empty one or a list."""
     if isinstance(value, str | int | float) and str(value).strip():
         return str(value).strip()
     raise DataError(f"{where}: a label must be a word or a number", got=repr(value)[:60])
 
 
 def text_of(value: object, where: str, role: str = "text") -> str:
-    """A text of a record; raises DataError for an empty one or what is no text."""
+    """A text of a record; raises DataError for an empty one and for a value that is no text."""
     if isinstance(value, str) and value.strip():
         return value
     raise DataError(f"{where}: the {role} must hold words", got=repr(value)[:60])

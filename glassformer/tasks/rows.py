@@ -1,4 +1,4 @@
-"""Rows of tokens, one by one as a task makes them, and side by side as a model reads them.
+"""Rows of tokens: single, as a task makes them, and in batches, as a model reads them.
 
 B rows · S tokens of a row, padding included · N tokens whose vocabulary scores are asked for
 """
@@ -58,11 +58,11 @@ def collate(
     shape: tuple[int, int] | None = None,
     scored: int | None = None,
 ) -> Batch:
-    """Rows side by side. `axes` tells of each loss what its labels belong to; without it there are none.
+    """Rows as a batch. `axes` says for each loss what its labels belong to; without it the batch has no labels.
 
-    Without a `shape` the rows are filled up to the longest, with no mask where nothing was filled up. With a shape
-    (B, S) copies of the last row fill the batch up, with weight 0 and nothing to learn. `scored` is the number of
-    tokens to score in each row, which then is the same for all batches of one shape.
+    Without a `shape` the rows are padded to the longest, and there is no mask where nothing was padded. With a shape
+    (B, S) the batch is padded with copies of the last row, which have weight 0 and no labels. `scored` is the number
+    of tokens to score in each row, which then is the same for all batches of one shape.
     """
     count, length = shape if shape is not None else (len(rows), max(len(row.ids) for row in rows))
     filled = [*rows, *[rows[-1]] * (count - len(rows))]
@@ -80,7 +80,7 @@ def collate(
     labels, counts = {}, {}
     for name, axis in (axes or {}).items():
         labels[name] = _labels(rows, name, axis, count, length, room)
-        # The sum of the very numbers that weigh the losses, exact in whatever parts a step is cut.
+        # The sum of the same weights that multiply the losses, so that it is exact however a step is cut into parts.
         counts[name] = float(_weights_of(labels[name], axis, weights.double(), rows))
     return Batch(
         inputs=Inputs(
@@ -106,7 +106,7 @@ def _side_by_side(rows: Sequence[Sequence[int]], length: int, fill: int) -> Tens
 
 
 def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int, room: int) -> Tensor:
-    """The labels of one loss, with IGNORED where nothing is asked: [B], [N] or [B, S]."""
+    """The labels of one loss, with IGNORED where there is none: [B], [N] or [B, S]."""
     if axis == "row":
         values = [row.labels.get(name, IGNORED) for row in rows]
         return torch.tensor([*values, *[IGNORED] * (count - len(rows))])  # [B]
@@ -120,7 +120,7 @@ def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int,
 
 
 def _weights_of(labels: Tensor, axis: Axis, weights: Tensor, rows: Sequence[Row]) -> Tensor:
-    """The sum of the weights of the labels that are asked."""
+    """The sum of the weights of the labels that are not IGNORED."""
     asked = labels != IGNORED
     if axis == "row":
         return weights[asked].sum()

@@ -1,4 +1,4 @@
-"""Scores, told with their intervals and beside the baselines they have to beat.
+"""Scores with their confidence intervals, beside those of baselines that a model has to beat.
 
 N targets · V vocabulary, or labels
 """
@@ -25,14 +25,14 @@ Ids = npt.NDArray[np.integer[Any]]
 
 THIS_MODEL = "this model"
 # Tokens counted at a time, so that a memory-mapped text is never in memory as a whole.
-_STRETCH = 1 << 22
+_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True)
 class Scores:
     """What was measured: for the model and each baseline the same named numbers, on `count` things of a kind.
 
-    `shares` names those numbers that are shares of `count` independent trials, for which an interval can be told.
+    `shares` names those numbers that are shares of `count` independent trials, for which an interval can be computed.
     """
 
     count: int
@@ -44,7 +44,7 @@ class Scores:
         return self.flat()[name]
 
     def flat(self) -> dict[str, float]:
-        """One number by each name: the model's as they are, `targets`, a baseline's with its name before."""
+        """All numbers by name: the model's, `targets`, and those of each baseline with its name as a prefix."""
         own = {**self.of[THIS_MODEL], "targets": float(self.count)}
         others = {
             f"{name.replace(' ', '_')}_{score}": value
@@ -66,7 +66,7 @@ def interval(share: float, count: float) -> tuple[float, float]:
 
 
 def perplexity(loss: float) -> float:
-    """exp(loss), as far as a float goes."""
+    """exp(loss), at most what a float can hold."""
     return math.exp(min(loss, 700.0))
 
 
@@ -93,7 +93,10 @@ class Tally:
 
 
 def compared(logits: Tensor | None, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """The cross-entropy of each label that is asked, and whether its logit is the largest: [N, V], [N] -> [n], [n]."""
+    """The cross-entropy of each label that is not IGNORED, and whether its logit is the largest.
+
+    [N, V], [N] -> [n], [n].
+    """
     assert logits is not None
     asked = labels != IGNORED
     log_probabilities = widened(logits[asked]).log_softmax(dim=-1)  # [n, V]
@@ -122,7 +125,7 @@ def guessed(baseline: Baseline, batch: Batch, labels: Tensor) -> tuple[Tensor, T
 
 
 class Unigram:
-    """Looks at nothing: each token is as likely as it is frequent in the training text, plus one."""
+    """Ignores the context: the probability of a token is its frequency in the training text, with add-one smoothing."""
 
     name = "unigram"
 
@@ -131,23 +134,23 @@ class Unigram:
 
     @classmethod
     def count(cls, ids: Ids, vocabulary: int = 0) -> Unigram:
-        """Count the tokens of a text; `vocabulary` makes room for tokens that do not occur."""
+        """Count the tokens of a text; `vocabulary` is the least number of counts, for tokens that do not occur."""
         counts = np.zeros(max(vocabulary, 1), np.int64)
-        for start in range(0, len(ids), _STRETCH):
-            more = np.bincount(np.asarray(ids[start : start + _STRETCH], np.int64), minlength=len(counts))
+        for start in range(0, len(ids), _CHUNK):
+            more = np.bincount(np.asarray(ids[start : start + _CHUNK], np.int64), minlength=len(counts))
             more[: len(counts)] += counts
             counts = more
         return cls(counts)
 
     def without(self, ids: Collection[int]) -> Unigram:
-        """The same for somebody who knows that these tokens are never asked."""
+        """The same without these tokens, which are never masked."""
         counts = self.counts.copy()
         counts[[id_ for id_ in ids if id_ < len(counts)]] = 0
         return Unigram(counts)
 
     @property
     def entropy(self) -> float:
-        """Of the text that was counted, in nats for each token."""
+        """The entropy of the text that was counted, in nats per token."""
         shares = self.counts[self.counts > 0] / self.counts.sum()
         return float(-(shares * np.log(shares)).sum())
 

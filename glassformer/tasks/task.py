@@ -1,4 +1,4 @@
-"""What a task is: what its examples mean to a model, as losses in training and as predictions afterwards.
+"""What a task is: how its examples become losses in training, and predictions afterwards.
 
 B rows · S tokens of a row · N tokens whose vocabulary scores are asked for
 """
@@ -30,8 +30,8 @@ from glassformer.text.tokenizer import Tokenizer
 Example = TypeVar("Example")
 Prediction = TypeVar("Prediction")
 
-# Opens a stage that takes long, given its title and about how many characters it reads; inside, the function is told
-# how many were just done.
+# Opens a stage that takes long, given its title and about how many characters it reads; inside, call the function with
+# the number of characters that were just read.
 Stage = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
@@ -53,7 +53,7 @@ class Context:
 
 
 class Predictor(ABC, Generic[Example, Prediction]):
-    """What a verb needs to know: how an example becomes rows, and what the model's answers to them mean."""
+    """What a verb needs: how an example becomes rows, and how the model's outputs become a prediction."""
 
     tokenizer: Tokenizer
     # What the labels of its rows belong to, by the name of the loss.
@@ -62,7 +62,7 @@ class Predictor(ABC, Generic[Example, Prediction]):
     @classmethod
     @abstractmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model that is there; raises ConfigError when it cannot answer."""
+        """For an existing model; raises ConfigError for a model that cannot answer."""
 
     @abstractmethod
     def example(self, values: Mapping[str, object], where: str) -> Example:
@@ -70,15 +70,15 @@ class Predictor(ABC, Generic[Example, Prediction]):
 
     @abstractmethod
     def rows(self, example: Example) -> Iterable[Row]:
-        """What the model is to read of an example: several rows where it is longer than the model reads at once."""
+        """The rows of an example: several where it is longer than the model reads at once."""
 
     @abstractmethod
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Any]]:
-        """For each row, by its number in `Batch.row_ids`, what was found; in any order."""
+        """What the model predicts for each row, with the row's number in `Batch.row_ids`; in any order."""
 
     @abstractmethod
     def merge(self, example: Example, found: Sequence[Any]) -> Prediction:
-        """The prediction for an example from what was found in its rows."""
+        """The prediction for an example, from those for its rows."""
 
 
 class Source(Protocol):
@@ -104,15 +104,15 @@ class Source(Protocol):
         ...
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
-        """These examples in these epochs as a batch of a shape (rows, tokens), filled up with rows of weight 0."""
+        """These examples in these epochs as a batch of a shape (rows, tokens), padded with rows of weight 0."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
     """What a task is prepared from. `body` is the model before it gets the task's head, `facts` are what the task has
-    saved with a model that is measured again, `cache` is a folder for what is worth keeping. `measuring`: nothing is to
-    be trained, and nobody needs to be told what there is to learn from.
+    saved with the model, when this is measured again, and `cache` is a folder for tokenized text. `measuring`: the
+    model is only measured, so that nothing is logged about text to learn from.
     """
 
     data: DataSection
@@ -132,7 +132,7 @@ class Task(ABC):
 
     The loss of a step is Σ weights[name] · sum of the losses / sum of the weights of their labels, over all losses.
     `best` names the score by which the best model is kept, with a minus where less is better. `frozen` are models that
-    only answer, such as a teacher: they are in eval mode and not saved.
+    are not trained, such as a teacher: they are in eval mode and not saved.
     """
 
     Section: ClassVar[type[TaskSection]]
@@ -143,7 +143,7 @@ class Task(ABC):
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
     section: TaskSection
 
-    # ------------------------------------------------------------------ before there is a model
+    # ------------------------------------------------------------------ before the model exists
 
     @classmethod
     @abstractmethod
@@ -159,7 +159,7 @@ class Task(ABC):
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
-        """Raise ConfigError for settings that this task cannot follow, before anything is read."""
+        """Raise ConfigError for settings that this task does not support, before anything is read."""
         return
 
     @classmethod
@@ -170,9 +170,9 @@ class Task(ABC):
     @classmethod
     @abstractmethod
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """The task with all settled that was left open, and a source for each split that is not empty.
+        """The task with all open settings resolved, and a source for each split that is not empty.
 
-        Raises DataError for what cannot be read, and when nothing is left for training.
+        Raises DataError for files that cannot be read, and when nothing is left for training.
         """
 
     # ------------------------------------------------------------------ learning and measuring
@@ -195,7 +195,7 @@ class Task(ABC):
         return None
 
     def facts(self) -> dict[str, Any]:
-        """What is to be saved with the model so that it can be measured again: plain numbers and words."""
+        """What is to be saved with the model so that it can be measured again: plain numbers and strings."""
         return {}
 
 

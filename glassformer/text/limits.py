@@ -13,7 +13,7 @@ from glassformer.errors import TokenizerError
 _GAPS = 1000
 # WordPiece looks at every stretch of a word: 100 letters are usual, BERT's first code took 200.
 _LONGEST_WORD = 500
-# How many times longer normalizers may make a text by replace_files.
+# How many times longer normalizers may make a text by Replace steps.
 _GROWTH = 100
 
 

@@ -65,8 +65,8 @@ def test_a_folder_is_its_text_and_its_tables(tmp_path: Path) -> None:
         "k.txt": "empty",
         "l.md": "only blanks",
         "m.txt": "UTF-16, not UTF-8",
-        ".hidden.txt": "masked_words",
-        ".git": "masked_words",
+        ".hidden.txt": "hidden",
+        ".git": "hidden",
     }
     assert [document.text for document in read(tmp_path / "data")] == ["plain text", "json lines", "commas", "tabs"]
     assert [path.name for path in files_of([tmp_path / "data"], text="value", tables=True)] == ["e.tsv"]
