@@ -133,11 +133,13 @@ class Unigram:
         self.counts = counts  # [V]
 
     @classmethod
-    def count(cls, ids: Ids, vocabulary: int = 0) -> Unigram:
-        """Count the tokens of a text; `vocabulary` is the least number of counts, for tokens that do not occur."""
+    def count(cls, ids: Ids, vocabulary: int = 0, *, chunk: int = _CHUNK) -> Unigram:
+        """Count the tokens of a text; `vocabulary` is the least number of counts, for tokens that do not occur;
+        `chunk` is how many tokens are in memory at a time.
+        """
         counts = np.zeros(max(vocabulary, 1), np.int64)
-        for start in range(0, len(ids), _CHUNK):
-            more = np.bincount(np.asarray(ids[start : start + _CHUNK], np.int64), minlength=len(counts))
+        for start in range(0, len(ids), chunk):
+            more = np.bincount(np.asarray(ids[start : start + chunk], np.int64), minlength=len(counts))
             more[: len(counts)] += counts
             counts = more
         return cls(counts)

@@ -9,11 +9,13 @@ import pytest
 from torch import nn
 
 from glassformer.artefact.model import Model
+from glassformer.artefact.train import train
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
+from tests.artefact.runs import Listener, recipe
 
 SENTENCES = (
     "She likes the summer better than the winter.",
@@ -54,3 +56,13 @@ def text_file(tmp_path: Path) -> Path:
     path = tmp_path / "prose.txt"
     path.write_text(prose(), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def run(text_file: Path, tmp_path: Path) -> Model:
+    return train(recipe(text_file), out=tmp_path / "run", progress=Listener())
+
+
+@pytest.fixture
+def saved(model: Model, tmp_path: Path) -> Path:
+    return model.save(tmp_path / "saved")

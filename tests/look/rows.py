@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-import pytest
 import torch
 
 from glassformer.config import (
@@ -17,7 +15,6 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
-from glassformer.errors import GlassformerError
 from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
@@ -31,16 +28,6 @@ VOCABULARY = ("she", "likes", "the", "summer", "better", "he", "loves", "to", "c
 SENTENCE = ("She", "[MASK]", "[MASK]", "summer", "better")
 ANSWERS = {(0, 1): "likes", (0, 2): "the"}
 ATTENTION = "encoder.blocks.0.self_attention"
-
-
-@contextmanager
-def refused(kind: type[GlassformerError], *, wanted: str = "", got: str = "", do: str = "") -> Iterator[None]:
-    """The block ends with this error in one line, and its fields carry these values."""
-    with pytest.raises(kind) as caught:
-        yield
-    assert type(caught.value) is kind
-    assert "\n" not in str(caught.value)
-    assert (wanted in caught.value.wanted, got in caught.value.got, do in caught.value.do) == (True, True, True)
 
 
 def row_named(name: str) -> Row:

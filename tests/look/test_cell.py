@@ -6,7 +6,8 @@ import pytest
 
 from glassformer.errors import UnknownNameError
 from glassformer.look.cell import Axes, Words, find_cell, name_cell, read_cell, split_name
-from tests.look.rows import ANSWERS, ATTENTION, SENTENCE, VOCABULARY, refused, slides_trace
+from tests.look.rows import ANSWERS, ATTENTION, SENTENCE, VOCABULARY, slides_trace
+from tests.refusals import refused
 
 WORDS = Words(inputs=[SENTENCE], vocabulary=VOCABULARY, labels=("no", "yes"), answers=ANSWERS)
 WEIGHTS = Axes("weights", ("sentence", "head", "query", "key"), (1, 2, 5, 5))

@@ -27,7 +27,8 @@ from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import Row
-from tests.look.rows import ATTENTION, FILLS, bert_model, refused, row_named, slides_trace
+from tests.look.rows import ATTENTION, FILLS, bert_model, row_named, slides_trace
+from tests.refusals import refused
 
 IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
 

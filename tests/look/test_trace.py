@@ -24,7 +24,8 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.parts.attention import Attention
 from tests.contracts.families import FAMILIES, Row
-from tests.look.rows import ATTENTION, bert_model, refused, row_named, slides_trace
+from tests.look.rows import ATTENTION, bert_model, row_named, slides_trace
+from tests.refusals import refused
 
 IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
 

@@ -23,7 +23,8 @@ from glassformer.models.names import tensor_names
 from glassformer.parts import tap
 from glassformer.parts.attention import Attention
 from tests.contracts.families import ROWS, Row
-from tests.look.rows import ATTENTION, MORE, bert_model, refused
+from tests.look.rows import ATTENTION, MORE, bert_model
+from tests.refusals import refused
 
 IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
 

@@ -40,10 +40,9 @@ def test_unigram_is_what_was_counted() -> None:
     assert unigram.counts.tolist() == [1, 1, 0, 3, 0, 0]
 
 
-def test_a_long_text_is_counted_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glassformer.tasks.score._CHUNK", 7)
+def test_a_long_text_is_counted_in_chunks() -> None:
     ids = np.random.default_rng(0).integers(0, 50, 100)
-    assert Unigram.count(ids).counts.tolist() == np.bincount(ids).tolist()
+    assert Unigram.count(ids, chunk=7).counts.tolist() == np.bincount(ids).tolist()
 
 
 class ByHand:

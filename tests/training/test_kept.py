@@ -1,0 +1,125 @@
+"""Which weights a run ends with: the best, an average, the last; and which checkpoints stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from glassformer.models.transformer import Transformer
+from glassformer.training.checkpoint import Checkpoints
+from glassformer.training.loop import fit
+from tests.training.runs import train
+from tests.training.toy import Toy, toy_model, toy_settings
+
+
+class Getting(Toy):
+    """Evaluates to numbers told beforehand."""
+
+    def __init__(self, *losses: float) -> None:
+        super().__init__()
+        self.held_out_losses = list(losses)
+        self.seen: list[Tensor] = []
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        self.seen.append(model.word_table.detach().clone())
+        return {"loss": self.held_out_losses.pop(0)}
+
+
+class Right(Getting):
+    """Evaluates to accuracies: more is better."""
+
+    def __init__(self, *accuracies: float) -> None:
+        super().__init__(*accuracies)
+        self.best = "accuracy"
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        return {"accuracy": super().evaluate(model)["loss"]}
+
+
+def test_the_best_model_is_the_best_by_the_score_of_its_task(tmp_path: Path) -> None:
+    held_out = Right(0.25, 0.75, 0.75, 0.5)  # of equal ones the first
+    said: list[str] = []
+    kept, _ = train(tmp_path, held_out=held_out, steps=8, evaluate_every=2, said=said.append)
+    assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[1])
+    assert any("step 4" in note and "accuracy" in note and "0.75" in note for note in said)
+
+
+def test_the_best_model_is_kept(tmp_path: Path) -> None:
+    held_out = Getting(3.0, 1.0, 2.0, 2.5)
+    said: list[str] = []
+    kept, steps = train(tmp_path, held_out=held_out, steps=8, evaluate_every=2, said=said.append)
+    assert [step.step for step in steps if step.scores] == [2, 4, 6, 8]
+    assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[1])
+    assert any("of step 4" in message for message in said)
+    assert [path.name for path in (tmp_path / "checkpoints").glob("best-*")] == ["best-00000004"]
+
+
+def test_the_best_of_a_run_that_was_thrown_back(tmp_path: Path) -> None:
+    """Killed after step 6, whose best no checkpoint knows, and told otherwise the second time: step 2 stays best."""
+    settings: dict[str, Any] = {"steps": 8, "evaluate_every": 2, "checkpoint_every": 3, "keep": 1}
+    first = Getting(2.0, 3.0, 1.0)
+    killed = fit(toy_model(), Toy(), toy_settings(**settings), out=tmp_path, held_out=first, log=lambda message: None)
+    for _ in range(5):
+        next(killed)
+    folder = tmp_path / "checkpoints"
+    checkpoints = Checkpoints(folder)
+    del killed
+    checkpoints.save(6, {"model": {"a": torch.ones(1)}}, {}, kind="best")  # killed before the checkpoint of step 6
+    second = Getting(3.0, 4.0, 5.0)
+    said: list[str] = []
+    kept, _ = train(tmp_path, held_out=second, resume=True, said=said.append, **settings)
+    assert torch.equal(kept["encoder.embed.word.weight"], first.seen[0])
+    assert said[-1].startswith("kept: the best model, of step 2 ")
+    assert [path.name for path in folder.glob("best-*")] == ["best-00000002"]
+
+
+def test_the_best_that_the_newest_checkpoint_knows_is_kept_until_the_next(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"steps": 9, "evaluate_every": 2, "checkpoint_every": 3, "keep": 1}
+    steps = fit(
+        toy_model(), Toy(), toy_settings(**settings), out=tmp_path, held_out=Getting(4.0, 3.0, 2.0, 1.0, 5.0),
+        log=lambda message: None,
+    )  # fmt: skip
+    seen = [sorted(int(path.name[-2:]) for path in (tmp_path / "checkpoints").glob("best-*")) for _ in steps]
+    assert seen == [[], [2], [2], [2, 4], [2, 4], [6], [6], [6, 8], [8]]
+
+
+def test_patience_ends_the_run(tmp_path: Path) -> None:
+    held_out = Getting(3.0, 1.0, 2.0, 2.5, 0.5)
+    _, steps = train(tmp_path, held_out=held_out, steps=100, evaluate_every=2, patience=2)
+    assert steps[-1].step == 8
+    # Resumed, it has no more patience than before.
+    _, more = train(tmp_path, held_out=held_out, steps=100, evaluate_every=2, patience=2, resume=True)
+    assert more == []
+
+
+def test_the_moving_average_is_what_is_judged_and_kept(tmp_path: Path) -> None:
+    held_out = Getting(3.0, 1.0)
+    kept, _ = train(tmp_path / "judged", held_out=held_out, steps=4, evaluate_every=2, ema=0.9)
+    assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[1])
+    newest = Checkpoints(tmp_path / "judged" / "checkpoints", keep=2).newest()
+    assert newest is not None
+    average, last = (newest.tensors(group)["encoder.embed.word.weight"] for group in ("average", "model"))
+    assert torch.equal(kept["encoder.embed.word.weight"], average)
+    assert not torch.equal(average, last)
+    alone, _ = train(tmp_path / "alone", steps=4, ema=0.9)
+    assert torch.equal(alone["encoder.embed.word.weight"], average)
+
+
+def test_the_mean_of_the_last_checkpoints(tmp_path: Path) -> None:
+    kept, _ = train(tmp_path, steps=8, checkpoint_every=2, average=3)
+    folders = sorted((tmp_path / "checkpoints").glob("step-*"))
+    assert [folder.name for folder in folders] == ["step-00000004", "step-00000006", "step-00000008"]
+    saved = [load_file(folder / "model.safetensors") for folder in folders]
+    for name, tensor in kept.items():
+        mean = torch.stack([each[name].double() for each in saved]).mean(0)
+        assert (tensor.double() - mean).abs().max() < 1e-7  # rounded to float32
+
+
+def test_only_the_last_checkpoints_stay(tmp_path: Path) -> None:
+    train(tmp_path, steps=7, checkpoint_every=2, keep=2)
+    kept = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert kept == ["step-00000006", "step-00000007"]
