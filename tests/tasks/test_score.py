@@ -41,7 +41,7 @@ def test_unigram_is_what_was_counted() -> None:
 
 
 def test_a_long_text_is_counted_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glassformer.tasks.score._STRETCH", 7)
+    monkeypatch.setattr("glassformer.tasks.score._CHUNK", 7)
     ids = np.random.default_rng(0).integers(0, 50, 100)
     assert Unigram.count(ids).counts.tolist() == np.bincount(ids).tolist()
 
