@@ -20,12 +20,16 @@ import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from experiments import results
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from glassformer.tasks.feed import TaskFeed
 
 VOCABULARY, LENGTH, DROPOUT = 30522, 128, 0.1
 SIZES = {"mini": (4, 256, 4, 32), "base": (12, 768, 12, 16)}  # layers, width, heads, batch
@@ -66,26 +70,29 @@ def corpus(folder: Path) -> Path:
     return path
 
 
-def ours(size: str, folder: Path) -> Iterator[float]:
-    """Losses of our own loop, one step at a time."""
-    from glassformer.artefact.prepare import masked_task
-    from glassformer.artefact.recipe import Recipe
+def feed_of(size: str, folder: Path, cache: str) -> TaskFeed:
+    """The masked words that `glassformer train masked-lm` learns from, in rows of English."""
     from glassformer.data.corpus import prepare
     from glassformer.data.settings import CorpusSection
+    from glassformer.tasks.feed import TaskFeed
+    from glassformer.tasks.masked_lm import MaskedLM, MaskedLMSection, masked_rows
+
+    tokenizer, section = vocabulary(), MaskedLMSection()
+    data = CorpusSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, document_mask=False)
+    source = masked_rows(data, prepare(data, tokenizer, folder / cache).stores["train"], tokenizer, section, seed=0)
+    return TaskFeed(MaskedLM(section, source.unigram()), source, batch=SIZES[size][3])
+
+
+def ours(size: str, folder: Path) -> Iterator[float]:
+    """Losses of our own loop, one step at a time."""
     from glassformer.models.families import bert
     from glassformer.models.transformer import build
     from glassformer.training.loop import fit
     from glassformer.training.settings import TrainSection
 
-    tokenizer = vocabulary()
-    data = CorpusSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, document_mask=False)
-    batch = SIZES[size][3]
-    recipe = Recipe(data=data, train=TrainSection(steps=100_000, batch=batch, compile="on", checkpoint_minutes=600.0))
-    store = prepare(data, tokenizer, folder / "tokens").stores["train"]
+    settings = TrainSection(steps=100_000, batch=SIZES[size][3], compile="on", checkpoint_minutes=600.0)
     model = build(bert(size=size, vocabulary=VOCABULARY, dropout=DROPOUT))
-    for step in fit(
-        model, masked_task(recipe, store, tokenizer), recipe.train, out=folder / "ours", log=lambda note: None
-    ):
+    for step in fit(model, feed_of(size, folder, "tokens"), settings, out=folder / "ours", log=lambda note: None):
         yield step.loss
 
 
@@ -94,25 +101,17 @@ def peer(size: str, folder: Path, *, bf16: bool) -> Iterator[float]:
     import numpy as np
     from transformers import BertConfig, BertForMaskedLM
 
-    from glassformer.artefact.prepare import masked_task
-    from glassformer.artefact.recipe import Recipe
-    from glassformer.data.corpus import prepare
-    from glassformer.data.settings import CorpusSection
-    from glassformer.training.settings import TrainSection
-
     layers, width, heads, batch = SIZES[size]
-    tokenizer = vocabulary()
-    data = CorpusSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, document_mask=False)
-    recipe = Recipe(data=data, train=TrainSection(batch=batch))
-    task = masked_task(recipe, prepare(data, tokenizer, folder / "tokens-peer").stores["train"], tokenizer)
+    feed = feed_of(size, folder, "tokens-peer")
     ready = []
     for number in range(8):
-        given = task.batch(number)
+        given = feed.batch(number)
         assert given.inputs.ids is not None
         assert given.scored_at is not None
         labels = torch.full((batch * LENGTH,), -100)
-        asked = given.labels >= 0
-        labels[given.scored_at[asked]] = given.labels[asked]
+        answers = given.labels["masked_words"]
+        asked = answers >= 0
+        labels[given.scored_at[asked]] = answers[asked]
         ready.append((given.inputs.ids, labels.view(batch, LENGTH)))
     np.random.seed(0)
     torch.manual_seed(0)

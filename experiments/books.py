@@ -23,14 +23,13 @@ from torch import Tensor
 
 from experiments import results
 from experiments.trigram import TrigramBaseline
-from glassformer.artefact.recipe import Recipe, TokenizerSection
+from glassformer.artefact.recipe import TokenizerSection, resolve
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import prepare, training_texts
 from glassformer.data.corrupt import IGNORED, Corrupted, mask_words
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
 from glassformer.data.store import TokenStore
-from glassformer.settings import read_settings
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.tasks.score import Baseline, Unigram
 from glassformer.text.load import load_tokenizer
@@ -153,9 +152,9 @@ def ours(name: str, model: Mapping[str, Any], training: Mapping[str, Any]) -> di
     from glassformer.models.inputs import Inputs
 
     tokenizer = learned_tokenizer()
-    recipe = read_settings(
-        Recipe,
+    recipe = resolve(
         {
+            "task": {"name": "masked-lm"},
             "data": {
                 "files": list(sections()["train"].files),
                 "validation": 0.02,

@@ -78,14 +78,22 @@ class Model(Artefact):
 
         return evaluate(self, files).flat()
 
-    def trace(self, text: str, *, keep: Iterable[str] | str | None = None, dtype: torch.dtype | None = None) -> Trace:
-        """Run one text and give access to every tensor; `keep` names those to store rather than compute again.
+    def trace(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        keep: Iterable[str] | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> Trace:
+        """Run one text, or a pair of texts, and give access to every tensor; `keep` names those to store rather than
+        compute again.
 
         Always in float32 or float64 (`dtype`), whatever type the model predicts in.
         """
         from glassformer.artefact.trace import trace
 
-        return trace(self, text, keep=keep, dtype=dtype)
+        return trace(self, text, pair, keep=keep, dtype=dtype)
 
     def info(self) -> dict[str, Any]:
         """Family, sizes, parameters by part, tokenizer, task, precision, data: plain lists and strings."""

@@ -54,13 +54,11 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     if not data.files:
         do = f"name files: glassformer train {recipe.task.name} FILES"
         raise ConfigError("training needs text", got="no data.files", do=do)
-    named = [*data.files, *data.validation_files]
     size = 0
     for paths in filter(None, (data.files, data.validation_files)):
         found = find_files(paths, text=data.text, tables=kind.reads_tables)
         size += sum(path.stat().st_size for path in found.used)
         progress.note(str(found))
-    assert named
     use_threads(recipe.train.threads)
     check(recipe.train, held_out=bool(data.validation_files or data.validation))
     kind.check_data(data)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from glassformer.cli.opened import open_model
-from glassformer.cli.options import Device, Fast, Json, ModelFolder, Out, TextFiles, Texts, Threads
+from glassformer.cli.options import Device, Fast, Json, ModelFolder, Out, Pair, TextFiles, Texts, Threads
 from glassformer.cli.screen import note_windows, record, results
 from glassformer.cli.show import SHOW
 from glassformer.cli.texts import records, together
@@ -28,7 +28,6 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
     ),
     "pair": (Annotated[str | None, typer.Option("--pair-column", help="Column with the second text of a pair.")], None),
 }
-_PAIR = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.")]
 
 
 def asking(verb: str) -> Callable[..., None]:
@@ -37,7 +36,7 @@ def asking(verb: str) -> Callable[..., None]:
     shared: dict[str, tuple[Any, object]] = {
         "model": (ModelFolder, inspect.Parameter.empty),
         "text": (Texts, None),
-        **({"pair": (_PAIR, None)} if "pair" in entry.columns else {}),
+        **({"pair": (Pair, None)} if "pair" in entry.columns else {}),
         "file": (TextFiles, None),
         **{f"{role}_column": _COLUMNS[role] for role in entry.columns},
         **_OPTIONS.get(verb, {}),

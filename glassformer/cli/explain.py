@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.cli.opened import open_model
-from glassformer.cli.options import Device, Json, ModelFolder, OneText, Threads
+from glassformer.cli.options import Device, Json, ModelFolder, OneText, Pair, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import looked_at
 from glassformer.errors import UnknownNameError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 def explain(
     model: ModelFolder,
     text: OneText,
+    pair: Pair = None,
     cell: Annotated[
         str | None,
         typer.Option(
@@ -39,7 +40,7 @@ def explain(
     """
     opened = open_model(model, device=device, threads=threads)
     for each in looked_at(text):
-        trace = opened.trace(each)
+        trace = opened.trace(each, pair)
         if cell is not None:
             _follow(trace, cell, json=json)
         else:

@@ -15,6 +15,7 @@ Texts = Annotated[
 OneText = Annotated[
     str, typer.Argument(metavar="TEXT", help="A text; - reads one a line from standard input.", show_default=False)
 ]
+Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.")]
 TextFiles = Annotated[
     list[str] | None,
     typer.Option("--file", "-f", help="A file of texts, one a line, or a .jsonl, .csv, .tsv, .parquet (repeatable)."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from glassformer.cli.opened import open_model
-from glassformer.cli.options import Device, Fast, Json, ModelFolder, OneText, Threads
+from glassformer.cli.options import Device, Fast, Json, ModelFolder, OneText, Pair, Threads
 from glassformer.cli.screen import console, escaped, plain_table, record
 from glassformer.cli.texts import looked_at
 
@@ -23,6 +23,7 @@ _SHOWN = 8
 def verify(
     model: ModelFolder,
     text: OneText,
+    pair: Pair = None,
     dtype: Annotated[
         Literal["float32", "float64"], typer.Option("--dtype", help="Precision of the check.")
     ] = "float32",
@@ -36,23 +37,24 @@ def verify(
     Exit code 1 when one of the three checks fails.
     """
     opened = open_model(model, device=device, fast=fast, threads=threads)
-    held = [_holds(opened, each, dtype, json=json) for each in looked_at(text)]
+    held = [_holds(opened, each, pair, dtype, json=json) for each in looked_at(text)]
     if not all(held):
         raise typer.Exit(1)
 
 
-def _holds(opened: Model, text: str, dtype: str, *, json: bool) -> bool:
-    """Whether all three checks pass for one text; prints the results, or writes them as a record."""
+def _holds(opened: Model, text: str, pair: str | None, dtype: str, *, json: bool) -> bool:
+    """Whether all three checks pass for one text or pair; prints the results, or writes them as a record."""
     import torch
 
     from glassformer.artefact.independence import independence
 
-    trace = opened.trace(text, dtype=getattr(torch, dtype))
-    verified, honesty, own = trace.verify(), trace.honesty, independence(opened, text)
+    trace = opened.trace(text, pair, dtype=getattr(torch, dtype))
+    verified, honesty, own = trace.verify(), trace.honesty, independence(opened, text, pair)
     holds = verified.holds and honesty.holds and own.holds
     if json:
         facts: dict[str, Any] = {
             "text": text,
+            **({} if pair is None else {"pair": pair}),
             "holds": holds,
             "formulas": {check.name: check.error for check in verified.checks},
             "limit": verified.limit,
@@ -65,7 +67,8 @@ def _holds(opened: Model, text: str, dtype: str, *, json: bool) -> bool:
         for check in sorted(verified.checks, key=lambda each: -each.error)[:_SHOWN]:
             table.add_row(check.name, f"{check.error:.1e}", check.note)
         screen = console()
-        screen.print(f"[dim]{escaped(text)}[/dim]")
+        for each in (text, pair) if pair is not None else (text,):
+            screen.print(f"[dim]{escaped(each)}[/dim]")
         screen.print(table)
         for result in (verified, honesty, own):
             screen.print(f"{'[green]✓[/green]' if result.holds else '[red]✗[/red]'} {result}", soft_wrap=True)

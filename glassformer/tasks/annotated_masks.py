@@ -97,7 +97,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         check_encoder(body)
 
     @classmethod
-    def current(cls, section: AnnotatedMasksSection, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(cls, section: AnnotatedMasksSection, preparation: Preparation, records: Sequence[Record]) -> Self:
         """With the frequencies of the training texts' tokens."""
         tokenizer, length = preparation.tokenizer, preparation.data.length
         counts = preparation.facts.get("unigram_counts")

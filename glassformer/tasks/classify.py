@@ -161,7 +161,7 @@ class Classify(RecordTask[Labelled, Class]):
             )
 
     @classmethod
-    def current(cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record]) -> Self:
         """With the labels of the training records, sorted."""
         found: Counter[str] = Counter()
         for record in records:

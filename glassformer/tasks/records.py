@@ -102,7 +102,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     @abstractmethod
-    def current(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
         """The task with the settings that its training records determine, such as the names of the labels."""
 
     @abstractmethod
@@ -162,7 +162,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         by_split: dict[Split, list[Record]] = {}
         for split, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):
             by_split.setdefault(split, []).extend(record for _, record in found)
-        task = cls.current(section, preparation, by_split.get("train", []))
+        task = cls.from_records(section, preparation, by_split.get("train", []))
         sources: dict[Split, Source] = {}
         for split, records in by_split.items():
             examples = list(task.examples(records, bad))

@@ -30,6 +30,7 @@ from glassformer.tasks.score import interval
 from glassformer.training.lock import exclusive
 from glassformer.training.record import Step
 from glassformer.training.stopping import Interrupted
+from tests.refusals import refused
 
 
 class Listener(NoProgress):
@@ -154,9 +155,10 @@ def test_a_card_without_a_licence_says_so_and_a_useless_model_is_called_one(text
 
 def test_stopped_and_resumed_is_the_run_that_was_not(text_file: Path, tmp_path: Path) -> None:
     whole = train(recipe(text_file), out=tmp_path / "whole", progress=Listener())
-    with pytest.raises(Interrupted, match="--resume"):
+    with pytest.raises(Interrupted) as stopped:
         train(recipe(text_file), out=tmp_path / "parts", progress=Listener(stop_after=2))
-    with pytest.raises(CheckpointError, match="--resume"):
+    assert "--resume" in str(stopped.value)
+    with refused(CheckpointError, wanted=str(tmp_path / "parts"), do="--resume"):
         load(tmp_path / "parts")
     listener = Listener()
     rest = train(recipe(text_file), out=tmp_path / "parts", resume=True, progress=listener)
@@ -327,7 +329,7 @@ def test_another_run_is_not_written_over(run: Model, text_file: Path, tmp_path: 
 def test_a_second_training_in_a_folder_changes_nothing(text_file: Path, tmp_path: Path) -> None:
     pytest.importorskip("fcntl", reason="Windows has no lock on a folder")
     with exclusive(tmp_path / "run"):
-        with pytest.raises(TrainingError, match="one training at a time"):
+        with refused(TrainingError, got=str(tmp_path / "run"), do="--out"):
             train(recipe(text_file), out=tmp_path / "run", progress=Listener())
         assert list((tmp_path / "run").iterdir()) == []
     train(recipe(text_file), out=tmp_path / "run", progress=Listener())
@@ -409,32 +411,31 @@ def refused_late(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_what_fit_refuses_leaves_nothing_either(text_file: Path, tmp_path: Path, refused_late: str) -> None:
-    with pytest.raises(ConfigError, match=refused_late):
+    with refused(ConfigError, wanted=refused_late):
         train(recipe(text_file), out=tmp_path / "run", progress=NoProgress())
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
-    ("section", "settings", "told"),
+    ("section", "settings", "wanted", "got", "do"),
     [
-        ("train", {"accumulate": 5}, "5"),
-        ("train", {"average": 2}, "average"),
-        ("train", {"patience": 2}, "patience"),
-        ("train", {"schedule": "noam", "warmup": 0}, "warmup"),
-        ("train", {"steps": None}, "steps"),
-        ("data", {"length": 2}, "data.length = 2"),
+        ("train", {"accumulate": 5}, "train.accumulate", "5", ""),
+        ("train", {"average": 2}, "train.average", "", "train.checkpoint_every"),
+        ("train", {"patience": 2}, "train.patience", "", "data.validation"),
+        ("train", {"schedule": "noam", "warmup": 0}, "noam", "train.warmup = 0", ""),
+        ("train", {"steps": None}, "end", "none", "train.steps"),
+        ("data", {"length": 2}, "", "data.length = 2", ""),
     ],
 )
 def test_what_no_text_can_mend_is_refused_before_any_is_read(
-    text_file: Path, tmp_path: Path, section: str, settings: dict[str, Any], told: str
+    text_file: Path, tmp_path: Path, section: str, settings: dict[str, Any], wanted: str, got: str, do: str
 ) -> None:
     text_file.write_bytes(b"\xff")
     values = recipe(text_file)
     values["data"]["validation"] = 0.0
     values[section] |= settings
-    with pytest.raises(ConfigError) as caught:
+    with refused(ConfigError, wanted=wanted, got=got, do=do):
         train(values, out=tmp_path / "run", progress=NoProgress())
-    assert told in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 
@@ -523,9 +524,8 @@ def test_nothing_is_left_behind_by_what_cannot_be_done(text_file: Path, tmp_path
     assert str(tmp_path / "nowhere.txt") in told.value.wanted
     wide = recipe(text_file)
     wide["model"]["settings"]["heads"] = 3
-    with pytest.raises(ConfigError) as caught:
+    with refused(ConfigError, wanted=("heads", "16 / 3")):
         train(wide, out=tmp_path / "run", progress=NoProgress())
-    assert "heads" in str(caught.value)
     with pytest.raises(ConfigError) as caught:
         train({"task": {"name": "classify"}}, out=tmp_path / "run", progress=NoProgress())
     assert "data.files" in caught.value.got
@@ -533,9 +533,8 @@ def test_nothing_is_left_behind_by_what_cannot_be_done(text_file: Path, tmp_path
     with pytest.raises(ConfigError) as caught:
         train({}, out=tmp_path / "run", progress=NoProgress())
     assert "masked-lm" in caught.value.do
-    with pytest.raises(DeviceError) as refused:
+    with refused(DeviceError, wanted="'nonsense'"):
         train(recipe(text_file, device="nonsense"), out=tmp_path / "run", progress=NoProgress())
-    assert "'nonsense'" in refused.value.wanted
     assert not (tmp_path / "run").exists()
 
 
@@ -548,7 +547,7 @@ def test_a_run_that_is_refused_takes_no_other_with_it(text_file: Path, tmp_path:
             other.parent.mkdir(parents=True, exist_ok=True)
             other.write_text("another run's")
 
-    with pytest.raises(ConfigError, match=refused_late):
+    with refused(ConfigError, wanted=refused_late):
         train(recipe(text_file), out=tmp_path / "runs" / "mine", progress=Meanwhile())
     assert other.read_text() == "another run's"
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["other"]
@@ -557,7 +556,7 @@ def test_a_run_that_is_refused_takes_no_other_with_it(text_file: Path, tmp_path:
 def test_a_run_that_is_refused_leaves_a_folder_as_it_was(text_file: Path, tmp_path: Path, refused_late: str) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.md").write_text("a person's")
-    with pytest.raises(ConfigError, match=refused_late):
+    with refused(ConfigError, wanted=refused_late):
         train(recipe(text_file), out=tmp_path / "mine", progress=NoProgress())
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.md"]
 
@@ -660,9 +659,8 @@ def test_nothing_is_drawn_for_annotated_masks_and_no_text_is_cut(tmp_path: Path)
     rows = ['{"text": "She [MASK] summer", "answers": ["likes"]}\n'] * 3
     path.write_text("".join(rows))
     values = annotated(path)
-    with pytest.raises(ConfigError) as refused:  # what would be without effect is no setting of the task
+    with refused(ConfigError, wanted="'task.rate'"):  # what would be without effect is no setting of the task
         train(values | {"task": {"name": "annotated-masks", "rate": 0.3}}, out=tmp_path / "run", progress=NoProgress())
-    assert "'task.rate'" in refused.value.wanted
     with path.open("a") as more:
         more.write(json.dumps({"text": "She [MASK] " + "summer " * 30, "answers": ["likes"]}))
     with pytest.raises(DataError) as caught:

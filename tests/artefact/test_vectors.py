@@ -3,12 +3,12 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-import pytest
 import torch
 
 from glassformer.artefact.model import Model
 from glassformer.artefact.vectors import use_vectors
 from glassformer.errors import DataError, ShapeError
+from tests.refusals import refused
 
 
 def vectors(width: int = 16) -> str:
@@ -45,15 +45,15 @@ def test_word2vec_heading_and_gz_are_understood_and_frozen_stays(model: Model, t
 def test_vectors_of_another_width(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "glove.txt"
     path.write_text(vectors(17), encoding="utf-8")
-    with pytest.raises(ShapeError, match=r"as long as the model is wide, 16; got 17 numbers in .*line 1"):
+    with refused(ShapeError, wanted="16", got=("17", f"{path}, line 1"), do="model.settings.width = 17"):
         use_vectors(model.module, model.tokenizer, path, freeze=False)
 
 
 def test_lines_that_are_no_vectors(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "glove.txt"
     path.write_text(f"summer {'x ' * 15}x\n", encoding="utf-8")
-    with pytest.raises(DataError, match="line 1 must hold a word and numbers"):
+    with refused(DataError, wanted=f"{path}, line 1", got="summer x x"):
         use_vectors(model.module, model.tokenizer, path, freeze=False)
     path.write_text(vectors().splitlines()[2] + "\n", encoding="utf-8")
-    with pytest.raises(DataError, match="must share words"):
+    with refused(DataError, wanted=(str(path), "vocabulary"), got="none"):
         use_vectors(model.module, model.tokenizer, path, freeze=False)

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import glassformer.whole
 import pytest
 
+import glassformer.atomic
 from glassformer.artefact.open import load
 from glassformer.artefact.train import train
 from glassformer.errors import ConfigError, DataError, GlassformerError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -144,6 +145,7 @@ def test_each_option_of_a_training_is_a_setting_that_there_is() -> None:
     options = set(inspect.signature(plan).parameters) - shared
     assert set(inspect.signature(train).parameters) - shared == options | {"out", "resume"}
     columns = {"text", "pair", "label", "answers"}
-    for setting in {"train_epochs": 1, "train_threads": 1, "train_seed": 5, "train_device": "cpu"}.items():
-        assert recipe(**dict([setting])) != recipe()
+    for name, value in {"train_epochs": 1, "train_threads": 1, "train_seed": 5, "train_device": "cpu"}.items():
+        given: dict[str, Any] = {name: value}
+        assert recipe(**given) != recipe()
     assert columns <= options

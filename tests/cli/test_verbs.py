@@ -44,7 +44,8 @@ def test_train_leaves_a_model_and_says_where(
 def test_train_with_a_recipe_file(run: Run, text_file: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "mine.toml"
     recipe.write_text(
-        f'[task]\nname = "masked-lm"\n[data]\nfiles = ["{text_file}"]\nlength = 16\n[tokenizer]\nkind = "words"\nvocabulary = 40\n'
+        f'[task]\nname = "masked-lm"\n[data]\nfiles = ["{text_file}"]\nlength = 16\n'
+        '[tokenizer]\nkind = "words"\nvocabulary = 40\n'
         '[model]\nsize = "tiny"\n[train]\nsteps = 9\nbatch = 2\n'
     )
     done = run("train", recipe, "--set", "train.steps=1", "--out", tmp_path / "out")
@@ -180,7 +181,7 @@ def test_a_line_is_answered_before_the_next_one_is_waited_for(monkeypatch: pytes
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Typed(b"one\ntwo\n\nthree\nfour")))
     for batch in together(records(["zero", "-"], None, {"text": "text"})):
-        happened.append([each.values["text"] for each in batch])
+        happened.append([each.values["text"] for each in batch])  # noqa: PERF401 - the loop itself adds to the list
     assert happened == ["wait", ["zero", "one"], "wait", ["two"], "wait", ["three"], "wait", ["four"]]
 
 

@@ -14,6 +14,7 @@ from glassformer.data.settings import CorpusSection
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 from tests.data.made import split
+from tests.refusals import refused
 
 
 def section(path: Path, texts: list[str], **settings: object) -> CorpusSection:
@@ -128,7 +129,7 @@ def test_bad_rows_stop_or_are_counted_also_from_the_cache(
     rows = [json.dumps({"body": text}) for text in texts]
     path.write_bytes(gzip.compress("\n".join([*rows[:5], "{", *rows[5:], "[]"]).encode()))
     data = CorpusSection(files=(str(path),), text="body", validation=0.2)
-    with pytest.raises(DataError, match=r"x\.jsonl\.gz, line 6 must be JSON"):
+    with refused(DataError, wanted="x.jsonl.gz, line 6", got="column 2"):
         prepare(data, tokenizer, tmp_path / "cache")
     skipping = data.model_copy(update={"on_bad_row": "skip"})
     for _ in range(2):
@@ -140,7 +141,7 @@ def test_bad_rows_stop_or_are_counted_also_from_the_cache(
 
 def test_text_without_a_word_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
     data = section(tmp_path / "notes.txt", ["\u200b", "\u200b\u200b"], validation=0.0, test=0.0)
-    with pytest.raises(DataError, match="training needs text; got no document"):
+    with refused(DataError, wanted="training", got="no document"):
         prepare(data, tokenizer, tmp_path / "cache")
 
 

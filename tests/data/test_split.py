@@ -8,6 +8,7 @@ import pytest
 from glassformer.data.split import Repeats, repeats, shared, text_hash
 from glassformer.errors import ConfigError
 from tests.data.made import split
+from tests.refusals import refused
 
 SHARES = {"validation": 0.2, "test": 0.1}
 
@@ -44,7 +45,7 @@ def test_a_larger_share_only_adds() -> None:
 
 @pytest.mark.parametrize("shares", [{"validation": 0.5, "test": 0.5}, {"validation": -0.1}])
 def test_impossible_shares_are_refused(shares: dict[str, float]) -> None:
-    with pytest.raises(ConfigError, match="must leave some for training"):
+    with refused(ConfigError, wanted=("validation", "test"), got=str(shares)):
         split("text", seed=0, shares=shares)
 
 

@@ -25,7 +25,7 @@ from glassformer.parts.attention import Attention
 from glassformer.parts.context import Context
 from glassformer.parts.mask import build_fill
 from glassformer.parts.position import interleaved, tensor2tensor
-from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.tasks.bert import BertSection
 from glassformer.training.optimize import build_optimizer
 from glassformer.training.schedule import linear
 from tests.taps import record_taps
@@ -184,12 +184,13 @@ def paper_recipe() -> Recipe:
 def test_n13_constants_of_the_pre_training() -> None:
     recipe = paper_recipe()
     train, task = recipe.train, recipe.task
-    assert isinstance(task, MaskedLMSection)
+    assert isinstance(task, BertSection)
     assert (train.learning_rate, train.warmup, train.schedule) == (1e-4, 10_000, "linear")
     assert (train.optimizer, train.beta1, train.beta2, train.epsilon) == ("bert-adam", 0.9, 0.999, 1e-6)
     assert (train.decay, train.clip) == (0.01, 1.0)
     assert (task.rate, task.mask, task.random, task.keep) == (0.15, 0.8, 0.1, 0.1)
-    assert (task.duplicates, task.max_predictions, recipe.data.length) == (10, 20, 128)
+    assert (task.copies, task.max_predictions, recipe.data.length) == (10, 20, 128)
+    assert task.short == 0.1
     assert inspect.signature(SentencePairs.prepare).parameters["short"].default == 0.1, "the share of short sequences"
 
 

@@ -17,6 +17,7 @@ from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer, build
 from glassformer.parts.cache import Cache
 from tests.contracts.families import FAMILIES, ROWS, Row
+from tests.refusals import refused
 
 ROUNDING = 1e-12
 """float64; a cache changes the shapes of the products and with them the order of their sums."""
@@ -130,19 +131,28 @@ def _rows(values: Tensor | None, rows: Tensor) -> Tensor | None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "message"),
+    ("inputs", "wanted", "got"),
     [
-        (Inputs(), "needs ids or vectors"),
-        (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), real=torch.ones(2, 4, dtype=torch.bool)), r"\[2, 3\]"),
-        (Inputs(ids=torch.zeros(2, 3, dtype=torch.long), segments=torch.zeros(3, 3)), "inputs.segments"),
+        (Inputs(), ("ids", "vectors"), "neither"),
+        (
+            Inputs(ids=torch.zeros(2, 3, dtype=torch.long), real=torch.ones(2, 4, dtype=torch.bool)),
+            ("inputs.real", "[2, 3]"),
+            "[2, 4]",
+        ),
+        (
+            Inputs(ids=torch.zeros(2, 3, dtype=torch.long), segments=torch.zeros(3, 3)),
+            ("inputs.segments", "[2, 3]"),
+            "[3, 3]",
+        ),
         (
             Inputs(ids=torch.zeros(2, 3, dtype=torch.long), masked_words=torch.ones(1, 3) > 0),
-            r"inputs.masked_words .* got \[1, 3\]",
+            ("inputs.masked_words", "[2, 3]"),
+            "[1, 3]",
         ),
     ],
 )
-def test_tensors_that_do_not_fit_are_refused(inputs: Inputs, message: str) -> None:
-    with pytest.raises(ShapeError, match=message):
+def test_tensors_that_do_not_fit_are_refused(inputs: Inputs, wanted: tuple[str, ...], got: str) -> None:
+    with refused(ShapeError, wanted=wanted, got=got):
         inputs.check()
 
 
@@ -153,7 +163,7 @@ def test_a_mask_of_ones_own_counts_the_tokens_in_the_cache(may_look: str) -> Non
     whole = model(Inputs(ids=ids, may_look=mask)).states
     cache = model.new_cache()
     first = model(Inputs(ids=ids[:, :3], may_look=mask[:, :3, :3]), cache=cache).states
-    with pytest.raises(ShapeError, match=r"may_look must be \[2 or 1, 2, 5\]"):
+    with refused(ShapeError, wanted=("may_look", "[2 or 1, 2, 5]"), got="2, 2]"):
         model(Inputs(ids=ids[:, 3:], may_look=mask[:, 3:, 3:]), cache=cache)
     rest = model(Inputs(ids=ids[:, 3:], may_look=mask[:, 3:]), cache=cache).states
     torch.testing.assert_close(torch.cat((first, rest), dim=1), whole, rtol=0, atol=ROUNDING)
@@ -162,21 +172,21 @@ def test_a_mask_of_ones_own_counts_the_tokens_in_the_cache(may_look: str) -> Non
 def test_ids_and_segments_beyond_the_tables_are_refused() -> None:
     inputs = Inputs(ids=torch.tensor([[3, 99]]), segments=torch.tensor([[0, 1]]))
     inputs.check_numbers(vocabulary=100, segments=2)
-    with pytest.raises(ShapeError, match=r"inputs.ids must be from 0 to 22; got 99"):
+    with refused(ShapeError, wanted=("inputs.ids", "0", "22"), got="99"):
         inputs.check_numbers(vocabulary=23, segments=2)
-    with pytest.raises(ShapeError, match=r"inputs.segments must be from 0 to 0; got 1"):
+    with refused(ShapeError, wanted=("inputs.segments", "0"), got="1"):
         inputs.check_numbers(vocabulary=100, segments=1)
-    with pytest.raises(ShapeError, match=r"inputs.ids must be from 0 to 22; got -1"):
+    with refused(ShapeError, wanted=("inputs.ids", "0", "22"), got="-1"):
         Inputs(ids=torch.tensor([[-1]])).check_numbers(vocabulary=23, segments=0)
 
 
 def test_a_text_longer_than_the_model_numbers_is_refused() -> None:
-    with pytest.raises(ShapeError, match="at most 16 tokens"):
+    with refused(ShapeError, wanted="16", got="17", do="max_length"):
         named("bert").model()(Inputs(ids=torch.zeros(1, 17, dtype=torch.long)))
 
 
 def test_a_model_of_two_stacks_asks_for_its_target() -> None:
-    with pytest.raises(ShapeError, match="needs decoder_inputs"):
+    with refused(ShapeError, wanted="decoder_inputs"):
         named("bart").model()(Inputs(ids=torch.zeros(1, 3, dtype=torch.long)))
 
 
@@ -192,5 +202,5 @@ def test_inputs_move_together() -> None:
 def test_a_mask_of_another_shape_is_refused_by_the_model(shape: tuple[int, ...]) -> None:
     model = build(slides())
     inputs = Inputs(ids=torch.zeros(3, 4, dtype=torch.long), may_look=torch.ones(shape, dtype=torch.bool))
-    with pytest.raises(ShapeError, match=r"may_look must be \[3 or 1, 4, 4\]"):
+    with refused(ShapeError, wanted=("may_look", "[3 or 1, 4, 4]"), got=str(list(shape))):
         model(inputs)

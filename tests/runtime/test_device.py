@@ -17,6 +17,7 @@ from glassformer.runtime import device as machines
 from glassformer.runtime.device import choose_device, has_fast_bfloat16, repeatable
 from glassformer.runtime.memory import keep_freed_memory
 from glassformer.training.loop import fit
+from tests.refusals import refused
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings
 
 CPU = torch.device("cpu")
@@ -25,9 +26,7 @@ CPU = torch.device("cpu")
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU: the refusal cannot be seen")
 @pytest.mark.parametrize("name", ["cuda", "cuda:1", "toaster"])
 def test_a_device_that_is_not_there(name: str) -> None:
-    with pytest.raises(
-        DeviceError, match=f"the device '{name}' was asked for; got this machine has a CPU only; use --device"
-    ):
+    with refused(DeviceError, wanted=repr(name), got="CPU", do="--device cpu"):
         machine_of(toy_settings(device=name))
 
 

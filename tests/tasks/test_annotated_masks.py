@@ -222,7 +222,7 @@ def test_rows_that_are_skipped_are_told_and_the_rest_is_learned(tmp_path: Path) 
     assert task.unigram.counts[: len(counts)].tolist() == counts.tolist()
 
 
-def test_a_tokenizer_learns_from_the_training_side_with_the_answers_in_place(tmp_path: Path) -> None:
+def test_a_tokenizer_learns_from_the_training_split_with_the_answers_in_place(tmp_path: Path) -> None:
     rows = [{"text": f"word{number} [MASK]", "answers": [f"answer{number}"]} for number in range(60)]
     path = write_rows(tmp_path / "x.jsonl", [*rows, {"text": "none", "answers": []}])
     data, shares = AnnotatedMasksData(files=(str(path),), on_bad_row="skip"), {"validation": 0.3, "test": 0.2}
@@ -263,4 +263,4 @@ def test_a_share_is_between_0_and_1(share: float) -> None:
     with pytest.raises(ConfigError) as caught:
         read_recipe(tables, where="mine.toml")
     assert "mine.toml" in caught.value.wanted
-    assert "data.validation" in str(caught.value)
+    assert "data.validation" in caught.value.wanted

@@ -63,7 +63,7 @@ class Choose(RecordTask[Question, int]):
         return {"text": data.text}
 
     @classmethod
-    def current(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
         return cls(preparation.tokenizer)
 
     @classmethod

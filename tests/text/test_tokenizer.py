@@ -18,6 +18,7 @@ from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import MASK, Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
+from tests.refusals import refused
 
 KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "unigram", "words")
 SLIDES = ("She likes the summer better", "He loves to stay healthy", "They go hiking quite often")
@@ -129,9 +130,9 @@ def test_words_of_the_slides_need_no_special_tokens(tmp_path: Path) -> None:
         assert encoding.offsets[1:3] == [(4, 10), (11, 17)]
         assert each.decode(each.encode(SLIDES[0]).ids) == SLIDES[0]
         assert each.id(MASK) is None
-        with pytest.raises(TokenizerError, match="'winter'"):
+        with refused(TokenizerError, got="'winter'"):
             each.encode("She likes winter")
-        with pytest.raises(TokenizerError, match="'winter'"):
+        with refused(TokenizerError, got="'winter'"):
             each.encode_batch(["She likes", "summer [MASK] winter"])
     assert "[MASK]" not in (tmp_path / "tokenizer.json").read_text()
 
@@ -182,10 +183,10 @@ def test_roles_come_from_the_files_beside_it(tmp_path: Path) -> None:
     assert loaded.special == special
     assert loaded.encode("She [MASK] summer").ids[1] == loaded.mask_id
     (tmp_path / "special_tokens_map.json").write_text(json.dumps({"mask_token": "<hiden>"}))
-    with pytest.raises(TokenizerError, match="did you mean '<hidden>'"):
+    with refused(TokenizerError, wanted="mask_token", got="'<hiden>'", do="'<hidden>'"):
         load_tokenizer(tmp_path)
     (tmp_path / "special_tokens_map.json").write_text("{")
-    with pytest.raises(TokenizerError, match=r"special_tokens_map\.json must be JSON"):
+    with refused(TokenizerError, wanted=str(tmp_path / "special_tokens_map.json"), got="line 1 column 2"):
         load_tokenizer(tmp_path)
 
 
@@ -210,28 +211,27 @@ def test_tokens_and_ids_belong_together(trained: Callable[[Kind], Tokenizer]) ->
     assert tokenizer.frame_ids == ((tokenizer.first_id,), (tokenizer.separator_id,))
     assert (tokenizer.begin_id, tokenizer.end_id) == (None, None)
     for id_ in (-1, tokenizer.vocabulary_size):
-        with pytest.raises(TokenizerError, match="an id must lie in 0"):
+        with refused(TokenizerError, wanted=("0", str(tokenizer.vocabulary_size - 1)), got=str(id_)):
             tokenizer.token(id_)
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
-    with pytest.raises(TokenizerError, match="no such file"):
+    with refused(TokenizerError, wanted=str(tmp_path / "nowhere")):
         load_tokenizer(tmp_path / "nowhere")
-    with pytest.raises(TokenizerError, match=r"tokenizer\.json or vocab\.txt; got neither"):
+    with refused(TokenizerError, wanted=(str(tmp_path), "tokenizer.json", "vocab.txt")):
         load_tokenizer(tmp_path)
     (tmp_path / "tokenizer.json").write_text('{"version": "1.0", "model"')
-    with pytest.raises(TokenizerError) as caught:
+    with refused(TokenizerError, wanted=str(tmp_path / "tokenizer.json")):
         load_tokenizer(tmp_path)
-    assert str(tmp_path / "tokenizer.json") in caught.value.wanted
     vocabulary = tmp_path / "vocab.txt"
     vocabulary.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nword")
-    with pytest.raises(TokenizerError, match=r"without \[MASK\]"):
+    with refused(TokenizerError, wanted=str(vocabulary), got="[MASK]"):
         load_tokenizer(vocabulary)
     vocabulary.write_text("[PAD]\nword\n[UNK]\nword")
-    with pytest.raises(TokenizerError, match="'word' on lines 2 and 4"):
+    with refused(TokenizerError, wanted=str(vocabulary), got=("'word'", "2", "4")):
         load_tokenizer(vocabulary)
     vocabulary.write_bytes(b"[PAD]\n\xff")
-    with pytest.raises(TokenizerError, match="byte 6 is not"):
+    with refused(TokenizerError, wanted=str(vocabulary), got="6"):
         load_tokenizer(vocabulary)
 
 
@@ -239,5 +239,5 @@ def test_a_role_without_its_token_is_refused(trained: Callable[[Kind], Tokenizer
     import tokenizers
 
     backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a"))
-    with pytest.raises(TokenizerError, match="the mask token must be one of the vocabulary"):
+    with refused(TokenizerError, wanted="mask", got="'[MASK]'"):
         Tokenizer(backend.to_str(), SpecialTokens(mask="[MASK]"))

@@ -10,6 +10,7 @@ import pytest
 
 from glassformer.errors import TrainingError
 from glassformer.training.lock import exclusive
+from tests.refusals import refused
 
 pytest.importorskip("fcntl", reason="Windows has no lock on a folder")
 
@@ -29,8 +30,7 @@ def test_the_second_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "inside\n"
-        told = r"one training at a time.*runs/one, where another is running.*--out"
-        with pytest.raises(TrainingError, match=told), exclusive(folder):
+        with refused(TrainingError, got=str(folder), do="--out"), exclusive(folder):
             pass
         with exclusive(tmp_path / "runs" / "two"):
             assert (tmp_path / "runs" / "two").is_dir()
@@ -42,7 +42,6 @@ def test_the_second_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["file", "file/below"])
 def test_a_place_that_cannot_be_a_folder_is_refused(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("mine")
-    told = r"a run needs a folder to write to; got .*file"
-    with pytest.raises(TrainingError, match=told), exclusive(tmp_path / place):
+    with refused(TrainingError, wanted="folder", got=str(tmp_path / "file")), exclusive(tmp_path / place):
         pass
     assert (tmp_path / "file").read_text() == "mine"

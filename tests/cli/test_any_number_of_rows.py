@@ -1,0 +1,75 @@
+"""A verb over a file: the memory it takes does not grow with the number of rows, and their order is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from glassformer.artefact.model import Model
+from glassformer.models.families import bert
+from glassformer.models.transformer import build
+from glassformer.tasks.classify import ClassifyData, ClassifySection
+from glassformer.text.train import train_tokenizer
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from glassformer.cli.__main__ import main
+code = main(sys.argv[1:])
+status = Path("/proc/self/status").read_text().splitlines()
+print(next(int(line.split()[1]) // 1024 for line in status if line.startswith("VmHWM")))
+sys.exit(code)
+"""
+
+
+@pytest.fixture
+def classifier(tmp_path: Path) -> Path:
+    """The smallest classifier there is."""
+    tokenizer = train_tokenizer("words", ["some words of a text that goes on"], vocabulary=20)
+    config = bert(
+        size="tiny", layers=1, width=8, heads=1, feed_forward=8, vocabulary=tokenizer.vocabulary_size,
+        sentence_labels=2, vocabulary_head=False,
+    )  # fmt: skip
+    section, data = ClassifySection(labels=("yes", "no")), ClassifyData()
+    return Model(build(config), tokenizer, task=section, length=128, data=data).save(tmp_path / "model")
+
+
+def megabytes(classifier: Path, folder: Path, rows: int) -> int:
+    """What a process needs at most to classify so many texts of log-normal lengths; checks that all are there."""
+    chance = random.Random(0)
+    asked, answers = folder / f"{rows}.jsonl", folder / f"{rows}.answers.jsonl"
+    with asked.open("w", encoding="utf-8") as file:
+        for number in range(rows):
+            words = " ".join(["words"] * min(100, max(1, round(chance.lognormvariate(2.0, 0.8)))))
+            file.write(json.dumps({"text": words, "id": number}) + "\n")
+    words = ["classify", str(classifier), "--file", str(asked), "--json", "--out", str(answers), "--threads", "1"]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    )
+    assert done.returncode == 0, done.stderr
+    with answers.open(encoding="utf-8") as file:
+        assert sum(1 for _ in file) == rows
+    asked.unlink()
+    answers.unlink()
+    return int(done.stdout.split()[-1])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from Linux' /proc")
+def test_memory_does_not_grow_with_the_rows(classifier: Path, tmp_path: Path) -> None:
+    """Both read ahead as much as is ever read ahead; a kilobyte kept for each further row would be 20 MB."""
+    assert megabytes(classifier, tmp_path, 40_000) < megabytes(classifier, tmp_path, 20_000) + 15
+
+
+@pytest.mark.long
+def test_a_million_rows_take_the_memory_of_fifty_thousand(classifier: Path, tmp_path: Path) -> None:
+    assert megabytes(classifier, tmp_path, 1_000_000) < megabytes(classifier, tmp_path, 50_000) + 30

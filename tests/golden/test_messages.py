@@ -1,0 +1,246 @@
+"""The sentences that a person gets, word for word: `messages.json` is the one place that holds the wording.
+
+All other tests assert the type of an error and the values its fields carry.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import glassformer as gf
+from glassformer.artefact import store
+from glassformer.artefact.model import Model
+from glassformer.artefact.progress import NoProgress
+from glassformer.artefact.recipe import parse_changes, resolve
+from glassformer.artefact.train import train
+from glassformer.artefact.vectors import use_vectors
+from glassformer.convert import fetch, read_huggingface
+from glassformer.data.read import files_of, read
+from glassformer.errors import GlassformerError
+from glassformer.models.families import bert, family_config
+from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import build
+from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.text.load import load_tokenizer
+from glassformer.text.special import SpecialTokens
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+from glassformer.training.checkpoint import Checkpoints, restore
+from glassformer.training.lock import exclusive
+from glassformer.training.loop import fit
+from tests.training.toy import Toy, machine_of, toy_model, toy_settings
+
+GOLDEN = Path(__file__).with_name("messages.json")
+REWRITE = "GLASSFORMER_REWRITE_MESSAGES"
+TEXTS = ["She likes the summer better than the winter.", "He loves to cook healthy food."] * 9
+WORD = "encoder.embed.word.weight"
+
+
+def small_model() -> Model:
+    tokenizer = train_tokenizer("wordpiece", TEXTS, vocabulary=60)
+    config = bert(layers=1, width=8, heads=2, feed_forward=8, vocabulary=tokenizer.vocabulary_size, max_length=12)
+    return Model(build(config), tokenizer, task=MaskedLMSection(), length=12)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder of its own for each message, with a model in memory and the same saved in `model`."""
+
+    folder: Path
+    model: Model
+
+    def file(self, name: str, content: str | bytes = "") -> Path:
+        path = self.folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def read(self, name: str, content: str | bytes) -> object:
+        return list(read(self.file(name, content)))
+
+    @property
+    def saved(self) -> Path:
+        return self.folder / "model"
+
+    @property
+    def weights(self) -> Path:
+        return self.saved / "model.safetensors"
+
+    def fit(self, task: Toy | None = None, *, resume: bool = False, **settings: object) -> object:
+        chosen = toy_settings(**{"steps": 1, **settings})
+        return list(fit(toy_model(), task or Toy(), chosen, out=self.folder, resume=resume, log=lambda message: None))
+
+    def train(self, *files: Path, **settings: object) -> Model:
+        recipe = {"task": {"name": "masked-lm"}, "data": {"files": [str(path) for path in files]}, "train": settings}
+        return train(recipe, out=self.folder / "run", progress=NoProgress())
+
+
+def a_flipped_bit(place: Place) -> object:
+    content = place.weights.read_bytes()
+    place.weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    return gf.load(place.saved)
+
+
+def a_newer_format(place: Place) -> object:
+    path = place.saved / "glassformer.json"
+    path.write_text(path.read_text().replace(f'"format": {store.FORMAT}', '"format": 99'))
+    return gf.load(place.saved)
+
+
+def other_weights(place: Place, change: Callable[[dict[str, torch.Tensor]], object]) -> object:
+    state = load_file(place.weights)
+    change(state)
+    save_file(state, place.weights)
+    return gf.load(place.saved)
+
+
+def a_pickle(place: Place) -> object:
+    place.weights.write_bytes(pickle.dumps({}))
+    return gf.load(place.saved)
+
+
+def a_run_that_has_not_ended(place: Place) -> object:
+    place.file("recipe.toml", "[train]\nsteps = 3\n")
+    return gf.load(place.folder)
+
+
+def a_damaged_checkpoint(place: Place) -> object:
+    checkpoint = Checkpoints(place.folder).save(1, {"model": {"a": torch.zeros(3)}}, {})
+    (checkpoint / "model.safetensors").unlink()
+    found = Checkpoints(place.folder).newest()
+    assert found is not None
+    return found.tensors("model")
+
+
+def another_run_in_the_folder(place: Place) -> object:
+    place.fit()
+    return place.fit()
+
+
+def two_at_a_time(place: Place) -> None:
+    pytest.importorskip("fcntl", reason="Windows has no lock on a folder")
+    with exclusive(place.folder / "run"):
+        place.train(place.file("notes.txt", "She likes the summer."), steps=1)
+
+
+def a_missing_extra(place: Place) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(sys.modules, "huggingface_hub", None)
+        fetch("owner/name")
+
+
+def no_mask(place: Place) -> object:
+    import tokenizers
+
+    backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a"))
+    return Tokenizer(backend.to_str(), SpecialTokens(mask="[MASK]"))
+
+
+def changed(*assignments: str) -> Callable[[Place], object]:
+    return lambda place: resolve({"task": {"name": "masked-lm"}}, parse_changes(assignments))
+
+
+def ids(*shape: int, value: int = 1) -> Inputs:
+    return Inputs(ids=torch.full(shape, value))
+
+
+MESSAGES: dict[str, Callable[[Place], object]] = {
+    "unknown key": changed("train.stepps=3"),
+    "a key of before": changed("data.walls=true"),
+    "a key of another task": changed("data.label=x"),
+    "a value of another type": changed("train.steps=many"),
+    "a change without a value": changed("steps"),
+    "unknown task": lambda place: resolve({"task": {"name": "clasify"}}),
+    "no task": lambda place: resolve({}),
+    "no recipe": lambda place: resolve(place.folder / "mine.toml"),
+    "no end": lambda place: place.fit(steps=None),
+    "no checkpoints to average": lambda place: place.fit(average=2),
+    "no held-out text": lambda place: place.fit(patience=2),
+    "no file": lambda place: files_of([place.folder / "nowhere.txt"]),
+    "an empty file": lambda place: place.read("notes.txt", ""),
+    "a binary file": lambda place: place.read("notes.txt", b"ab\0cd" * 9),
+    "no UTF-8": lambda place: place.read("notes.txt", b"good\nbad \xff\n"),
+    "bad row": lambda place: place.read("notes.jsonl", '{"text": "a"}\n{"text": 3}\n'),
+    "bad JSON": lambda place: place.read("notes.jsonl", '{"text": "a"}\n["a"]\n'),
+    "short row": lambda place: place.read("notes.csv", "id,text\n1,a\n2\n"),
+    "missing column": lambda place: place.read("notes.csv", "id,txt\n1,a\n"),
+    "an open quote": lambda place: place.read("notes.csv", 'id,text\n1,"a\n'),
+    "damaged gzip": lambda place: place.read("notes.txt.gz", b"no gzip"),
+    "too small a vocabulary": lambda place: train_tokenizer("wordpiece", TEXTS, vocabulary=5),
+    "a token twice": lambda place: load_tokenizer(place.file("vocab.txt", "[PAD]\nword\n[UNK]\nword")),
+    "no [MASK] in the vocabulary": no_mask,
+    "tokenizer mismatch": lambda place: Model(build(bert(size="tiny", vocabulary=9)), place.model.tokenizer),
+    "no [MASK] in the text": lambda place: place.model.fill("She likes the summer"),
+    "unknown family": lambda place: family_config("brt", {}),
+    "unknown setting": lambda place: family_config("bert", {"heds": 4}),
+    "settings that do not fit": lambda place: family_config("bert", {"width": 100, "heads": 3}),
+    "shape": lambda place: place.model.module(Inputs(ids=torch.ones(2, 3).long(), real=torch.ones(2, 4) > 0)),
+    "too long a text": lambda place: place.model.module(ids(1, 13)),
+    "an id beyond the table": lambda place: ids(1, 2, value=99).check_numbers(vocabulary=60, segments=2),
+    "no cache": lambda place: place.model.module.new_cache(),
+    "vectors of another width": lambda place: use_vectors(
+        place.model.module, place.model.tokenizer, place.file("glove.txt", "summer 1 2 3\n"), freeze=False
+    ),
+    "no model": lambda place: gf.load(place.folder / "nowhere"),
+    "flipped bit": a_flipped_bit,
+    "a newer format": a_newer_format,
+    "wrong dtype": lambda place: other_weights(place, lambda state: state.update({WORD: state[WORD].to(torch.int8)})),
+    "wrong shape": lambda place: other_weights(place, lambda state: state.update({WORD: torch.zeros(2, 8)})),
+    "a tensor missing": lambda place: other_weights(place, lambda state: state.pop(WORD)),
+    "a pickle": a_pickle,
+    "a run that has not ended": a_run_that_has_not_ended,
+    "damaged checkpoint": a_damaged_checkpoint,
+    "resume mismatch": lambda place: restore({"b": torch.zeros(2)}, {"b": torch.zeros(3)}, what="model in run"),
+    "another run in the folder": another_run_in_the_folder,
+    "two at a time": two_at_a_time,
+    "not finite": lambda place: place.fit(Toy(poison_step=0)),
+    "device": lambda place: machine_of(toy_settings(device="toaster")),
+    "hub id": lambda place: fetch("a/b/c"),
+    "a missing extra": a_missing_extra,
+    "another family to import": lambda place: read_huggingface(
+        place.file("config.json", '{"model_type": "brt"}').parent
+    ),
+    "unknown tensor": lambda place: place.model.trace("summer")["encoder.blocks.0.self_attention.wieghts"],
+}
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, Path]:
+    model = small_model()
+    return model, model.save(tmp_path_factory.mktemp("messages") / "model")
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages_are_worded_as_agreed(
+    name: str, made: tuple[Model, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # the same machine wherever the tests run
+    model, saved = made
+    shutil.copytree(saved, tmp_path / "model")
+    with pytest.raises(GlassformerError) as caught:
+        MESSAGES[name](Place(tmp_path, model))
+    found = f"{type(caught.value).__name__}: {caught.value}"
+    found = found.replace(str(tmp_path), "FOLDER").replace(f"glassformer {gf.__version__}", "glassformer VERSION")
+    agreed: dict[str, str] = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {}
+    if os.environ.get(REWRITE):
+        agreed = {key: text for key, text in {**agreed, name: found}.items() if key in MESSAGES}
+        in_order = {key: agreed[key] for key in MESSAGES if key in agreed}
+        GOLDEN.write_text(json.dumps(in_order, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert found == agreed.get(name), (
+        f"the message {name!r} is worded in another way than {GOLDEN.name} has it. If that is meant, change its line "
+        f"there, or write the file anew: {REWRITE}=1 python -m pytest -p no:xdist tests/golden/{Path(__file__).name}"
+    )
+
+
+def test_no_message_is_kept_that_nobody_sends() -> None:
+    assert list(json.loads(GOLDEN.read_text(encoding="utf-8"))) == list(MESSAGES)
