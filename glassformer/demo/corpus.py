@@ -1,4 +1,4 @@
-"""Real English that every installation carries: Python's documentation topics and the docstrings of what is installed.
+"""English text from every installation: Python's documentation topics and the docstrings of installed packages.
 
 Files are parsed with `ast`, never imported or run.
 """
@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-# Markup that is no English: prompts, tables, rulers, long literal lines.
+# Markup that is not English: prompts, tables, rulers, long literal lines.
 _CODE_LINE = re.compile(r"^\s*(>>>|\.\.\.|\$ |\||\+[-=+]|[-=~^*#]{3,})")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 
@@ -36,7 +36,7 @@ def documents(limit: int) -> Iterator[str]:
 
 
 def write_corpus(path: Path, limit: int) -> int:
-    """Write the documents to one text file, parted by blank lines; returns how many there are."""
+    """Write the documents to one text file, separated by blank lines; returns their number."""
     count = 0
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as file:
@@ -60,7 +60,7 @@ def _texts() -> Iterator[str]:
 def _tree(path: Path) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # about other people's files
+            warnings.simplefilter("ignore", SyntaxWarning)  # warnings about third-party files
             return ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, UnicodeDecodeError, ValueError, RecursionError):
         return None
@@ -83,7 +83,7 @@ def _docstrings(path: Path) -> Iterator[str]:
 
 
 def _prose(text: str) -> str:
-    """Paragraphs that read like English, one a line."""
+    """Paragraphs that look like English, one per line."""
     kept = []
     for paragraph in re.split(r"\n\s*\n", text):
         lines = [line.strip() for line in paragraph.splitlines() if not _CODE_LINE.match(line)]

@@ -1,4 +1,4 @@
-"""`glassformer demo`: two small models are trained, one that the slides draw and one on English text."""
+"""`glassformer demo` trains two small models: the one that the slides draw, and one on English text."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 WEIGHTS = "encoder.blocks.0.self_attention.weights"
 CORPUS_CHARACTERS = 6_000_000
 ENGLISH_MINUTES = 2.0
-PROMISED = 1.3  # times the accuracy of always guessing the most frequent token
-SLIDES_STEPS = (200, 400, 800)  # the first is enough wherever we have looked; rounding differs between machines
+PROMISED = 1.3  # factor over the accuracy of always guessing the most frequent token
+SLIDES_STEPS = (200, 400, 800)  # the first was enough on every machine tried; rounding differs between machines
 SENTENCES = (
     "The function returns a [MASK] of strings .",
     "If the file does not [MASK] , an error is raised .",
@@ -32,18 +32,18 @@ SENTENCES = (
 
 
 def run(out: Path) -> list[str]:
-    """Train both models into `out`, show what they learned, and say what to try next; gives back broken promises."""
+    """Train both models into `out`, show what they learned, and print what to try next; returns the broken promises."""
     from rich.console import Console
 
     console = Console(width=max(80, min(120, Console().width)))
     started = time.monotonic()
     console.rule("1  The three sentences of the slides")
     promises = [show_slides(out / "slides", console)]
-    console.rule("2  Real English: what Python's own documentation says")
+    console.rule("2  English text: Python's own documentation")
     promises.append(show_english(out / "english", console))
     console.rule(f"done in {time.monotonic() - started:.0f} s")
     english, small = out / "english", out / "slides"
-    console.print("Both models stay where they are. Try next:\n")
+    console.print("Both models are kept. Try next:\n")
     for command in (
         f'glassformer explain {small} "{slides().sentences[0].masked}" --notes',
         f'glassformer explain {small} "{slides().sentences[0].masked}" --cell "{WEIGHTS}[head=1,query=likes,key=She]"',
@@ -57,7 +57,7 @@ def run(out: Path) -> list[str]:
 
 
 class Promise(NamedTuple):
-    """Whether a model has learned what the demo promises, and that in one line."""
+    """Whether a model has reached what the demo promises, with one line that says so."""
 
     kept: bool
     sentence: str
@@ -67,7 +67,9 @@ class Promise(NamedTuple):
 
 
 def show_slides(out: Path, console: Console) -> Promise:
-    """The slides' encoder until it knows its four masked words, its weights, and what breaks it."""
+    """Train the slides' encoder until it guesses its four masked words; show its weights, and changes that make it
+    fail.
+    """
     from rich.table import Table
 
     for steps in SLIDES_STEPS:
@@ -75,7 +77,7 @@ def show_slides(out: Path, console: Console) -> Promise:
         promise = promise_of_slides(model)
         if promise.kept:
             break
-    table = Table(title="what the model was shown, and what it says", title_justify="left")
+    table = Table(title="the model's input and its guesses", title_justify="left")
     table.add_column("shown")
     table.add_column("says")
     table.add_column("right")
@@ -94,7 +96,7 @@ def show_slides(out: Path, console: Console) -> Promise:
     weights = trace[WEIGHTS][0]
     for head, rows in enumerate(weights.tolist()):
         console.print(weight_table(sentence, rows, f"attention weights, head {head}: each row looks at the columns"))
-    console.print("\none of these numbers, traced back to its operands:")
+    console.print("\none of these numbers, traced back to its inputs:")
     console.print(
         str(trace.explain(WEIGHTS, "head=1,query=[MASK]@1,key=She")), soft_wrap=True, highlight=False, markup=False
     )
@@ -126,7 +128,7 @@ def show_slides(out: Path, console: Console) -> Promise:
 
 
 def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
-    """The slides' recipe with some of the family's settings changed, to so many steps."""
+    """Train the slides' recipe with some of the family's settings changed, for so many steps."""
     from glassformer.artefact.train import train
 
     with resources.as_file(resources.files("glassformer.recipes")) as folder:
@@ -134,12 +136,12 @@ def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
         values["data"]["files"] = [str(folder / "slides.jsonl")]
         values["model"]["settings"] = dict(settings)
         values["train"]["steps"] = steps
-        # A demo that was stopped goes on, and one that is asked for again shows the models it left.
+        # A demo that was stopped resumes, and one that has finished shows its models again.
         return train(values, out=out, resume=True)
 
 
 def weight_table(sentence: Sentence, rows: Sequence[Sequence[float]], title: str) -> Any:
-    """One head's weights with their words."""
+    """A table of one head's weights with their words."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
@@ -182,7 +184,7 @@ def _right(model: Model, sentence: Sentence) -> int:
 
 
 def show_english(out: Path, console: Console) -> Promise:
-    """A masked-word model on the documentation that every Python carries."""
+    """Train a masked-word model on Python's own documentation."""
     from rich.table import Table
 
     from glassformer.artefact.train import train

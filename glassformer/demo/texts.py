@@ -1,4 +1,4 @@
-"""The small texts of the source documents, with the numbers printed beside them. They travel in the package."""
+"""The small texts of the source documents, with the numbers printed beside them. They are files of the package."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Slides:
 class QuickBrownFox:
     """The sentence of the mask-matrix post and every number it prints.
 
-    `features` is its 9×2 matrix, `matrix` its printed result. `survivors` are (place, number) of the printed rows
-    of which one cell is left.
+    `features` is its 9×2 matrix, `matrix` its printed result. `survivors` are (column, number) of the printed rows
+    in which one cell is left.
     """
 
     sentence: Sentence

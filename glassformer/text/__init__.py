@@ -1,1 +1,1 @@
-"""Text to tokens and back: tokenizers are trained, loaded and saved, and give offsets."""
+"""Text to tokens and back: training, loading and saving tokenizers."""

@@ -1,8 +1,8 @@
-"""The letters of a text, counted while it is kept for a second reading.
+"""Counts the letters of a text, and keeps the text for a second pass.
 
-The library's WordPiece trainer numbers the letters inside words ("##a") in the order of a hash table, which is another
-one in each process; equal counts are then merged in another order. Naming these letters beforehand, most frequent
-first, makes the same text give the same tokenizer.
+The library's WordPiece trainer numbers the letters inside words ("##a") in the order of a hash table, which differs
+between processes; equal counts are then merged in another order. With these letters given in advance, most frequent
+first, the same text always gives the same tokenizer.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import tokenizers
 # Scripts with thousands of letters would fill the vocabulary; BERT's trainer keeps as many.
 LIMIT = 1000
 
-# Texts larger than this wait on disk, not in memory.
+# Larger texts are kept on disk, not in memory.
 _IN_MEMORY = 64 << 20
 
 
 @contextmanager
 def read_twice(texts: Iterable[str]) -> Iterator[tuple[Counter[str], Iterator[str]]]:
-    """The letters of the texts with their counts, and the texts once more."""
+    """The letters of the texts with their counts, and the texts for a second pass."""
     letters: Counter[str] = Counter()
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as kept:
         for text in texts:

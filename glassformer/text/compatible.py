@@ -5,12 +5,12 @@ from __future__ import annotations
 from glassformer.errors import TokenizerError
 from glassformer.text.tokenizer import MASK, Tokenizer
 
-# Models often round their vocabulary up so that matrices have a handy size; more than this is another vocabulary.
+# Many models pad their vocabulary to a round size for fast matrices; a larger difference means another vocabulary.
 ROUNDING = 128
 
 
 def check_compatible(tokenizer: Tokenizer, vocabulary: int) -> None:
-    """Refuse a tokenizer whose tokens are not the rows of a model's word table of `vocabulary` rows.
+    """Refuse a tokenizer whose size does not fit a model's word table of `vocabulary` rows.
 
     The model may have up to 127 rows more than there are tokens. Raises TokenizerError.
     """

@@ -12,8 +12,8 @@ from glassformer.errors import GlassformerError, TokenizerError
 def refusing(refusal: Callable[[str], TokenizerError]) -> Iterator[None]:
     """Turn what the library raises into the TokenizerError that `refusal` makes of its message.
 
-    The library raises bare Exceptions, and where its Rust code panics an exception that is no `Exception`. Errors of
-    our own, full memory and interrupts pass through.
+    The library raises bare Exceptions, and a BaseException where its Rust code panics. Our own errors, full memory and
+    interrupts pass through.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a `tokenizer.json` may ask for, checked before anything is made of it that takes memory or time."""
+"""Limits of a `tokenizer.json`, checked before it can use much memory or time."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from glassformer.errors import TokenizerError
 
 # Ids need not be consecutive, but a table with a row for each must not be mostly empty.
 _GAPS = 1000
-# WordPiece looks at every stretch of a word: 100 letters are usual, BERT's first code took 200.
+# WordPiece tries every substring of a word: 100 letters are usual, BERT's first code allowed 200.
 _LONGEST_WORD = 500
 # How many times longer normalizers may make a text by Replace steps.
 _GROWTH = 100
 
 
 def check_settings(settings: object) -> dict[str, Any]:
-    """The settings that a `tokenizer.json` holds; raises TokenizerError for those that could not be run."""
+    """The settings that a `tokenizer.json` holds; raises TokenizerError for settings that would use too much time or
+    memory.
+    """
     if not isinstance(settings, dict):
         raise TokenizerError("a tokenizer.json must hold a JSON object", got=type(settings).__name__)
     model = settings.get("model")
@@ -40,7 +42,7 @@ def check_settings(settings: object) -> dict[str, Any]:
 
 
 def _replacements(step: object) -> Iterator[str]:
-    """What the Replace steps of a normalizer or decoder write, at any depth."""
+    """The contents that the Replace steps of a normalizer or decoder insert, at any depth."""
     waiting = [step]
     while waiting:
         at = waiting.pop()
@@ -65,7 +67,7 @@ def vocabulary_by_id(backend: tokenizers.Tokenizer, settings: Mapping[str, Any])
     by_id: dict[int, str] = {}
     for token, id_ in ids.items():
         if id_ in by_id:
-            raise TokenizerError(f"each id must be one token's, and {id_} is not", got=f"{by_id[id_]!r} and {token!r}")
+            raise TokenizerError(f"each id must belong to one token, unlike {id_}", got=f"{by_id[id_]!r} and {token!r}")
         by_id[id_] = token
     for added in settings.get("added_tokens") or ():
         token, id_ = added["content"], added["id"]

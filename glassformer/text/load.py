@@ -1,4 +1,4 @@
-"""Tokenizers of others: Hugging Face's `tokenizer.json`, and BERT's `vocab.txt` in and out."""
+"""Reading Hugging Face's `tokenizer.json`, and reading and writing BERT's `vocab.txt`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROLE_FILES = ("tokenizer_config.json", "special_tokens_map.json")
 def load_tokenizer(path: str | Path) -> Tokenizer:
     """Read `tokenizer.json` or BERT's `vocab.txt`: a file, or the directory that holds one, `tokenizer.json` first.
 
-    Raises TokenizerError, with the file told, when there is none or it cannot be read.
+    Raises TokenizerError, with the path, when there is none or it cannot be read.
     """
     path = Path(path)
     if path.is_dir():
@@ -113,7 +113,7 @@ def _switch(settings: Mapping[str, Any], name: str, default: bool | None) -> boo
 
 
 def _role_maps(directory: Path) -> dict[str, Any]:
-    """What the neighbouring files say about roles and normalising; the later file wins."""
+    """The roles and the normalising settings in the files beside it; later files have priority."""
     found: dict[str, Any] = {}
     for name in _ROLE_FILES:
         path = directory / name

@@ -1,4 +1,4 @@
-"""Very long words in the text that a vocabulary is learned from: base64, minified code, text without blanks.
+"""Very long words in the text that a vocabulary is learned from: base64, minified code, text without spaces.
 
 The library's trainers take time that grows with the square of a word's length.
 """
@@ -9,12 +9,12 @@ import re
 
 import tokenizers
 
-# WordPiece makes one unknown token of a longer word, so that there is nothing to learn from it.
+# WordPiece encodes a longer word as one unknown token, so that nothing can be learned from it.
 LONGEST_WORD = 100
-# The other kinds cut any word; a longer stretch is learned from in parts of this many characters.
+# The other kinds cut any word; a longer word is cut into parts of this many characters for training.
 LONGEST_STRETCH = 1000
 
-# What every tokenizer here takes for a blank, so that no word is longer than the stretch it stands in.
+# Characters that every tokenizer here takes for a space: between them, no word is longer than the text.
 _BLANK = " \t\n\r"
 
 
@@ -33,7 +33,7 @@ class LongWords:
         self._backend = backend
 
     def parts(self, text: str) -> list[str]:
-        """The text without its long words; one without any stays as it is."""
+        """The text without its long words."""
         return [_MANY_LETTERS.sub(self._without, text)]
 
     def _without(self, found: re.Match[str]) -> str:
@@ -46,7 +46,7 @@ class LongWords:
 
 
 def cut(text: str) -> list[str]:
-    """The text, parted so that no stretch without a blank is longer than LONGEST_STRETCH characters."""
+    """The text in parts, so that nothing without a space is longer than LONGEST_STRETCH characters."""
     parts, begin = [], 0
     for found in _VERY_MANY.finditer(text):
         for end in range(found.start() + LONGEST_STRETCH, found.end(), LONGEST_STRETCH):

@@ -13,7 +13,7 @@ class SpecialTokens:
     """Which token has which role; None where a tokenizer has none. One token may have several roles.
 
     `first` and `separator` frame a text for an encoder ([CLS] … [SEP], or <s> … </s>); `begin` and `end` are
-    where a decoder starts and stops.
+    the tokens where a decoder starts and stops.
     """
 
     pad: str | None = None
@@ -36,7 +36,7 @@ ROBERTA = SpecialTokens(
 )
 NONE = SpecialTokens()
 
-# Hugging Face's names for the roles, as they stand in special_tokens_map.json and tokenizer_config.json.
+# Hugging Face's names for the roles, as in special_tokens_map.json and tokenizer_config.json.
 FOREIGN_ROLES = {
     "pad_token": "pad",
     "unk_token": "unknown",

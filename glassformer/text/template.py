@@ -35,5 +35,5 @@ def with_template(
 
 
 def special_tokens(special: SpecialTokens) -> list[AddedToken]:
-    """The special tokens as the library wants them; a mask takes the space before it, as " likes" would."""
+    """The special tokens as the library needs them; a mask absorbs the space before it, as " likes" would."""
     return [AddedToken(token, lstrip=token == special.mask, normalized=False, special=True) for token in special]

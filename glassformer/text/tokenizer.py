@@ -31,7 +31,7 @@ MASK = "[MASK]"
 class Encoding:
     """One text, or a pair, as tokens. All lists have one entry per token.
 
-    `offsets` are characters [start, end) of the text the token came from (`segments` tells which of a pair), (0, 0)
+    `offsets` are characters [start, end) of the text the token came from (`segments` says which of a pair), (0, 0)
     for tokens that were added. `words` counts the words of that text, None for added tokens. `masked_words` is True
     where the text says [MASK].
     """
@@ -51,7 +51,7 @@ class Encoding:
 class Tokenizer:
     """A thin wrapper around `tokenizers.Tokenizer`; never truncates and never pads.
 
-    [MASK] in a text is one token in each tokenizer that knows masked words: where the mask has another name it
+    [MASK] in a text is one token in each tokenizer that supports masked words: where the mask has another name it
     is an alias for that one; in a vocabulary of whole words without a mask (the slides) it is a placeholder with id 0,
     marked in `Encoding.masked_words`.
     """
@@ -61,7 +61,7 @@ class Tokenizer:
 
         Raises TokenizerError when it cannot be read or run, and when a role's token is not in it.
         """
-        # The text is kept, not written anew: the library does not read back to the bit the numbers it writes.
+        # The text itself is kept: the library does not write numbers with enough digits to read them back exactly.
         with refusing(_unreadable):
             settings = check_settings(parse_json(text)) | {"truncation": None, "padding": None}
             self._json = json.dumps(settings, ensure_ascii=False)
@@ -89,7 +89,7 @@ class Tokenizer:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the saved `tokenizer.json` says."""
+        """The content of the saved `tokenizer.json`."""
         settings: dict[str, Any] = json.loads(self._json)
         return settings
 
@@ -112,16 +112,16 @@ class Tokenizer:
             return self._encoding(self._backend.encode(text, pair, add_special_tokens=special))
 
     def encode_batch(self, texts: Sequence[str], *, special: bool = True) -> list[Encoding]:
-        """`encode` for many texts at once, on all cores."""
+        """Encode many texts at once, on all cores."""
         return [self._encoding(encoding) for encoding in self.raw_batch(texts, special=special)]
 
     def raw_batch(self, texts: Sequence[str], *, special: bool = False) -> list[tokenizers.Encoding]:
-        """The library's own encodings, for millions of texts; hand their ids to `unalias`."""
+        """The library's own encodings, for millions of texts; their ids need `unalias`."""
         with refusing(lambda message: self._refusal(message, texts)):
             return list(self._backend.encode_batch(texts, add_special_tokens=special))
 
     def unalias(self, ids: list[int]) -> list[int]:
-        """Ids as the model knows them: the alias of a [MASK] in the text becomes the mask's own id, or 0."""
+        """The model's ids: the alias of a [MASK] in the text is replaced by the mask's own id, or 0."""
         if self._alias is None or self._alias not in ids:
             return ids
         stands_for = self.mask_id or 0
@@ -129,14 +129,14 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
         """Text from ids; raises TokenizerError where the decoder cannot write them."""
-        with refusing(lambda message: TokenizerError("the ids must be ones that the decoder can write", got=message)):
+        with refusing(lambda message: TokenizerError("the decoder must be able to write the ids", got=message)):
             return str(self._backend.decode(list(ids), skip_special_tokens=skip_special))
 
     def _encoding(self, raw: tokenizers.Encoding) -> Encoding:
         hides = {id_ for id_ in (self._alias, self.mask_id) if id_ is not None}
         tokens, offsets = raw.tokens, raw.offsets
         for place, id_ in enumerate(raw.ids):
-            if id_ in hides:  # a mask may have taken the space before it: its place is the bracketed word alone
+            if id_ in hides:  # a mask may have absorbed the space before it: its offsets are those of [MASK] alone
                 written = tokens[place].strip()
                 start, end = offsets[place]
                 tokens[place] = self.special.mask or MASK
@@ -152,8 +152,8 @@ class Tokenizer:
         )
 
     def _refusal(self, message: str, texts: Sequence[str]) -> TokenizerError:
-        """What the user can do about a text that the library refuses, with its `message`."""
-        refusal = TokenizerError("the text must be one that the tokenizer can cut", got=message)
+        """The error for a text that the library refuses with `message`, and what the user can do."""
+        refusal = TokenizerError("the tokenizer must be able to cut the text", got=message)
         with refusing(lambda _: refusal):
             return self._unknown_word(texts) or refusal
 
@@ -192,7 +192,7 @@ class Tokenizer:
 
     @property
     def vocabulary_size(self) -> int:
-        """How many ids there are, from 0 on."""
+        """The number of ids, counted from 0."""
         return len(self._vocabulary)
 
     def vocabulary(self) -> tuple[str, ...]:
@@ -243,7 +243,7 @@ class Tokenizer:
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
-        """Ids of all tokens that are not text: the roles, and whatever else the tokenizer marks as special."""
+        """Ids of all tokens that are not text: the roles, and all others that the tokenizer marks as special."""
         marked = {id_ for id_, token in self._backend.get_added_tokens_decoder().items() if token.special}
         return frozenset(marked | {id_ for id_ in self._role_ids.values() if id_ is not None}) - {self._alias}
 
@@ -274,14 +274,14 @@ class Tokenizer:
 
     @property
     def frame(self) -> tuple[int, int]:
-        """How many tokens are added before and after a single text."""
+        """The numbers of tokens that are added before and after a single text."""
         before, after = self.frame_ids
         return len(before), len(after)
 
     def _make_alias(self) -> int | None:
-        """Let [MASK] in a text be one token where the vocabulary itself does not say so.
+        """Make [MASK] in a text one token where it is not in the vocabulary.
 
-        It gets an id just outside the vocabulary, which `unalias` replaces; the saved file never holds it.
+        The token gets an id just after the vocabulary, which `unalias` replaces; the saved file never contains it.
         """
         if self.special.mask == MASK or self._backend.token_to_id(MASK) is not None:
             return None

@@ -1,4 +1,4 @@
-"""Tokenizers made from text: WordPiece, byte-level BPE, unigram, whole words."""
+"""Training tokenizers: WordPiece, byte-level BPE, unigram, whole words."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def train_tokenizer(
 ) -> Tokenizer:
     """A tokenizer of at most `vocabulary` tokens, the special ones included, learned from texts.
 
-    There are more where fewer could not write the text: each letter that occurs is a token (wordpiece), each of the 256
-    bytes (bpe).
-    The same texts give the same tokenizer, except for unigram: the library adds its scores up in the order of a hash
-    table, so that they differ a little from run to run, and of tokens that are about as useful another may be kept.
+    There are more tokens where fewer could not write the text: each letter that occurs is a token (wordpiece), and each
+    of the 256 bytes (bpe).
+    The same texts give the same tokenizer, except for unigram: the library sums its scores in the order of a hash
+    table, so that they differ a little between runs, and one of two about equally useful tokens may be kept.
     `special` defaults to the kind's usual tokens ([CLS] … for wordpiece and words, <s> … for bpe and unigram);
-    `SpecialTokens()` asks for none. `advance` is told the characters of each text as it is read.
-    WordPiece leaves out words of more than 100 characters, which it could not cut either: `note` is told how many. BPE
-    and unigram learn from a stretch of more than 1000 characters without a blank in parts of 1000.
+    `SpecialTokens()` asks for none. `advance` is called with the number of characters of each text as it is read.
+    WordPiece leaves out words of more than 100 characters, which it could not cut either: `note` gets a sentence with
+    their number. BPE and unigram cut words of more than 1000 characters into parts of 1000.
     Raises DataError when there is no text, TokenizerError when the vocabulary is too small.
     """
     if kind not in USUAL_SPECIAL:
@@ -67,16 +67,16 @@ def train_tokenizer(
         raise DataError("a tokenizer needs text to learn from", got="no words", do="check the files of the recipe")
     if reading.left_out and note is not None:
         note(
-            f"{reading.left_out:,} words of more than {LONGEST_WORD} characters were left out of learning the "
+            f"{reading.left_out:,} words of more than {LONGEST_WORD} characters were left out when learning the "
             "vocabulary: the tokenizer writes each of them as one unknown token"
         )
     return Tokenizer(backend.to_str(), special)
 
 
 class _Reading:
-    """The texts as they are read, with progress, and whether there were words among them.
+    """The texts as they are read, with progress, and whether they contain words.
 
-    `parts` makes of a text what is learned from; `left_out` counts words that it took away.
+    `parts` gives the parts of a text to learn from; `left_out` counts the words that it has removed.
     """
 
     def __init__(self, texts: Iterable[str], advance: Callable[[int], None] | None) -> None:
@@ -114,7 +114,7 @@ def _wordpiece(texts: _Reading, vocabulary: int, lowercase: bool, special: Speci
 
 
 def _without_added(backend: tokenizers.Tokenizer, ordinary: set[str]) -> tokenizers.Tokenizer:
-    """The tokenizer with these added tokens as ordinary ones: they were added only to fix their order."""
+    """The tokenizer with these added tokens as ordinary ones: they were added only to determine their ids."""
     settings = json.loads(backend.to_str())
     settings["added_tokens"] = [token for token in settings["added_tokens"] if token["content"] not in ordinary]
     return tokenizers.Tokenizer.from_str(json.dumps(settings))

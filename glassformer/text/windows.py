@@ -1,4 +1,4 @@
-"""Long texts in windows that overlap by half; each token is answered where it has most text around it."""
+"""Long texts in windows that overlap by half; each token belongs to the window that shows most text around it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Window:
 def windows(tokens: int, room: int | None) -> tuple[Window, ...]:
     """Cover a text with windows of at most `room` tokens (None: one window of any length).
 
-    Two neighbours part in the middle of their overlap, so that no token answers from a window's edge unless it stands
-    at the edge of the text.
+    Two adjacent windows answer for one half of their overlap each, so that no token is answered at a window's edge
+    unless it is at the edge of the text.
     """
     if room is None or tokens <= room:
         return (Window(0, tokens, 0, tokens),)
@@ -57,7 +57,7 @@ def text_rows(
 ) -> list[tuple[list[int], list[int]]]:
     """A text or a pair between the tokenizer's special tokens, in windows of at most `length` tokens: ids and segments.
 
-    Raises ConfigError when the special tokens leave no room for text.
+    Raises ConfigError when `length` leaves no tokens for text beside the special ones.
     """
     frame = tokenizer.frame_ids if pair is None else tokenizer.pair_frame_ids
     around, texts = sum(map(len, frame)), 1 if pair is None else 2

@@ -11,7 +11,7 @@ from glassformer.training.settings import TrainSection
 
 @dataclass
 class Window:
-    """Sums over the steps since the last line of `metrics.jsonl`: of their losses, tokens and seconds."""
+    """Sums of losses, tokens and seconds over the steps since the last line of `metrics.jsonl`."""
 
     steps: int = 0
     loss: float = 0.0
@@ -24,11 +24,11 @@ class Window:
 class RunProgress:
     """How far a run has come: all that is not a weight. Written into each checkpoint.
 
-    `step` counts finished steps and is the position in the data too. `seconds` were spent on them, evaluation and
-    saving among them, and `setup` on compiling. `best` is the lowest held-out loss, found at `best_step`; `misses`
-    counts the evaluations since then. `smoothed` is the running mean of the loss, `above` how many steps it has stood
-    at the baseline's loss, `noticed` whether that was logged. `window`: what the next line of `metrics.jsonl` is the
-    mean of.
+    `step` counts finished steps and is also the position in the data. `seconds` is the time of these steps with
+    evaluation and saving, and `setup` the time of compiling. `best` is the best held-out score, found at `best_step`;
+    `misses` counts the evaluations since then. `smoothed` is the running mean of the loss, `above` the number of steps
+    that it has been at the baseline's loss, `noticed` whether that was logged. `window` holds the sums for the next
+    line of `metrics.jsonl`.
     """
 
     step: int = 0
@@ -48,7 +48,7 @@ class RunProgress:
 class Budget:
     """A run ends after `steps` or `seconds`, whichever comes first; one of them may be None.
 
-    With seconds the learning rate follows the clock: such a run can be resumed, but not repeated to the bit.
+    With seconds the learning rate depends on the clock: such a run can be resumed, but not repeated to the bit.
     """
 
     steps: int | None
@@ -56,7 +56,9 @@ class Budget:
 
     @classmethod
     def of(cls, settings: TrainSection, steps_per_epoch: float) -> Budget:
-        """The earliest of steps, epochs and minutes; raises ConfigError when none is given."""
+        """The budget that steps, epochs and minutes give, whichever ends first; raises ConfigError when none is
+        given.
+        """
         limits = [] if settings.steps is None else [settings.steps]
         if settings.epochs is not None:
             limits.append(max(1, math.ceil(settings.epochs * steps_per_epoch)))
@@ -65,7 +67,7 @@ class Budget:
         return cls(min(limits, default=None), None if settings.minutes is None else settings.minutes * 60)
 
     def fraction(self, progress: RunProgress) -> float:
-        """How much of the run is done, 0 … 1. Setting up is no progress, but it uses up time."""
+        """How much of the run is done, 0 … 1. Compiling makes no progress in steps, but it uses up time."""
         by_steps = 0.0 if self.steps is None else progress.step / self.steps
         by_clock = 0.0
         if self.seconds is not None:

@@ -1,4 +1,4 @@
-"""How often a run is saved: soon at first, then so seldom that it costs next to nothing."""
+"""How often a run is saved: soon at first, then so rarely that saving takes almost no time."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-# Whoever tries something for a few minutes loses at most one of them.
+# The first checkpoint is written soon, so that a short trial loses at most one minute.
 _FIRST_SECONDS = 60.0
-# Of the time, saving takes at most one part in so many.
+# Saving takes at most one part in so many of the time.
 _LARGEST_SHARE = 100
 
 
@@ -17,8 +17,8 @@ _LARGEST_SHARE = 100
 class Cadence:
     """When a checkpoint is due by the clock. `usual` is the time between two in seconds, `cost` what the last one took.
 
-    The first one of a process comes after a minute at the latest, also of a run that was resumed: one that is killed
-    every few minutes must still get on.
+    The first checkpoint of a process comes after a minute at the latest, also in a resumed run: a run that is killed
+    every few minutes must still make progress.
     """
 
     usual: float
@@ -36,12 +36,12 @@ class Cadence:
 
     @property
     def due(self) -> bool:
-        """Whether it is time."""
+        """Whether the next checkpoint is due."""
         return self.clock() - self._since >= self.interval
 
     @contextmanager
     def saving(self) -> Iterator[None]:
-        """Inside, a checkpoint is written; its time is taken."""
+        """Inside, a checkpoint is written, and its time is measured."""
         began = self.clock()
         yield
         self._since = self.clock()

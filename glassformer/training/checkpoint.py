@@ -1,7 +1,7 @@
-"""All that a run is, written whole or not at all.
+"""Checkpoints: the whole state of a run, written atomically.
 
-A checkpoint is a folder of safetensors and one JSON file, `state.json`. It names the step, holds the checksum of each
-of the other files, header and all, and carries one of its own: a flipped bit, or a file of another step, is refused.
+A checkpoint is a folder of safetensors and one JSON file, `state.json`. This file names the step, and contains the
+checksums of all other files and its own: a flipped bit, or a file of another step, is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from glassformer.errors import CheckpointError
 from glassformer.pickles import refuse_pickles
 from glassformer.training.record import refuse_removed_folder
 
-# 2 has checksums. A checkpoint without them is refused: nobody could tell whether it is whole.
+# Format 2 has checksums. A checkpoint without them is refused: damage to it could not be detected.
 FORMAT = 2
 _FACTS = "state.json"
 _NAME = re.compile(r"(step|best)-(\d{8,})")
@@ -34,7 +34,7 @@ Tensors = Mapping[str, Mapping[str, Tensor]]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A whole checkpoint on disk. `facts` are plain numbers and words."""
+    """A whole checkpoint on disk. `facts` are plain numbers and strings."""
 
     folder: Path
     step: int
@@ -43,7 +43,7 @@ class Checkpoint:
     def tensors(self, group: str) -> dict[str, Tensor]:
         """One group of tensors (`model`, `optimizer`, `average`, `random`), {} when it has none; on the CPU.
 
-        Raises CheckpointError when its file is gone, a pickle, or not the one that was written with this checkpoint.
+        Raises CheckpointError when its file is missing, a pickle, or not the one that was written with this checkpoint.
         """
         checksum = self.facts["groups"].get(group)
         if checksum is None:
@@ -61,8 +61,8 @@ class Checkpoint:
 class Checkpoints:
     """The checkpoints of one run, and the best model found so far.
 
-    Kept are the newest, and the newest `keep` among those whose step is a multiple of `every`: one that was written at
-    any other step, by the clock or Ctrl-C, replaces none of these.
+    Kept are the newest checkpoint, and the newest `keep` of those whose step is a multiple of `every`: a checkpoint at
+    any other step, written by the clock or on Ctrl-C, does not replace one of these.
     """
 
     def __init__(self, folder: Path, *, keep: int = 1, every: int = 1) -> None:
@@ -72,9 +72,9 @@ class Checkpoints:
         return bool(self._named("step"))
 
     def save(self, step: int, tensors: Tensors, facts: Mapping[str, Any], *, kind: str = "step") -> Path:
-        """Write a checkpoint and clear away those that are no longer kept.
+        """Write a checkpoint and delete those that are no longer kept.
 
-        Raises CheckpointError when it cannot be written; what was there before is then untouched.
+        Raises CheckpointError when it cannot be written; the earlier checkpoints are then unchanged.
         """
         target = self.folder / f"{kind}-{step:08d}"
         try:
@@ -89,7 +89,7 @@ class Checkpoints:
                 }
                 known = {"format": FORMAT, "step": step, "groups": groups, **facts}
                 (draft / _FACTS).write_text(sealed_json(known), encoding="utf-8")
-                if target.exists():  # only when a run was resumed from before a damaged checkpoint
+                if target.exists():  # only when a run was resumed from a checkpoint before a damaged one
                     flush(draft)
                     remove(target)
         except (OSError, SafetensorError) as error:
@@ -97,7 +97,7 @@ class Checkpoints:
             raise CheckpointError(
                 f"the checkpoint of step {step} could not be written to {self.folder}",
                 got=getattr(error, "strerror", None) or str(error),
-                do=self._what_is_left(),
+                do=self._advice(),
             ) from None
         if kind == "step":
             self.tidy()
@@ -110,8 +110,8 @@ class Checkpoints:
         self._keep_only("step", {*there[-1:], *regular[-self.keep :]})
 
     def keep_best(self, *steps: int) -> None:
-        """Remove the best models of other steps: those that a better one followed, or that a run which was resumed from
-        an older checkpoint has not found yet.
+        """Remove the best models of other steps: those that a better one has replaced, and those that a run which was
+        resumed from an older checkpoint has not reached yet.
         """
         self._keep_only("best", {path for path in self._named("best") if _step_of(path) in steps})
 
@@ -135,10 +135,10 @@ class Checkpoints:
     def _keep_only(self, kind: str, kept: set[Path]) -> None:
         for path in self._named(kind):
             if path not in kept:
-                with suppress(OSError):  # what cannot be removed harms nobody
+                with suppress(OSError):  # a folder that cannot be removed does no harm
                     remove(path)
 
-    def _what_is_left(self) -> str:
+    def _advice(self) -> str:
         named = self._named("step")
         left = f"{named[-1].name} is whole" if named else "it begins again, as no checkpoint was written yet"
         return f"make room and go on with --resume: {left}"
@@ -182,7 +182,7 @@ def damaged(folder: Path, got: str) -> CheckpointError:
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name; one that two modules share is listed once."""
+    """Parameters and buffers by name; a shared one is listed once."""
     parameters = dict(model.named_parameters())
     owned = {parameter.data_ptr() for parameter in parameters.values()}
     return {
@@ -192,7 +192,7 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: str) -> None:
-    """Copy saved tensors into those in place; raises CheckpointError unless names and shapes are the same."""
+    """Copy saved tensors into existing ones; raises CheckpointError unless names and shapes are the same."""
     for name in sorted(into.keys() | saved.keys()):
         here = str(list(into[name].shape)) if name in into else "none"
         there = str(list(saved[name].shape)) if name in saved else "none"
@@ -208,6 +208,6 @@ def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: st
 
 
 def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
-    """Write them; the checksum of the file."""
+    """Write the tensors; returns the checksum of the file."""
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
     return file_checksum(path)

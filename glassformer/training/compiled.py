@@ -1,4 +1,4 @@
-"""The losses of a batch as one function: compiled where that pays, eager where it does not or cannot."""
+"""The losses of a batch as one function: compiled where that saves time, else eager."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from glassformer.tasks.feed import Feed
 from glassformer.training.budget import Budget
 from glassformer.training.settings import TrainSection
 
-# Compiling a shape takes 15 to 60 seconds on two cores and makes a step two to three times as fast: it pays from here
-# on.
+# Compiling a shape takes 15 to 60 seconds on two cores and makes a step two to three times as fast: from here on it
+# saves time.
 _REPAID_SECONDS = 150.0
-# What one core does in eager float32, roughly: enough to tell a run of seconds from one of minutes. The choice must not
-# depend on a measurement, or a resumed run could choose another way than the unbroken one.
+# Roughly the speed of one core in eager float32: precise enough to distinguish a run of seconds from one of minutes.
+# The choice must not depend on a measurement, or a resumed run could choose otherwise than an uninterrupted one.
 _OPERATIONS_PER_SECOND = {"cpu": 1e11, "cuda": 2e13}
 
 
 class LossAndGradient:
-    """A feed's losses on this machine, forward and back.
+    """A feed's losses and their gradients on this machine.
 
     `compiled` turns False when a shape cannot be compiled: a failed compile is never fatal. `setup` counts the seconds
     that the first batch of each shape took.
@@ -35,7 +35,7 @@ class LossAndGradient:
         self._feed, self._model, self._machine, self._log = feed, model, machine, log
         self.compiled, self.setup = compiled, 0.0
         self._proved: set[tuple[int, int]] = set()
-        # The step's function is compiled, never the module: the model can be looked at while it trains.
+        # The step's function is compiled, never the module: a model can be traced while it trains.
         self._function = compiler.compiled(self._eager) if compiled else self._eager
 
     def __call__(self, batch: Batch, counts: Mapping[str, float]) -> dict[str, float]:
@@ -46,14 +46,14 @@ class LossAndGradient:
             return self._learn(batch, counts)
         shape, started = batch.inputs.shape, time.monotonic()
         try:
-            # Forward and backward: the backward pass is compiled at its first run; a failure there leaves no gradient.
+            # Forward and backward together: the backward pass is compiled at its first run, and may fail there too.
             losses = self._learn(batch, counts)
         except Exception as error:
             if shape in self._proved and not compiler.is_the_compilers(error):
                 raise
             self.compiled, self._function = False, self._eager
-            losses = self._learn(batch, counts)  # an error of the task itself comes again here, and is raised as it is
-            self._log(f"could not compile ({compiler.reason_of(error)}); going on without")
+            losses = self._learn(batch, counts)  # an error of the task itself occurs here again, and is raised
+            self._log(f"could not compile ({compiler.reason_of(error)}); continuing without")
         if shape not in self._proved:
             self._proved.add(shape)
             self.setup += time.monotonic() - started
@@ -88,5 +88,5 @@ def worth_compiling(
     by_steps = float("inf") if budget.steps is None else budget.steps * 6.0 * weights * tokens / speed
     expected = min(by_steps, float("inf") if budget.seconds is None else budget.seconds)
     if expected < _REPAID_SECONDS * feed.shapes:
-        return False, "not compiled: the run is too short to repay it"
+        return False, "not compiled: the run is too short for compiling to save time"
     return True, "compiled: the first step of each shape takes up to a minute, the others a fraction"

@@ -1,4 +1,4 @@
-"""One training at a time in a folder."""
+"""A lock that allows one training at a time in a folder."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from glassformer.errors import TrainingError
 def exclusive(folder: Path) -> Iterator[None]:
     """Inside, no other process trains in this folder: two runs would delete each other's checkpoints.
 
-    The system's own lock on the folder, which leaves no file behind and ends with the process, however it ends. Windows
-    and some network disks have none; there it does nothing. Raises TrainingError when another training holds the lock.
+    The system's lock on the folder: it leaves no file and ends with the process, however the process ends. Windows and
+    some network disks have no such lock; there this does nothing. Raises TrainingError when another training holds the
+    lock.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

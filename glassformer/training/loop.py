@@ -1,4 +1,4 @@
-"""The one training loop."""
+"""The training loop."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def fit(
 
     When the iterator ends, the model holds the weights to keep: the mean of the last checkpoints where `average` asks
     for it, else the best on `held_out`, else the moving average where `ema` asks for it, else the last. `out` gets
-    `checkpoints/` and `metrics.jsonl`. With `resume` the run goes on from its newest checkpoint; one that is bounded by
-    steps or epochs ends with the same weights, on a CPU to the bit, as if it had never stopped.
+    `checkpoints/` and `metrics.jsonl`. With `resume` the run continues from its newest checkpoint; one that is bounded
+    by steps or epochs ends with the same weights, on a CPU to the bit, as if it had never stopped.
 
     Raises DeviceError, ConfigError, CheckpointError (no room on the disk, a damaged checkpoint, a folder that holds
-    another run), NotFiniteError (a loss or gradient is not) and, after Ctrl-C or SIGTERM, Interrupted; then everything
-    is saved.
+    another run), NotFiniteError (a loss or gradient is not finite) and, after Ctrl-C or SIGTERM, Interrupted; then
+    everything is saved.
     """
     out = Path(out)
     run = Run.begin(model, feed, settings, out=out, held_out=held_out, resume=resume, log=log)
     with closing(_steps(run, out)) as steps:
         while True:
-            # Not while the caller has a step: these settings must not change what the caller computes then.
+            # Not active while the caller handles a step: these settings must not change what the caller computes.
             with repeatable(run.machine), recomputing(model, settings.activation_checkpointing):
                 step = next(steps, None)
             if step is None:
@@ -71,12 +71,12 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
         stop_signals() as stop_request,
     ):
         _compile(run)
-        keep_freed_memory()  # not before: the compiler leaves hundreds of megabytes behind
+        keep_freed_memory()  # only now: the compiler has allocated hundreds of megabytes
         began = time.monotonic() - progress.seconds
         while not run.over:
             started = time.monotonic()
             parts = parts_of(feed, progress.step, settings.accumulate)
-            # Counted before the first backward pass: each label weighs the same, however the step is cut.
+            # Counted before the first backward pass, so that each label has the same weight however the step is cut.
             counts = counts_of(parts)
             seed = step_seed(settings.seed, progress.step).to(device)
             of_parts = [run.loss_and_gradient(part.to(device).with_dropout_key(seed), counts) for part in parts]
@@ -98,8 +98,10 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
                 state.average.update(state.model, progress.step)
 
             now = time.monotonic()
-            progress.seconds = now - began  # with all evaluations and savings before it
-            scores = run.evaluate_if_due()  # not before: a run bounded by minutes must know that this step was its last
+            progress.seconds = now - began  # includes all earlier evaluations and saving
+            scores = (
+                run.evaluate_if_due()
+            )  # after the time is set: a run bounded by minutes must know that this step was its last
             report = Step(
                 step=progress.step,
                 steps=run.budget.steps,
@@ -133,7 +135,7 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
 
 
 def step_seed(seed: int, step: int) -> Tensor:
-    """The source of a step's dropout, an int32 scalar: a pure function of the run's seed and the step."""
+    """The seed of a step's dropout, an int32 scalar: a pure function of the run's seed and the step."""
     return torch.tensor(random_bits(seed, step).astype("int64").item() & 0x7FFFFFFF, dtype=torch.int32)
 
 
@@ -149,7 +151,7 @@ def counts_of(parts: Sequence[Batch]) -> dict[str, float]:
 
 
 def _compile(run: Run) -> None:
-    """One pass forward and back, so that the clock of the run starts when the kernels are there."""
+    """One forward and backward pass, so that the clock of the run starts after the kernels are compiled."""
     if not run.loss_and_gradient.compiled or run.over:
         return
     started = time.monotonic()
@@ -169,7 +171,7 @@ def _not_finite(run: Run, out: Path, parts: Sequence[Batch], losses: Sequence[Ma
     path = out / f"not-finite-step-{step + 1}.safetensors"
     at_fault = [index for index, loss in enumerate(sums) if not math.isfinite(loss)] or range(len(parts))
     try:
-        # The optimizer has not moved: a run that is resumed from here meets the same batch again.
+        # The optimizer has made no step: a run that is resumed from here gets the same batch again.
         if step and run.state.finite:
             run.save()
     except CheckpointError as error:
@@ -182,7 +184,7 @@ def _not_finite(run: Run, out: Path, parts: Sequence[Batch], losses: Sequence[Ma
     return NotFiniteError(
         f"training needs finite numbers: the {what} of step {step + 1} is not",
         got=got,
-        do="the weights have not moved: resume with a lower learning rate, a longer warm-up or precision float32",
+        do="the weights are unchanged: resume with a lower learning rate, a longer warm-up or precision float32",
     )
 
 

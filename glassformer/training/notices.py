@@ -5,7 +5,7 @@ from __future__ import annotations
 from glassformer.training.budget import RunProgress
 from glassformer.training.settings import TrainSection
 
-# The loss counts as stuck until it is clearly below what is reached by knowing only how frequent each token is.
+# The loss counts as stuck until it is clearly below the loss of knowing only how frequent each token is.
 _CLEARLY_BELOW = 0.95
 _SMOOTHING = 0.98
 _LEAST_STEPS = 100
@@ -15,7 +15,9 @@ _LONG = 0.2
 def plateau(
     progress: RunProgress, loss: float, fraction: float, baseline_loss: float | None, settings: TrainSection
 ) -> str | None:
-    """Take in a step's loss; a warning with likely causes once it was at the baseline's for a fifth of the run."""
+    """Add a step's loss; returns a warning with likely causes once the loss was at the baseline's for a fifth of the
+    run.
+    """
     before = loss if progress.smoothed is None else progress.smoothed
     progress.smoothed = _SMOOTHING * before + (1 - _SMOOTHING) * loss
     if baseline_loss is None or progress.noticed:
@@ -35,7 +37,7 @@ def plateau(
 
 def _causes(settings: TrainSection) -> list[str]:
     rate, batch = f"{settings.learning_rate:g}", settings.batch
-    causes = ["too few steps so far: this plateau is normal at first, and longer for larger models"]
+    causes = ["too few steps so far: this plateau is normal at first, and lasts longer for larger models"]
     causes.append(f"a learning rate that is too low or too high (now {rate}; try a third and three times as much)")
     if settings.warmup < 1:
         causes.append(f"a warm-up that is too short for this rate (now {settings.warmup:.0%} of the run)")

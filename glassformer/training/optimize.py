@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from glassformer.training.settings import TrainSection
 from glassformer.training.tune import parameter_groups, trained
 
-# Adam divides by 1 - beta^step. At this step, the largest that float32 counts to, both divisors are 1: no correction.
+# Adam divides by 1 - beta^step. At this step, the largest integer that float32 counts to, both divisors are 1.
 NO_BIAS_CORRECTION_STEP = 2.0**24
 
 
 def build_optimizer(model: nn.Module, settings: TrainSection) -> torch.optim.AdamW:
-    """AdamW (Loshchilov & Hutter 2019) with all its state in place, so that it can be written and read at any time.
+    """AdamW (Loshchilov & Hutter 2019) with all its state allocated, so that it can be saved and restored at any time.
 
     `bert-adam` leaves out the bias correction, as google-research/bert does: its step count starts where the correction
     is 1.
@@ -50,7 +50,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
 class MovingAverage:
     """The exponential moving average of the weights: average = decay · average + (1 - decay) · weights.
 
-    In the first steps the decay is smaller, so that the random start soon has no weight.
+    In the first steps the decay is smaller, so that the random initial weights soon have no influence.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -58,20 +58,20 @@ class MovingAverage:
         self.tensors = {name: parameter.detach().clone() for name, parameter in trained(model).items()}
 
     def update(self, model: nn.Module, step: int) -> None:
-        """Take in the weights after `step` steps."""
+        """Add the weights after `step` steps."""
         decay = min(self.decay, (1 + step) / (10 + step))
         for name, parameter in trained(model).items():
             self.tensors[name].lerp_(parameter.detach(), 1 - decay)
 
     def copy_to(self, model: nn.Module) -> None:
-        """Give the model the average for its weights."""
+        """Copy the average into the model's weights."""
         with torch.no_grad():
             for name, parameter in trained(model).items():
                 parameter.copy_(self.tensors[name])
 
     @contextmanager
     def in_place(self, model: nn.Module) -> Iterator[None]:
-        """Inside, the model has the average for its weights."""
+        """Inside, the model's weights are the average."""
         self._exchange(model)
         try:
             yield

@@ -1,4 +1,4 @@
-"""What a run will take, from a short probe: parameters, memory, time."""
+"""Estimates what a run will need, from a short probe: parameters, memory, time."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from glassformer.training.tune import trained
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes in bytes, times in seconds. What `measured` names was measured by the probe, the rest is counted.
+    """Sizes in bytes, times in seconds. Fields in `measured` were measured by the probe, the others are computed.
 
-    `peak_bytes` is the most memory this process has held so far (on a GPU: the device's), None where the system does
-    not tell. `seconds` leaves out evaluation and saving.
+    `peak_bytes` is the most memory this process has used so far (on a GPU: the device's), None where the system does
+    not report it. `seconds` does not include evaluation and saving.
     """
 
     machine: str
@@ -52,17 +52,17 @@ class Plan:
     measured: tuple[str, ...] = ("setup_seconds", "seconds_per_step", "tokens_per_second", "seconds", "peak_bytes")
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain numbers and words, for JSON."""
+        """The same as plain numbers and strings, for JSON."""
         return asdict(self)
 
 
 def plan(
     model: Transformer, feed: Feed, settings: TrainSection, *, steps: int = 3, log: Log = to_standard_error
 ) -> Plan:
-    """Do a few steps as a run would, with a learning rate of zero, and estimate what the whole run will take.
+    """Do a few steps as a run would, with a learning rate of zero, and estimate what the whole run will need.
 
-    Each of them is done twice: the first time sets up what its shape needs, the second is measured.
-    The weights stay as they are. Raises DeviceError and ConfigError as a run would.
+    Each step is done twice: the first time compiles and allocates, the second is measured.
+    The weights stay unchanged. Raises DeviceError and ConfigError as a run would.
     """
     machine = choose_machine(settings.device, settings.precision, settings.threads)
     model.to(machine.device, machine.weights).train()

@@ -1,4 +1,4 @@
-"""The log of a run: `metrics.jsonl`, and TensorBoard by choice."""
+"""The log of a run: `metrics.jsonl`, and optionally TensorBoard."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from glassformer.training.budget import RunProgress, Window
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """One finished step. `tokens` and `seconds` are of this step alone, `elapsed` is the time of the run so far,
-    evaluation and saving among it, `fraction` is how much of the run is done.
+    evaluation and saving included, `fraction` is how much of the run is done.
 
-    `loss` is the weighted sum of `losses`, each per label, of which there were `counts`. `norm` the length of the
-    gradient before clipping, `scores` the evaluation after this step.
+    `loss` is the weighted sum of `losses`, each divided by its number of labels in `counts`. `norm` is the norm of the
+    gradient before clipping, `scores` are those of the evaluation after this step.
     """
 
     step: int
@@ -43,15 +43,15 @@ class Step:
 
     @property
     def seconds_left(self) -> float:
-        """Time to the end at the pace so far; infinite before anything is done."""
+        """Time to the end at the speed so far; infinite before the first progress."""
         return self.elapsed * (1 - self.fraction) / self.fraction if self.fraction else float("inf")
 
 
 class Record:
     """Lines of `metrics.jsonl`: the mean of every ten steps, and each evaluation.
 
-    A resumed run writes on, the same lines as if it had never stopped: what the next one is the mean of stands in
-    `progress`, and so in each checkpoint.
+    A resumed run appends the same lines as if it had never stopped: the sums for the next line are in `progress`, and
+    so in each checkpoint.
     """
 
     every = 10
@@ -60,11 +60,11 @@ class Record:
         self._path, self._progress = folder / "metrics.jsonl", progress
         with self._writing():
             folder.mkdir(parents=True, exist_ok=True)
-            self._forget_after(progress.step)
+            self._drop_lines_after(progress.step)
         self._board: Any = _board(folder, progress.step) if tensorboard else None
 
     def see(self, step: Step) -> None:
-        """Take in a step and write a line when one is due."""
+        """Add a step, and write a line when one is due."""
         window = self._progress.window
         window.steps += 1
         window.loss += step.loss
@@ -79,7 +79,7 @@ class Record:
             "epoch": round(step.epoch, 4),
             "seconds": round(step.elapsed, 3),
             "loss": window.loss / window.steps,
-            # Each loss apart, where there are several.
+            # Each loss separately, where there are several.
             **{f"{name}_loss": total / window.steps for name, total in window.losses.items() if len(window.losses) > 1},
             "learning_rate": step.learning_rate,
             "norm": step.norm,
@@ -95,7 +95,7 @@ class Record:
                 self._board.add_scalar(name, value, step.step)
 
     def close(self) -> None:
-        """Write out what TensorBoard still holds back."""
+        """Write what TensorBoard has buffered."""
         if self._board is not None:
             self._board.close()
 
@@ -111,7 +111,7 @@ class Record:
                 do="make room and go on with --resume",
             ) from None
 
-    def _forget_after(self, step: int) -> None:
+    def _drop_lines_after(self, step: int) -> None:
         """Drop the lines of steps that will be done again, and one that was cut short."""
         refuse_what_is_no_file(self._path)
         if not self._path.exists():
@@ -127,8 +127,8 @@ def refuse_removed_folder(folder: Path, step: int, error: Exception) -> None:
     if step and isinstance(error, FileNotFoundError) and not folder.exists():
         raise TrainingError(
             "a run needs its folder to the end",
-            got=f"no {folder}: it was removed while the run went on, and with it what was learned in {step:,} steps",
-            do="begin again without --resume: nothing is left to go on from",
+            got=f"no {folder}: it was removed during the run, and with it the result of {step:,} steps",
+            do="begin again without --resume: nothing is left to resume",
         )
 
 

@@ -1,4 +1,4 @@
-"""A run: its state, its machine, its folder; how it begins, is saved, is evaluated and ends."""
+"""A run: its state, machine and folder, and how it begins, is saved, is evaluated and ends."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from glassformer.training.settings import TrainSection
 from glassformer.training.state import State, circumstances, differences
 from glassformer.training.tune import freeze
 
-# Rows that an evaluation during training looks at, always the same: enough to choose the best model by.
+# Rows of an evaluation during training, always the same: enough to choose the best model.
 _EVALUATION_ROWS = 512
-# Evaluations in a run when the settings do not say how often: fewer where they would look at more than a quarter as
-# many rows as the steps do.
+# Evaluations in a run when the settings do not say how often: fewer if they would read more than a quarter as many rows
+# as the steps.
 _EVALUATIONS, _LOOKED_AT = 10, 0.25
-# Steps of an epoch that are looked at to know how long one is: with rows in buckets each has a length of its own.
+# Steps of an epoch that are sampled for the mean number of tokens: with rows in buckets, steps have different lengths.
 _SAMPLED_STEPS = 32
 
 
@@ -41,8 +41,8 @@ def to_standard_error(message: str) -> None:
 
 @dataclass
 class Run:
-    """What the loop works with. `facts` are the circumstances that a resumed run is compared with. `saved_step` is the
-    step of the newest checkpoint, and `saved_best` that of the best model which it knows.
+    """The state that the loop uses. `facts` are compared with those of the checkpoint when a run is resumed.
+    `saved_step` is the step of the newest checkpoint, and `saved_best` that of the best model which it knows.
     """
 
     feed: Feed
@@ -73,7 +73,7 @@ class Run:
         resume: bool,
         log: Log,
     ) -> Run:
-        """Set the machine up, and go back to the newest checkpoint where a run is resumed."""
+        """Set up the machine, and restore the newest checkpoint when a run is resumed."""
         check(settings, held_out=held_out is not None)
         machine = choose_machine(settings.device, settings.precision, settings.threads)
         torch.manual_seed(settings.seed)
@@ -81,23 +81,23 @@ class Run:
         for other in feed.frozen.values():
             other.to(machine.device).eval().requires_grad_(False)
         if settings.freeze:
-            log(f"{freeze(model, settings.freeze):,} parameters stay as they are (train.freeze)")
+            log(f"{freeze(model, settings.freeze):,} parameters are not trained (train.freeze)")
         budget = Budget.of(settings, feed.steps_per_epoch)
         state = State.fresh(model, settings)
         compiled, reason = worth_compiling(settings, budget, model, feed, mean_tokens(feed), machine)
         facts = circumstances(settings, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
-        # Only a mean of checkpoints at chosen steps loses by one that is written at another: see `_regular`.
+        # Only a mean of checkpoints needs them at chosen steps, see `_regular`; otherwise any checkpoint counts.
         every = settings.checkpoint_every or 1 if settings.average else 1
         checkpoints = Checkpoints(out / "checkpoints", keep=max(settings.keep, settings.average or 0), every=every)
         found = _newest(checkpoints, resume=resume)
         if found is not None:
             state.restore(found)
-            if settings.compile == "auto":  # as the run began, so that it ends with the same bits
+            if settings.compile == "auto":  # as in the first part of the run, so that the result is the same to the bit
                 facts["compiled"] = found.facts.get("compiled", compiled)
             if facts["compiled"] != compiled:
                 reason = f"{'compiled' if facts['compiled'] else 'not compiled'}, as the run began"
             for difference in differences(found.facts, facts):
-                log(f"the end may differ from an unbroken run's: {difference}")
+                log(f"the result may differ from that of an uninterrupted run: {difference}")
         checkpoints.tidy()
         log(f"{machine}; {reason}")
         nothing = "no checkpoint to go on from, " if resume and found is None else ""
@@ -124,12 +124,12 @@ class Run:
 
     @property
     def progress(self) -> RunProgress:
-        """How far it has come."""
+        """How far the run has come."""
         return self.state.progress
 
     @property
     def over(self) -> bool:
-        """Whether the end is reached, or too many evaluations brought no better loss."""
+        """Whether the end is reached, or too many evaluations have found no better model."""
         patience = self.settings.patience
         return self.budget.reached(self.progress) or (patience is not None and self.progress.misses >= patience)
 
@@ -157,11 +157,11 @@ class Run:
                 self.progress.best_step = self.progress.step
                 self.progress.misses = 0
                 self.checkpoints.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
-                # A run that is resumed from the newest checkpoint needs the best model known at that checkpoint.
+                # A run resumed from the newest checkpoint needs the best model that this checkpoint knows.
                 self.keep_best(self.progress.step, self.saved_best)
             else:
                 self.progress.misses += 1
-        if self.over and not finite:  # no step comes after it that would notice
+        if self.over and not finite:  # no later step would detect it
             raise NotFiniteError(
                 f"a model to keep needs finite numbers: its score after step {self.progress.step:,} is not",
                 got=f"{self.held_out.best.removeprefix('-')} {found}",
@@ -185,12 +185,12 @@ class Run:
 
     @property
     def saving_due(self) -> bool:
-        """Whether it is time for a checkpoint, by steps or by the clock."""
+        """Whether a checkpoint is due, by steps or by the clock."""
         every = self.settings.checkpoint_every
         return self.cadence.due or (every is not None and self.progress.step % every == 0)
 
     def save(self) -> None:
-        """Write a checkpoint, unless this step has one; after the first, say what it cost."""
+        """Write a checkpoint, unless this step has one; after the first one, log how long it took."""
         if self.saved_step == self.progress.step:
             return
         tell = self.saving_due and self.cadence.cost is None and not self.over
@@ -208,10 +208,10 @@ class Run:
             )
 
     def keep_best(self, *steps: int) -> None:
-        """Remove the best models of all other steps, once this run has judged one.
+        """Remove the best models of all other steps, once this run has evaluated one.
 
-        Until then the one that is there stays: it is of a run that was killed before it had a checkpoint to go on from,
-        and all that is left of it. The first model that is judged now, under the settings of now, takes its place.
+        Until then an existing best model is kept: it may be all that is left of a run that was killed before its first
+        checkpoint. The first model that this run evaluates replaces it.
         """
         if self.progress.best is not None:
             self.checkpoints.keep_best(*steps)
@@ -237,23 +237,23 @@ class Run:
         elif self.state.average is not None:
             self.state.average.copy_to(model)
             self.log("kept: the moving average of the weights")
-        elif self.progress.best is not None:  # damaged, and deleted as the advice was
+        elif self.progress.best is not None:  # it was damaged, and the user deleted it as advised
             self.log(f"kept: the last weights, as the best model, of step {self.progress.best_step:,}, is gone")
 
     def _regular(self) -> list[Checkpoint]:
-        """Checkpoints at the chosen steps and at the end: not those written by the clock or by Ctrl-C."""
+        """Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C."""
         every = self.settings.checkpoint_every or 1
         return [each for each in self.checkpoints.all() if each.step % every == 0 or each.step == self.progress.step]
 
 
 def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
-    """The score by which the best model is kept, its sign turned where less is better (`-loss`)."""
+    """The score by which the best model is kept, negated where less is better (`-loss`)."""
     value = scores[best.removeprefix("-")]
     return -value if best.startswith("-") else value
 
 
 def mean_tokens(feed: Feed) -> float:
-    """The tokens of a step, from a sample spread over the first epoch: the same whenever a run is resumed."""
+    """The mean tokens of a step, from a sample spread over the first epoch: the same when a run is resumed."""
     epoch = max(1, math.ceil(feed.steps_per_epoch))
     steps = range(0, epoch, math.ceil(epoch / _SAMPLED_STEPS))
     return statistics.mean(feed.batch(step).tokens for step in steps)
@@ -274,7 +274,7 @@ def _newest(checkpoints: Checkpoints, *, resume: bool) -> Checkpoint | None:
 def check(settings: TrainSection, *, held_out: bool) -> None:
     """Refuse settings that no run can have; `held_out` says whether there is text to evaluate on.
 
-    It needs no text, so that it can be checked before anything is read. Raises ConfigError.
+    No data are needed, so that this can be checked before anything is read. Raises ConfigError.
     """
     Schedule.of(settings, Budget.of(settings, steps_per_epoch=1.0))
     if settings.batch < settings.accumulate:

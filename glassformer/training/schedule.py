@@ -1,4 +1,4 @@
-"""The learning rate from the first step to the last, as a share of its peak."""
+"""The learning rate over the run, as a share of its peak."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from glassformer.training.settings import TrainSection
 
 @dataclass(frozen=True)
 class Schedule:
-    """Rise in a straight line over the warm-up, then fall as `shape` says.
+    """Rises linearly over the warm-up, then falls as `shape` says.
 
     A schedule depends on the recorded progress only, so that it also works for a run that is bounded by minutes.
-    `rising` are the steps of the warm-up, None where only its share of the run is known; `share` is that share, 0 where
-    only the steps are known.
+    `rising` is the number of warm-up steps, None where only its share of the run is known; `share` is that share, 0
+    where only the steps are known.
     """
 
     shape: Callable[[float, float, float], float]
@@ -28,12 +28,12 @@ class Schedule:
 
     @classmethod
     def of(cls, settings: TrainSection, budget: Budget) -> Schedule:
-        """The schedule of the settings; their `warmup` is a share of the run below 1, and steps from 1 on.
+        """The schedule of the settings; a `warmup` below 1 is a share of the run, from 1 on a number of steps.
 
         Raises ConfigError for `noam` without a warm-up.
         """
         if settings.schedule == "noam" and not settings.warmup:
-            raise ConfigError("the schedule noam is measured in warm-ups", got="train.warmup = 0", do="set it above 0")
+            raise ConfigError("the schedule noam needs a warm-up", got="train.warmup = 0", do="set it above 0")
         steps = budget.steps if budget.seconds is None else None
         rising: float | None
         if settings.warmup >= 1:
@@ -43,7 +43,7 @@ class Schedule:
         return cls(SHAPES[settings.schedule], rising, share, settings.cooldown, budget)
 
     def __call__(self, progress: RunProgress) -> float:
-        """The share of the peak for the step that comes next."""
+        """The share of the peak for the next step."""
         done = self.budget.fraction(progress)
         risen = math.inf
         if self.rising:
@@ -54,17 +54,17 @@ class Schedule:
         return self.shape(risen, 1 - max(0.0, fallen), (1 - done) / self.cooldown if self.cooldown else math.inf)
 
 
-# Each takes how many warm-ups have passed (1 = at the peak), what share of the run after the warm-up is left, and how
-# many cool-downs are left until the end.
+# Each takes the time so far in warm-ups (1 = at the peak), the share of the run after the warm-up that is left, and the
+# time that is left in cool-downs.
 
 
 def linear(risen: float, left: float, cooldowns: float) -> float:
-    """Straight down to zero."""
+    """Linearly down to zero."""
     return min(risen, left)
 
 
 def noam(risen: float, left: float, cooldowns: float) -> float:
-    """With the inverse root of the step (Vaswani et al. 2017, §5.3), scaled so that the peak is 1."""
+    """Proportional to the inverse square root of the step (Vaswani et al. 2017, §5.3), scaled so that the peak is 1."""
     return risen if risen <= 1 else risen**-0.5
 
 
@@ -74,12 +74,12 @@ def cosine(risen: float, left: float, cooldowns: float) -> float:
 
 
 def warmup_stable_decay(risen: float, left: float, cooldowns: float) -> float:
-    """Level, then straight down to zero over the cool-down, a share of the whole run (Hu et al. 2024)."""
+    """Constant, then linearly down to zero over the cool-down, a share of the whole run (Hu et al. 2024)."""
     return min(risen, 1.0, cooldowns)
 
 
 def constant(risen: float, left: float, cooldowns: float) -> float:
-    """Level to the end."""
+    """Constant to the end."""
     return min(risen, 1.0)
 
 

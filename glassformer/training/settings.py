@@ -10,12 +10,12 @@ from glassformer.settings import MOST_ROWS, Seed, Settings
 
 
 class TrainSection(Settings):
-    """How long, how fast and how safely. Of `steps`, `epochs` and `minutes` the first reached ends the run.
+    """Settings of a training run. It ends when the first of `steps`, `epochs` and `minutes` is reached.
 
-    `checkpoint_minutes` lie between two checkpoints, or more where saving would take over 1 % of the time; the first
-    comes after a minute. `layer_decay` multiplies the learning rate once for each layer above: the heads have the whole
-    rate, the last block this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). `freeze` names
-    parameters that stay as they are: `encoder.embed.*`.
+    `checkpoint_minutes` is the time between two checkpoints, more where saving would take over 1 % of the time; the
+    first comes after a minute. `layer_decay` multiplies the learning rate once for each layer above: the heads have the
+    whole rate, the last block this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). `freeze`
+    names parameters that are not trained: `encoder.embed.*`.
     """
 
     steps: int | None = Field(default=None, ge=1)

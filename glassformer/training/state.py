@@ -1,4 +1,4 @@
-"""Everything that changes while a model trains, and how it goes to disk and comes back."""
+"""Everything that changes while a model trains, and how it is saved and restored."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from glassformer.training.checkpoint import Checkpoint, damaged, restore, weight
 from glassformer.training.optimize import MovingAverage, build_optimizer, optimizer_tensors
 from glassformer.training.settings import TrainSection
 
-# Settings that change what is kept, not what is learned.
+# Settings that change which weights are kept, not what is learned.
 _HARMLESS = {"checkpoint_minutes", "checkpoint_every", "keep", "tensorboard"}
 
 
 @dataclass
 class State:
-    """A model with its optimizer, the moving average of its weights by choice, and how far it has come."""
+    """A model with its optimizer, optionally the moving average of its weights, and the progress of the run."""
 
     model: Transformer
     optimizer: torch.optim.AdamW
@@ -34,7 +34,7 @@ class State:
 
     @classmethod
     def fresh(cls, model: Transformer, settings: TrainSection) -> State:
-        """Before the first step."""
+        """The state before the first step."""
         return cls(
             model,
             build_optimizer(model, settings),
@@ -53,13 +53,13 @@ class State:
 
     @property
     def finite(self) -> bool:
-        """Whether all that is learned is: a run that has broken its weights must not save them over whole ones."""
+        """Whether all learned tensors are finite: a diverged run must not overwrite good weights."""
         groups = self.tensors()
         learned = (tensor for group in ("model", "optimizer", "average") for tensor in groups[group].values())
         return all(bool(tensor.isfinite().all()) for tensor in learned)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go back to where a checkpoint was written. Raises CheckpointError when it is damaged or of another model."""
+        """Restore the state of a checkpoint. Raises CheckpointError when it is damaged or of another model."""
         mine = self.tensors()
         for group in ("model", "optimizer", "average"):
             restore(mine[group], checkpoint.tensors(group), what=f"{group} in {checkpoint.folder}")
@@ -80,7 +80,7 @@ class State:
 
 
 def circumstances(settings: TrainSection, machine: Machine, *, task: str, data: str, compiled: bool) -> dict[str, Any]:
-    """What must be the same for a resumed run to give the same weights to the bit."""
+    """The facts that must not change if a resumed run is to give the same weights to the bit."""
     return {
         "task": task,
         "data": data,
@@ -95,14 +95,14 @@ def circumstances(settings: TrainSection, machine: Machine, *, task: str, data: 
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], *, within: str = "") -> Iterator[str]:
-    """What is not as it was when the checkpoint was written, one sentence each."""
+    """What has changed since the checkpoint was written, one sentence each."""
     for name in now:
         if name in _HARMLESS:
             continue
         was, is_now = before.get(name), now[name]
         if isinstance(was, Mapping) and isinstance(is_now, Mapping):
             yield from differences(was, is_now, within=f"{name}.")
-        elif name == "data" and was != is_now:  # hashes, which say nothing to a reader
+        elif name == "data" and was != is_now:  # hashes, which mean nothing to a reader
             yield "the text, or how it is cut and masked, has changed since"
         elif was != is_now:
             yield f"{within}{name} was {was} and is now {is_now}"

@@ -10,10 +10,10 @@ from types import FrameType
 
 
 class Interrupted(KeyboardInterrupt):
-    """Training was asked to stop and everything is saved; `str()` says how to go on.
+    """Training was asked to stop and everything is saved; `str()` says how to resume.
 
     A KeyboardInterrupt, so that callers that do not handle it end as with Ctrl-C. `exit_code` is 128 plus the signal's
-    number, as shells have it: 130 after Ctrl-C, 143 after SIGTERM.
+    number, as in shells: 130 after Ctrl-C, 143 after SIGTERM.
     """
 
     def __init__(self, message: str, *, signal_number: int) -> None:
@@ -22,7 +22,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class StopRequest:
-    """Whether somebody asked us to stop, and by which signal."""
+    """Whether a stop was requested, and by which signal."""
 
     def __init__(self) -> None:
         self.signal_number: int | None = None
@@ -32,7 +32,7 @@ class StopRequest:
 def stop_signals() -> Iterator[StopRequest]:
     """Inside, the first SIGINT or SIGTERM is only recorded; the second one works as before.
 
-    Outside the main thread signals cannot be caught and stay as they are.
+    Outside the main thread signals cannot be caught, and nothing changes.
     """
     stop_request = StopRequest()
     if threading.current_thread() is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""What is trained, and at which learning rate: groups of parameters, each with a `scale` of the run's rate."""
+"""Which parameters are trained, and at which learning rate: groups with a `scale` of the run's rate."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def parameter_groups(model: nn.Module, settings: TrainSection) -> list[dict[str,
 
 
 def freeze(model: nn.Module, patterns: tuple[str, ...]) -> int:
-    """Keep the parameters whose names match from being trained; how many numbers these are.
+    """Exclude the parameters whose names match from training; returns how many numbers they have.
 
     Raises ConfigError for a pattern that matches nothing, and when nothing is left to train.
     """

@@ -99,7 +99,7 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
         (["--set", "model.settings.heads=3"], "width must be a multiple of heads"),
         (
             ["--set", "model.family=bert", "--set", "model.settings.max_length=64"],
-            "must fit the model; got one that numbers 64",
+            "must fit the model; got one with 64 positions",
         ),
         (["--set", "model.settings.width=-64"], "greater than or equal to 1"),
         (["--length", "2"], "got data.length = 2"),
@@ -225,7 +225,7 @@ def test_a_place_that_takes_no_results_is_named_as_it_was_asked_for(
     for words in (["fill", trained, "a [MASK]"], ["evaluate", trained, text_file]):
         done = run(*words, "--out", out)
         assert (done.code, done.out) == (2, "")
-        assert done.err == f"glassformer: results must be written to {out}; got {why}; choose another place\n"
+        assert done.err == f"glassformer: results must be written to {out}; got {why}; choose another path\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -469,7 +469,7 @@ def test_nothing_is_written_over_a_model(
     }
     done = run(*words[verb])
     assert (done.code, done.out) == (2, "")
-    assert f"needs a folder of its own; got {out}, which holds a model; choose another folder" in done.err
+    assert f"needs a folder without a model; got {out}, which holds a model; choose another folder" in done.err
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 

@@ -48,6 +48,20 @@ def test_the_best_model_is_the_best_by_the_score_of_its_task(tmp_path: Path) -> 
     assert any("step 4" in note and "accuracy" in note and "0.75" in note for note in said)
 
 
+class RightAndSure(Right):
+    """Evaluates to the same accuracy, with losses given beforehand."""
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        return {"loss": super().evaluate(model)["accuracy"], "accuracy": 0.5}
+
+
+def test_of_equal_scores_the_lower_loss_is_better_and_no_lack_of_progress(tmp_path: Path) -> None:
+    held_out = RightAndSure(3.0, 1.0, 0.5, 2.0, 2.0, 2.0)
+    kept, steps = train(tmp_path, held_out=held_out, steps=12, evaluate_every=2, patience=2)
+    assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[2])
+    assert steps[-1].step == 10  # two evaluations after the best one
+
+
 def test_the_best_model_is_kept(tmp_path: Path) -> None:
     held_out = Getting(3.0, 1.0, 2.0, 2.5)
     said: list[str] = []

@@ -115,7 +115,7 @@ def test_one_step_does_not_decide_on_compiling(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(compiler, "has_compiler", lambda device: True)
     said: list[str] = []
     train(tmp_path, task=Uneven(), steps=6, compile="auto", said=said.append)
-    assert said[0].endswith("not compiled: the run is too short to repay it")
+    assert said[0].endswith("not compiled: the run is too short for compiling to save time")
 
 
 def test_every_weight_moves_in_the_first_step(tmp_path: Path) -> None:
