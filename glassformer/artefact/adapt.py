@@ -30,7 +30,7 @@ def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bo
         for name in taken:
             mine[name].copy_(theirs[name])
     fresh, left = sorted(mine.keys() - set(taken)), sorted(theirs.keys() - set(taken))
-    summary = f"{len(taken)} parameters taken from the start model, {len(fresh)} fresh"
+    summary = f"{len(taken)} tensors taken from the start model, {len(fresh)} fresh"
     if fresh:
         summary += f": {_short(fresh)}"
     return module, f"{summary}; left behind: {_short(left)}" if left else summary

@@ -112,7 +112,7 @@ class Artefact:
 
     def context(self, options: Mapping[str, Any]) -> Context:
         """The facts about this model that a predictor uses, with the options of its verb."""
-        return Context(section=self.task, length=self.row_tokens, options=options)
+        return Context(section=self.task, data=self.data, length=self.row_tokens, options=options)
 
     def __repr__(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.module.parameters())

@@ -10,13 +10,12 @@ from typing import Any
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.info import describe
 from glassformer.errors import GlassformerError
-from glassformer.tasks import TASKS
-from glassformer.tasks.score import interval
+from glassformer.tasks import TASKS, task_named
+from glassformer.tasks.score import interval, not_above_a_baseline
 from glassformer.text.tokenizer import MASK
 
 _EXAMPLE = f"A text with one {MASK} in it."
-# The losses of the baselines that a model has to beat.
-_BASELINES = ("unigram_loss", "most_frequent_loss")
+_PLAIN = "A text that you want to classify."
 _CARD = """\
 # {title}
 
@@ -83,7 +82,7 @@ def example(model: Artefact) -> tuple[str, list[str]]:
         text = " ".join([*known[:1], MASK])
     if model.config.head is not None:
         return "fill", [text]
-    plain = text.replace(f" {MASK}", "")
+    plain = _PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")
     return "classify", [plain, "--pair", plain] if getattr(model.data, "pair", None) is not None else [plain]
 
 
@@ -154,7 +153,7 @@ def _limits(model: Artefact) -> Iterator[str]:
     yield "It repeats what its text says, errors and prejudices included; its guesses are not facts."
     if model.data is not None and not (model.data.validation or model.data.validation_files):
         yield "No text was held out: the scores measure how well it remembers its own text."
-    scores = model.metrics.get("scores") or {}
-    loss = scores.get("loss")
-    if loss is not None and any(name in scores and loss >= scores[name] for name in _BASELINES):
-        yield "**Not better than the baseline**: it has not learned to use the context."
+    if model.task is not None:
+        best = task_named(model.task.name).best
+        if said := not_above_a_baseline(best, model.metrics.get("scores") or {}):
+            yield f"**{said[0].upper()}{said[1:]}**"

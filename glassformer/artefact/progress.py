@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
@@ -10,11 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from glassformer.tasks.score import BASELINES
 from glassformer.training.record import Step
 
 Advance = Callable[[int], None]
-# The baselines' scores are the same at each evaluation.
-_BASELINES = ("unigram", "most_frequent")
 
 
 class Progress(Protocol):
@@ -117,12 +116,22 @@ class ConsoleProgress:
 
     def _scores(self, step: Step) -> None:
         if step.scores is not None:
-            own = {name: value for name, value in step.scores.items() if not name.startswith(_BASELINES)}
+            own = {name: value for name, value in step.scores.items() if not name.startswith(BASELINES)}
             shown = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in own.items() if name.endswith("loss")]
             shown += [
-                f"{name.replace('_', ' ')} {value:.1%}" for name, value in own.items() if name.endswith("accuracy")
+                f"{name.replace('_', ' ')} {value:.1%}{_beside(name, step.scores)}"
+                for name, value in own.items()
+                if name.endswith("accuracy")
             ]
             self.note(f"step {step.step:,}: held-out {', '.join(shown)}")
+
+
+def _beside(name: str, scores: Mapping[str, float]) -> str:
+    """The baseline's value of the same score."""
+    for baseline in BASELINES:
+        if f"{baseline}_{name}" in scores:
+            return f" ({baseline.replace('_', ' ')} {scores[f'{baseline}_{name}']:.1%})"
+    return ""
 
 
 class _Pace:

@@ -20,6 +20,7 @@ from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, Tr
 from glassformer.paths import check_path
 from glassformer.runtime.device import choose_device
 from glassformer.tasks import task_named
+from glassformer.tasks.score import not_above_a_baseline
 from glassformer.text.load import load_tokenizer
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.lock import exclusive
@@ -76,7 +77,7 @@ def train(
             prepared.tokenizer.save(out)
             write_recipe(out, prepared.recipe)
         facts = _run(prepared, out, known, progress, resume=resume)
-    return _finish(prepared, out, facts)
+    return _finish(prepared, out, facts, progress)
 
 
 def _run(prepared: Prepared, out: Path, known: Recipe | None, progress: Progress, *, resume: bool) -> dict[str, Any]:
@@ -175,7 +176,7 @@ def _remove_files_if_refused(out: Path) -> Iterator[None]:
         raise
 
 
-def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any]) -> Model:
+def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: Progress) -> Model:
     module, recipe = prepared.module.eval(), prepared.recipe
     measured = prepared.held_out or prepared.feed
     scores = measured.evaluate(module, limit=_MEASURED_ROWS)
@@ -185,6 +186,8 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any]) -> Model:
             got=f"{measured.best.removeprefix('-')} {scores[measured.best.removeprefix('-')]}",
             do="train in another folder with a lower learning rate, a longer warm-up or precision float32",
         )
+    if said := not_above_a_baseline(measured.best, scores):
+        progress.note(said)
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
         "scores": scores,

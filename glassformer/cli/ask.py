@@ -24,7 +24,7 @@ _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
 _COLUMNS: dict[str, tuple[Any, object]] = {
     "text": (
         Annotated[str, typer.Option("--column", help="Column of a table with the text: a name, or a number from 0.")],
-        "text",
+        None,
     ),
     "pair": (Annotated[str | None, typer.Option("--pair-column", help="Column with the second text of a pair.")], None),
 }
@@ -68,6 +68,9 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
 
     path: Path = values["model"]
     opened = open_model(path, device=values["device"], fast=values["fast"], threads=values["threads"])
+    # The columns of a table, where none are named, are those of the training tables.
+    trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
+    columns = {"text": "text", **{role: name for role, name in trained.items() if name is not None}, **columns}
     asked = records(values["text"], values["file"], columns, values.get("pair"))
     with results(values["out"]) as handle:
         for batch in together(asked):
@@ -79,3 +82,4 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
                     record(found.to_dict(), handle)
                 else:
                     SHOW[verb](each.values, found, handle)
+            handle.flush()  # who sends one line waits for its answer

@@ -109,6 +109,12 @@ def requested_recipe(
     if what in TASKS and "data.files" not in changes:
         raise DataError("data to learn from is needed", got="no files", do=f"glassformer train {what} FILES")
     starts = "model.start" in changes
+    if starts and "model.family" in changes:
+        raise ConfigError(
+            "a model to start from has its own family",
+            got="--start together with --family",
+            do="leave one of them out",
+        )
     name, known = what, ready_recipes()
     if what in TASKS:
         name = TASKS[what].tuning if starts else TASKS[what].recipe

@@ -12,7 +12,7 @@ import numpy as np
 
 from glassformer.checksum import read_sealed_json, sealed_json
 from glassformer.data.files import files_of
-from glassformer.data.lines import OnBad, Skipped, left_out, stop
+from glassformer.data.lines import OnBad, Skipped, left_out
 from glassformer.data.read import Document, read
 from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.split import SPLITS, Repeats, Split, hash_fraction, repeats, shared, split_of, text_hash
@@ -158,7 +158,13 @@ def prepare(
 
 def on_bad(section: DataSection) -> OnBad:
     """The handler for rows that cannot be used: stop or skip, as the recipe says."""
-    return Skipped() if section.on_bad_row == "skip" else stop
+    return Skipped() if section.on_bad_row == "skip" else _stop_with_way_out
+
+
+def _stop_with_way_out(error: DataError) -> None:
+    """Raise the error of a bad row with what a user can do, where it does not say that itself."""
+    way_out = "mend it, or leave bad rows out with --set data.on_bad_row=skip"
+    raise type(error)(error.wanted, got=error.got, do=error.do or way_out)
 
 
 def _documents(paths: Iterable[str], section: CorpusSection, bad: OnBad) -> Iterator[Document]:

@@ -28,6 +28,7 @@ from glassformer.tasks.records import (
     check_columns,
     known_label,
     label_of,
+    located,
     log_mean_of_columns,
     text_of,
 )
@@ -36,6 +37,9 @@ from glassformer.tasks.score import THIS_MODEL, Scores, perplexity
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
+
+# Labels that a note names.
+_SHOWN = 10
 
 
 class ClassifySection(TaskSection):
@@ -70,6 +74,8 @@ class Class:
 
     label: str
     log_probabilities: Mapping[str, float]
+    text: str
+    pair: str | None = None
     windows: int = 1
 
     @property
@@ -79,7 +85,8 @@ class Class:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and words, for JSON."""
-        return {"label": self.label, "probabilities": self.probabilities, "windows": self.windows}
+        texts = {"text": self.text} if self.pair is None else {"text": self.text, "pair": self.pair}
+        return {**texts, "label": self.label, "probabilities": self.probabilities, "windows": self.windows}
 
 
 class Classify(RecordTask[Labelled, Class]):
@@ -99,9 +106,11 @@ class Classify(RecordTask[Labelled, Class]):
         *,
         length: int | None,
         segments: bool,
+        pairs: bool | None = None,
         frequencies: Mapping[str, int] | None = None,
     ) -> None:
         self.section, self.tokenizer, self.length, self.segments = section, tokenizer, length, segments
+        self.pairs = pairs  # whether it was trained on pairs, None where that is not known
         self.frequencies = frequencies or {}
 
     # ------------------------------------------------------------------ for an existing model
@@ -109,9 +118,11 @@ class Classify(RecordTask[Labelled, Class]):
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         """For a model with a sentence head and names for its labels; raises ConfigError for another one."""
-        section = context.section
+        section, pairs = context.section, None
+        if isinstance(context.data, ClassifyData):
+            pairs = context.data.pair is not None
         if isinstance(section, BertSection):
-            section = ClassifySection(labels=NEXT_SENTENCE_LABELS)
+            section, pairs = ClassifySection(labels=NEXT_SENTENCE_LABELS), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             raise ConfigError(
@@ -120,7 +131,7 @@ class Classify(RecordTask[Labelled, Class]):
                 + ("" if context.section is None else f" for {context.section.name}"),
                 do="train one with: glassformer train classify TABLE --text 0 --label 1",
             )
-        return cls(section, tokenizer, length=context.length, segments=_two_segments(model.config))
+        return cls(section, tokenizer, length=context.length, segments=_two_segments(model.config), pairs=pairs)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[float]]]:
         """The log-probability of each label, for each row."""
@@ -138,7 +149,7 @@ class Classify(RecordTask[Labelled, Class]):
                 do="its training diverged: train it again with a lower learning rate",
             )
         by_label = dict(zip(self.section.labels, logs, strict=True))
-        return Class(max(by_label, key=by_label.__getitem__), by_label, len(found))
+        return Class(max(by_label, key=by_label.__getitem__), by_label, example.text, example.pair, len(found))
 
     # ------------------------------------------------------------------ records
 
@@ -149,6 +160,12 @@ class Classify(RecordTask[Labelled, Class]):
 
     def example(self, values: Mapping[str, object], where: str) -> Labelled:
         """A text or a pair, and its label where there is one."""
+        if self.pairs is not None and self.pairs != ("pair" in values):
+            raise DataError(
+                located(where, f"the model was trained on {'pairs of texts' if self.pairs else 'single texts'}"),
+                got="a pair" if "pair" in values else "one text",
+                do="give the second text with --pair" if self.pairs else "leave --pair out",
+            )
         return Labelled(
             text_of(values["text"], where),
             text_of(values["pair"], where, "pair") if "pair" in values else None,
@@ -190,6 +207,8 @@ class Classify(RecordTask[Labelled, Class]):
                 got=f"{len(labels)} in {len(records):,} records" + (f" ({labels[0]!r})" if labels else ""),
                 do="check which column holds the label",
             )
+        if not preparation.measuring:
+            preparation.log(_label_counts(found, labels))
         frequencies = dict(preparation.facts.get("label_counts") or {label: found[label] for label in labels})
         return cls(
             section.model_copy(update={"labels": labels}),
@@ -247,6 +266,16 @@ def _measured(log_probabilities: Sequence[float], right: Sequence[bool]) -> dict
         return {"loss": math.nan, "perplexity": math.nan, "accuracy": math.nan}
     loss = -math.fsum(log_probabilities) / len(log_probabilities)
     return {"loss": loss, "perplexity": perplexity(loss), "accuracy": sum(right) / len(right)}
+
+
+def _label_counts(found: Counter[str], labels: Sequence[str]) -> str:
+    """The labels and how many records have each, as a line of bounded length; one that occurs once may be a mistake."""
+    counted = sorted(((label, found[label]) for label in labels), key=lambda each: -each[1])
+    shown = ", ".join(f"{label[:30]} {count:,}" for label, count in counted[:_SHOWN])
+    more = f" and {len(counted) - _SHOWN:,} more" if len(counted) > _SHOWN else ""
+    rare = [label[:30] for label, count in counted if count == 1]
+    warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
+    return f"{len(labels):,} labels: {shown}{more}{warned}"
 
 
 def _two_segments(config: ModelConfig) -> bool:

@@ -182,6 +182,7 @@ def check_guesses(model: Transformer, tokenizer: Tokenizer) -> None:
         raise ConfigError(
             "masked words need an encoder with a vocabulary head",
             got=f"a {model.config.family} model without"
+            + (", which classifies texts" if model.config.sentence_head is not None else "")
             if model.head is None
             else f"a {model.config.family} model, which predicts from left to right",
             do="train one with: glassformer train masked-lm TEXT.txt",

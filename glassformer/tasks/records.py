@@ -206,7 +206,7 @@ def _log_records(
     by_split: Mapping[Split, Sequence[Record]], sources: Mapping[Split, Source], preparation: Preparation
 ) -> None:
     """Log what a user should know of the records before training."""
-    counts = {split: len(records) for split, records in by_split.items()}
+    counts = {split: len(source.examples) for split, source in sources.items() if isinstance(source, RecordSource)}
     held_out = ", ".join(f"{counts[split]:,} {split}" for split in ("validation", "test") if split in counts)
     preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")
     hashes = {
@@ -221,7 +221,7 @@ def _log_records(
     if windowed:
         preparation.log(
             f"texts longer than data.length = {preparation.data.length} tokens are read in overlapping windows: "
-            f"{windowed:,} more windows than texts"
+            f"{windowed:,} more than there are texts"
         )
 
 
@@ -237,6 +237,11 @@ def log_mean_of_columns(rows: Sequence[Sequence[float]]) -> list[float]:
     return found
 
 
+def located(where: str, sentence: str) -> str:
+    """A sentence about a record, with its file and line where it has any."""
+    return f"{where}: {sentence}" if where else sentence
+
+
 def known_label(value: object, labels: Sequence[str], where: str) -> int:
     """The number of a label; raises DataError for one that was not seen in training."""
     try:
@@ -244,7 +249,9 @@ def known_label(value: object, labels: Sequence[str], where: str) -> int:
     except ValueError:
         shown = ", ".join(labels[:10]) + (" …" if len(labels) > 10 else "")
         raise DataError(
-            f"{where}: a label must be one of those of the training records", got=repr(value), do=f"known: {shown}"
+            located(where, "a label must be one of those of the training records"),
+            got=repr(value)[:60],
+            do=f"known: {shown}"[:300],
         ) from None
 
 
@@ -256,14 +263,14 @@ def label_of(value: object, where: str) -> str:
         return str(int(value))
     if isinstance(value, str | int | float) and str(value).strip():
         return str(value).strip()
-    raise DataError(f"{where}: a label must be a word or a number", got=repr(value)[:60])
+    raise DataError(located(where, "a label must be a word or a number"), got=repr(value)[:60])
 
 
 def text_of(value: object, where: str, role: str = "text") -> str:
     """A text of a record; raises DataError for an empty one and for a value that is no text."""
     if isinstance(value, str) and value.strip():
         return value
-    raise DataError(f"{where}: the {role} must hold words", got=repr(value)[:60])
+    raise DataError(located(where, f"the {role} must hold words"), got=repr(value)[:60])
 
 
 def check_columns(columns: Mapping[str, str | None]) -> dict[str, str]:

@@ -24,6 +24,8 @@ Reals = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.integer[Any]]
 
 THIS_MODEL = "this model"
+# What stands before the scores of a baseline in `Scores.flat`.
+BASELINES = ("unigram", "most_frequent")
 # Tokens counted at a time, so that a memory-mapped text is never in memory as a whole.
 _CHUNK = 1 << 22
 
@@ -53,6 +55,20 @@ class Scores:
             for score, value in scores.items()
         }
         return own | others
+
+
+def not_above_a_baseline(best: str, scores: Mapping[str, float]) -> str:
+    """A sentence when the score that keeps the best model (`-loss`, `accuracy`) is no better than a baseline's; ""
+    else.
+    """
+    name = best.removeprefix("-")
+    for baseline in BASELINES:
+        own, other = scores.get(name), scores.get(f"{baseline}_{name}")
+        if own is None or other is None:
+            continue
+        if (own >= other) if best.startswith("-") else (own <= other):
+            return f"not better than the baseline: {name} {own:.4g}, {baseline.replace('_', ' ')} {other:.4g}"
+    return ""
 
 
 def interval(share: float, count: float) -> tuple[float, float]:

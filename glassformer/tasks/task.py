@@ -43,11 +43,12 @@ class TaskSection(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a predictor may know beside the model: the task it was trained on, the longest row it reads at once (tokens,
-    None for any), and the options of the verb by name.
+    """What a predictor may know beside the model: the task and data it was trained on, the longest row it reads at once
+    (tokens, None for any), and the options of the verb by name.
     """
 
     section: TaskSection | None = None
+    data: DataSection | None = None
     length: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
