@@ -19,15 +19,20 @@ from glassformer.artefact.format1 import recipe_of_format_1, refuse_old_keys
 from glassformer.atomic import atomic_write, current
 from glassformer.checksum import check_sealed_text, sealed_text
 from glassformer.data.settings import DataSection
-from glassformer.errors import ConfigError, did_you_mean
+from glassformer.errors import ConfigError, TokenizerError, did_you_mean
 from glassformer.paths import check_path, refuse_endless
 from glassformer.settings import MOST_WORDS, Settings, parse_toml, read_settings, read_toml, toml_of
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import TaskSection
+from glassformer.text.load import load_tokenizer
+from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.settings import TrainSection
 
 # Where the resolved recipe of a run or a saved model is kept.
 RECIPE = "recipe.toml"
+
+# The comment in it that names the tokenizer beside it.
+_OF_TOKENIZER = "# tokenizer "
 
 # The prefix of a hub id: without it, nothing is downloaded.
 HUB = "hub:"
@@ -98,10 +103,13 @@ def read_recipe(values: Mapping[str, Any], *, where: str) -> Recipe:
     return read_settings(recipe_class(name), values, where=where)
 
 
-def write_recipe(directory: Path, recipe: Recipe) -> None:
-    """Write what a model or a run is made from; raises OSError when it cannot be written."""
+def write_recipe(directory: Path, recipe: Recipe, tokenizer: Tokenizer | None) -> None:
+    """Write what a model or a run is made from, with the fingerprint of its tokenizer in a comment; raises OSError when
+    it cannot be written.
+    """
+    comment = "" if tokenizer is None else f"{_OF_TOKENIZER}{tokenizer.fingerprint}\n"
     with atomic_write(directory / RECIPE) as draft:
-        draft.write_text(sealed_text(toml_of(recipe)), encoding="utf-8")
+        draft.write_text(sealed_text(toml_of(recipe) + comment), encoding="utf-8")
 
 
 def read_saved_recipe(directory: str | Path) -> Recipe | None:
@@ -109,16 +117,39 @@ def read_saved_recipe(directory: str | Path) -> Recipe | None:
     path = current(Path(directory)) / RECIPE
     if not os.path.isfile(path):  # not path.is_file(), which raises for a name that is too long
         return None
-    values = read_toml(path)
     try:
-        check_sealed_text(path.read_text(encoding="utf-8"))
+        check_sealed_text(_lenient(path))
     except ValueError as error:
         raise ConfigError(
             f"{path} must be unchanged since it was written",
             got=str(error),
             do="copy it again; after a change of your own, delete its last line",
         ) from None
-    return read_recipe(recipe_of_format_1(values), where=str(path))
+    return read_recipe(recipe_of_format_1(read_toml(path)), where=str(path))
+
+
+def tokenizer_of_run(directory: Path) -> Tokenizer:
+    """The tokenizer in the folder of a run; raises TokenizerError unless it is the one with which the run began."""
+    comments = _lenient(directory / RECIPE).splitlines()
+    recorded = [line.removeprefix(_OF_TOKENIZER) for line in comments if line.startswith(_OF_TOKENIZER)]
+    do = "copy it back from a backup, or begin again in another --out"
+    try:
+        tokenizer = load_tokenizer(directory)
+    except TokenizerError as error:
+        raise TokenizerError(error.wanted, got=error.got, do=do) from None
+    if recorded not in ([], [tokenizer.fingerprint]):
+        raise TokenizerError(
+            f"the tokenizer in {directory} must be unchanged since the run began", got="another content", do=do
+        )
+    return tokenizer
+
+
+def _lenient(path: Path) -> str:
+    """The text of a file; bytes that are no UTF-8 are replaced, which no checksum passes."""
+    try:
+        return path.read_bytes().decode("utf-8-sig", errors="replace")
+    except OSError as error:
+        raise ConfigError(f"{path} must be a readable file", got=error.strerror or str(error)) from None
 
 
 def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object] | None = None) -> Recipe:

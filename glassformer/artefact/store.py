@@ -183,6 +183,8 @@ def read_facts(path: Path, header: Header) -> Facts:
         said = {name: value for name, value in values.items() if name != "checksum"}
         said = facts_of_format_1(said) if values["format"] == 1 else said
         task = said["task"].get("name") if isinstance(said.get("task"), dict) else None
+        if task is not None and not isinstance(task, str):
+            raise ConfigError("task.name must be a word", got=repr(task)[:60])
         facts = read_settings(facts_class(task), said, where=str(path))
     except (ConfigError, ValueError) as error:
         raise CheckpointError(
@@ -216,7 +218,7 @@ def _write_files(directory: Path, saved: Artefact) -> None:
         path = saved.tokenizer.save(directory)
         tokenizer = TokenizerFacts(sha256=_sha256(path), roles=saved.tokenizer.special)
     if saved.recipe is not None:
-        write_recipe(directory, saved.recipe)
+        write_recipe(directory, saved.recipe, saved.tokenizer if saved.has_tokenizer else None)
     lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in _finite(saved.metrics).items()]
     (directory / METRICS).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # one line per metric
     (directory / CARD).write_text(saved.card, encoding="utf-8")

@@ -15,13 +15,12 @@ from glassformer.artefact.card import write_card
 from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import ConsoleProgress, Progress
-from glassformer.artefact.recipe import RECIPE, Recipe, read_saved_recipe, resolve, write_recipe
+from glassformer.artefact.recipe import RECIPE, Recipe, read_saved_recipe, resolve, tokenizer_of_run, write_recipe
 from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
 from glassformer.paths import check_path
 from glassformer.runtime.device import choose_device
 from glassformer.tasks import task_named
 from glassformer.tasks.score import not_above_a_baseline
-from glassformer.text.load import load_tokenizer
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
@@ -71,11 +70,11 @@ def train(
         if known is not None:
             # With the split and the labels of the interrupted run.
             resolved = resolved.model_copy(update={"data": known.data, "task": known.task})
-        prepared = prepare_run(resolved, out, progress, tokenizer=None if known is None else load_tokenizer(out))
+        prepared = prepare_run(resolved, out, progress, tokenizer=None if known is None else tokenizer_of_run(out))
         if known is None:
             # A run that is stopped and resumed must find the same tokens and the same settings.
             prepared.tokenizer.save(out)
-            write_recipe(out, prepared.recipe)
+            write_recipe(out, prepared.recipe, prepared.tokenizer)
         facts = _run(prepared, out, known, progress, resume=resume)
     return _finish(prepared, out, facts, progress)
 
@@ -86,7 +85,7 @@ def _run(prepared: Prepared, out: Path, known: Recipe | None, progress: Progress
     steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, log=progress.note)
     for number, _ in enumerate(progress.training(steps)):
         if number == 0 and known not in (None, prepared.recipe):  # from the first step on, the run uses these settings
-            write_recipe(out, prepared.recipe)
+            write_recipe(out, prepared.recipe, prepared.tokenizer)
     last = Checkpoints(out / _CHECKPOINTS).newest()
     assert last is not None  # a run ends with a checkpoint
     return {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}

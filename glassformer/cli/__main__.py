@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 
@@ -42,7 +43,7 @@ DONE, FAILED, IMPOSSIBLE, INTERRUPTED = 0, 1, 2, 130
 _NO_MEMORY = str(
     GlassformerError(
         "this command needs more memory than this machine has free",
-        do="lower train.batch or data.length, choose a smaller model, or --set train.accumulate=4",
+        do="use a smaller model or shorter texts; to train, lower train.batch or data.length, or set train.accumulate",
     )
 )
 
@@ -88,6 +89,11 @@ def _answer(arguments: Sequence[str]) -> int:
 
         print(f"glassformer {__version__}")
         return DONE
+    for option, value in itertools.pairwise([*arguments, "next"]):
+        if (value == "" and option.startswith("-")) or (option.startswith("--") and option.endswith("=")):
+            raise GlassformerError(
+                f"{option} needs a value", got="an empty one", do="is a variable of the shell unset?"
+            )
     if verb not in known:
         raise GlassformerError(f"there is no verb {verb!r}", do=did_you_mean(verb, known))
     return _run(verb, arguments[1:])

@@ -11,7 +11,7 @@ import typer
 
 from glassformer.cli.opened import open_model
 from glassformer.cli.options import Device, Fast, Json, ModelFolder, Out, Pair, TextFiles, Texts, Threads
-from glassformer.cli.screen import note_windows, record, results
+from glassformer.cli.screen import note_windows, record, refuse_out_over_input, results
 from glassformer.cli.show import SHOW
 from glassformer.cli.texts import records, together
 from glassformer.tasks import VERBS
@@ -71,6 +71,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     # The columns of a table, where none are named, are those of the training tables.
     trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
     columns = {"text": "text", **{role: name for role, name in trained.items() if name is not None}, **columns}
+    refuse_out_over_input(values["out"], values["file"])
     asked = records(values["text"], values["file"], columns, values.get("pair"))
     with results(values["out"]) as handle:
         for batch in together(asked):

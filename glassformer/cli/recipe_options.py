@@ -98,6 +98,8 @@ def requested_recipe(
     ):  # the recipe's own limit must not end the run before the one asked for
         changes |= dict.fromkeys(set(_ENDS) - changes.keys())
     changes |= parse_changes(assignments)
+    if "" in files:
+        raise DataError("a file needs a name", got="an empty one", do="is a variable of the shell unset?")
     if "-" in files:
         raise DataError("training reads its text more than once", got="standard input", do="save it to a file first")
     if files and "data.files" in changes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -33,6 +33,13 @@ def note_windows(windows: int, row_tokens: int | None) -> None:
             f"with its special tokens longer than the {row_tokens} tokens that the model reads at once: "
             f"it was cut into {windows} windows"
         )
+
+
+def refuse_out_over_input(out: Path | None, files: Sequence[str] | None) -> None:
+    """Raise DataError when results would take the place of a file that is read for them."""
+    for file in files or ():
+        if out is not None and out.exists() and Path(file).exists() and out.samefile(file):
+            raise DataError("results need a file of their own", got=f"{out}, which is read", do="choose another --out")
 
 
 @contextmanager

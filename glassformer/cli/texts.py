@@ -138,13 +138,22 @@ def _lines_of(stream: BufferedReader, name: str) -> Iterator[Text]:
 
 def _lines_as_they_come(stream: BufferedReader, name: str) -> Iterator[list[bytes]]:
     """The complete lines of each read, as soon as there are any; the rest of the input comes last."""
+    from glassformer.data.lines import LONGEST_LINE
+
     begun: list[bytes] = []
+    size = 0
     while chunk := _read_some(stream, name):
         *lines, rest = chunk.split(b"\n")
         if lines:
             lines[0] = b"".join([*begun, lines[0]])
             begun.clear()
+            size = 0
         begun.append(rest)
+        size += len(rest)
+        if size > LONGEST_LINE:
+            raise DataError(
+                f"a line of standard input must have at most {LONGEST_LINE:,} bytes", got="more without an end of line"
+            )
         yield lines
     yield [b"".join(begun)]
 

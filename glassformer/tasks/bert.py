@@ -44,7 +44,7 @@ class BertSection(TaskSection, MaskingSection):
     name: Literal["bert"] = "bert"
     unrelated: float = Field(default=0.5, ge=0, le=1)
     short: float = Field(default=0.1, ge=0, le=1)
-    copies: int = Field(default=1, ge=1)
+    copies: int = Field(default=1, ge=1, le=100)
 
 
 class Bert(CorpusTask):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from glassformer.config import ModelConfig, SentenceHeadConfig
@@ -52,6 +52,12 @@ class ClassifySection(TaskSection):
     pooling: Literal["first", "pooler"] = "pooler"
     dropout: float = Field(default=0.1, ge=0, lt=1)
 
+    @model_validator(mode="after")
+    def _labels_differ(self) -> Self:
+        if len(set(self.labels)) < len(self.labels) or not all(label.strip() for label in self.labels):
+            raise ValueError("labels must be different words, none of them empty")
+        return self
+
 
 class ClassifyData(RecordSection):
     """`text`, `pair` and `label` are columns, by name or by number from 0; without a `pair` one text is classified."""
@@ -73,10 +79,16 @@ class Class:
     """The likeliest label of a text or a pair, and how likely each of them is; `windows` is above 1 for a long text."""
 
     label: str
-    log_probabilities: Mapping[str, float]
+    labels: tuple[str, ...]
+    logarithms: tuple[float, ...]
     text: str
     pair: str | None = None
     windows: int = 1
+
+    @property
+    def log_probabilities(self) -> dict[str, float]:
+        """By label, the natural logarithms of the probabilities."""
+        return dict(zip(self.labels, self.logarithms, strict=True))
 
     @property
     def probabilities(self) -> dict[str, float]:
@@ -112,6 +124,7 @@ class Classify(RecordTask[Labelled, Class]):
         self.section, self.tokenizer, self.length, self.segments = section, tokenizer, length, segments
         self.pairs = pairs  # whether it was trained on pairs, None where that is not known
         self.frequencies = frequencies or {}
+        self._numbers = {label: number for number, label in enumerate(section.labels)}
 
     # ------------------------------------------------------------------ for an existing model
 
@@ -148,8 +161,8 @@ class Classify(RecordTask[Labelled, Class]):
                 got=f"NaN for {example.text[:40]!r}",
                 do="its training diverged: train it again with a lower learning rate",
             )
-        by_label = dict(zip(self.section.labels, logs, strict=True))
-        return Class(max(by_label, key=by_label.__getitem__), by_label, example.text, example.pair, len(found))
+        labels = self.section.labels
+        return Class(labels[logs.index(max(logs))], labels, tuple(logs), example.text, example.pair, len(found))
 
     # ------------------------------------------------------------------ records
 
@@ -169,7 +182,7 @@ class Classify(RecordTask[Labelled, Class]):
         return Labelled(
             text_of(values["text"], where),
             text_of(values["pair"], where, "pair") if "pair" in values else None,
-            known_label(values["label"], self.section.labels, where) if "label" in values else None,
+            known_label(values["label"], self._numbers, where) if "label" in values else None,
         )
 
     def rows(self, example: Labelled) -> list[Row]:
@@ -249,7 +262,7 @@ class Classify(RecordTask[Labelled, Class]):
         most_frequent = max(prior, key=prior.__getitem__)
         of = {
             THIS_MODEL: _measured(
-                [prediction.log_probabilities[labels[label]] for label, prediction in known],
+                [prediction.logarithms[label] for label, prediction in known],
                 [prediction.label == labels[label] for label, prediction in known],
             ),
             "most frequent": _measured(

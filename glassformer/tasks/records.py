@@ -29,7 +29,7 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predict import predict
-from glassformer.tasks.rows import collate, count_of
+from glassformer.tasks.rows import Row, collate, count_of
 from glassformer.tasks.score import Scores
 from glassformer.tasks.task import Example, Prediction, Predictor, Preparation, Source, Task, evaluating
 
@@ -47,25 +47,39 @@ class Record(NamedTuple):
 
 
 class RecordSource(Generic[Example]):
-    """Examples in memory with their rows."""
+    """Examples in memory; their rows are made when they are first trained on."""
 
     def __init__(self, task: RecordTask[Example, Any], examples: Sequence[Example], *, length: int) -> None:
         if not examples:
-            raise DataError("training needs at least one record", got="none")
+            raise DataError("at least one record is needed", got="none that can be used")
         self.examples, self._task, self._length = examples, task, length
         self.rows_of_each = task.rows_of_each
-        # A long text has several rows, which are learned from one by one; the candidates of a choice stay together.
-        rows = [row for example in examples for row in task.rows(example)]
-        self._groups = [rows[start : start + self.rows_of_each] for start in range(0, len(rows), self.rows_of_each)]
-        self.windowed = len(self._groups) - len(examples)
-        self._scored = max(len(row.scored_at) for row in rows)
-        self.total_counts = {
-            name: math.fsum(count_of(row, name, axis) for row in rows) for name, axis in task.axes.items()
-        }
-        digest = hashlib.sha256(repr([task.section.model_dump(mode="json"), length]).encode())
-        for row in rows:
-            digest.update(repr((list(row.ids), dict(row.labels))).encode())
-        self.fingerprint = digest.hexdigest()
+
+    @cached_property
+    def _groups(self) -> list[list[Row]]:
+        """The rows of each text one by one; the candidates of a choice stay together."""
+        rows = [row for example in self.examples for row in self._task.rows(example)]
+        return [rows[start : start + self.rows_of_each] for start in range(0, len(rows), self.rows_of_each)]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identifies the rows and the task's settings."""
+        digest = hashlib.sha256(repr([self._task.section.model_dump(mode="json"), self._length]).encode())
+        for group in self._groups:
+            for row in group:
+                digest.update(repr((list(row.ids), dict(row.labels))).encode())
+        return digest.hexdigest()
+
+    @cached_property
+    def total_counts(self) -> dict[str, float]:
+        """By loss, the sum of the weights of all labels."""
+        rows = [row for group in self._groups for row in group]
+        return {name: math.fsum(count_of(row, name, axis) for row in rows) for name, axis in self._task.axes.items()}
+
+    @property
+    def windowed(self) -> int:
+        """How many more rows there are than examples, because of long texts."""
+        return len(self._groups) - len(self.examples)
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -74,6 +88,11 @@ class RecordSource(Generic[Example]):
     def lengths(self) -> Integers:
         """The tokens of the longest row of each group [E]."""
         return np.array([max(len(row.ids) for row in group) for group in self._groups], np.int64)
+
+    @cached_property
+    def _scored(self) -> int:
+        """The most tokens that are scored in a row."""
+        return max(len(row.scored_at) for group in self._groups for row in group)
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
         """These groups, the same in each epoch, padded to a shape (rows, tokens)."""
@@ -242,17 +261,17 @@ def located(where: str, sentence: str) -> str:
     return f"{where}: {sentence}" if where else sentence
 
 
-def known_label(value: object, labels: Sequence[str], where: str) -> int:
+def known_label(value: object, numbers: Mapping[str, int], where: str) -> int:
     """The number of a label; raises DataError for one that was not seen in training."""
-    try:
-        return labels.index(label_of(value, where))
-    except ValueError:
-        shown = ", ".join(labels[:10]) + (" …" if len(labels) > 10 else "")
+    number = numbers.get(label_of(value, where))
+    if number is None:
+        shown = ", ".join(list(numbers)[:10]) + (" …" if len(numbers) > 10 else "")
         raise DataError(
             located(where, "a label must be one of those of the training records"),
             got=repr(value)[:60],
             do=f"known: {shown}"[:300],
-        ) from None
+        )
+    return number
 
 
 def label_of(value: object, where: str) -> str:

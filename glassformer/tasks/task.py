@@ -88,7 +88,10 @@ class Source(Protocol):
     Everything about an example is a pure function of (source, its number, epoch).
     """
 
-    fingerprint: str
+    @property
+    def fingerprint(self) -> str:
+        """Changes with anything that changes an example."""
+        ...
 
     def __len__(self) -> int:
         """How many examples there are."""

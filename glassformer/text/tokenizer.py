@@ -111,6 +111,10 @@ class Tokenizer:
         with refusing(lambda message: self._refusal(message, [text] if pair is None else [text, pair])):
             return self._encoding(self._backend.encode(text, pair, add_special_tokens=special))
 
+    def ids(self, text: str) -> list[int]:
+        """The ids of a text without special tokens around it, in a fraction of the memory of `encode`."""
+        return self.unalias(self.raw_batch([text])[0].ids)
+
     def encode_batch(self, texts: Sequence[str], *, special: bool = True) -> list[Encoding]:
         """Encode many texts at once, on all cores."""
         return [self._encoding(encoding) for encoding in self.raw_batch(texts, special=special)]

@@ -64,14 +64,14 @@ def text_rows(
     if length is not None and length - around < texts:
         raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {length}")
     room = None if length is None else length - around
-    first = tokenizer.encode(text, special=False).ids
+    first = tokenizer.ids(text)
     if not first and not around:
         raise DataError("a text needs at least one token", got=repr(text[:40]))
     if pair is None:
         before, after = tokenizer.frame_ids
         rows = [[*before, *first[window.start : window.end], *after] for window in windows(len(first), room)]
         return [(row, [0] * len(row)) for row in rows]
-    second = tokenizer.encode(pair, special=False).ids
+    second = tokenizer.ids(pair)
     before, between, after = tokenizer.pair_frame_ids
     found = []
     for one, two in pair_windows(len(first), len(second), room):

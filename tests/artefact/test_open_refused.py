@@ -52,6 +52,10 @@ def test_settings_that_are_none(saved: Path) -> None:
     path.write_text(json.dumps({**values, "task": {**values["task"], "name": "masked-ml"}}), encoding="utf-8")
     with refused(CheckpointError, wanted=str(path), got=("'masked-ml'", "'masked-lm'")):
         load(saved)
+    for name in ([1], {"a": 1}, 7):
+        path.write_text(json.dumps({**values, "task": {**values["task"], "name": name}}), encoding="utf-8")
+        with refused(CheckpointError, wanted=str(path), got=repr(name)):
+            load(saved)
     path.write_text("[1, 2]", encoding="utf-8")
     with refused(CheckpointError, wanted=str(path), got="list"):
         load(saved)

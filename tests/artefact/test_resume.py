@@ -17,7 +17,7 @@ from glassformer.artefact.open import load
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.train import train
 from glassformer.data.split import hash_fraction, text_hash
-from glassformer.errors import CheckpointError, ConfigError, TrainingError
+from glassformer.errors import CheckpointError, ConfigError, TokenizerError, TrainingError
 from glassformer.training.lock import exclusive
 from glassformer.training.stopping import Interrupted
 from tests.artefact.runs import Listener, recipe, weights
@@ -49,6 +49,33 @@ def test_a_run_is_resumed_without_its_recipe(text_file: Path, tmp_path: Path) ->
     assert rest.metrics["steps"] == 8
     assert rest.recipe == whole.recipe
     assert weights(rest).keys() == weights(whole).keys()
+
+
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_a_run_whose_tokenizer_has_changed_is_not_resumed(text_file: Path, tmp_path: Path, checkpoint: bool) -> None:
+    with pytest.raises(Interrupted):
+        train(recipe(text_file), out=tmp_path / "run", progress=Listener(stop_after=2))
+    path = tmp_path / "run" / "tokenizer.json"
+    known = path.read_bytes()
+    if not checkpoint:
+        shutil.rmtree(tmp_path / "run" / "checkpoints")
+    for content in (known.replace(b"the", b"eht"), known[:-9], None):
+        path.unlink() if content is None else path.write_bytes(content)
+        with refused(TokenizerError, wanted=str(tmp_path / "run"), do="--out"):
+            train(out=tmp_path / "run", resume=True, progress=NoProgress())
+        assert content is None or path.read_bytes() == content
+    path.write_bytes(known)
+    assert train(out=tmp_path / "run", resume=True, progress=NoProgress()).metrics["steps"] == 6
+
+
+def test_a_recipe_that_is_damaged_says_how_to_go_on(text_file: Path, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        train(recipe(text_file), out=tmp_path / "run", progress=Listener(stop_after=2))
+    path = tmp_path / "run" / "recipe.toml"
+    for damage in (b"\xff", b"[[[", b'"'):  # no UTF-8, no TOML, and a change of a value
+        path.write_bytes(damage + path.read_bytes())
+        with refused(ConfigError, wanted=str(path), do="last line"):
+            train(out=tmp_path / "run", resume=True, progress=NoProgress())
 
 
 def test_where_there_is_nothing_to_resume_it_is_said(text_file: Path, tmp_path: Path) -> None:

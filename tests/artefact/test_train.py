@@ -90,7 +90,7 @@ def test_a_card_without_a_licence_says_so_and_a_useless_model_is_called_one(text
     del values["data"]["licence"]
     model = train(values, out=tmp_path / "useless", progress=Listener())
     assert "* Licence: not stated" in model.card
-    assert "**Not better than the baseline**" in model.card
+    assert "**Not better than the baseline: loss " in model.card
 
 
 def test_begin_from_an_earlier_model(run: Model, text_file: Path, tmp_path: Path) -> None:

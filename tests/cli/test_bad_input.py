@@ -82,6 +82,27 @@ def test_the_mark_that_windows_puts_first_is_no_text(run: Run, trained: Path) ->
     )
 
 
+def test_an_endless_line_of_standard_input_is_refused_while_it_comes(
+    run: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glassformer.data.lines.LONGEST_LINE", 100_000)
+    refused(run("fill", trained, "-", stdin=b"[MASK] " * 100_000), "100,000")
+
+
+def test_results_do_not_take_the_place_of_the_texts(run: Run, trained: Path, tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_text("a [MASK] b\n")
+    (tmp_path / "same").symlink_to(path)
+    for out in (path, tmp_path / "same"):
+        refused(run("fill", trained, "--file", path, "--out", out), str(out))
+        assert path.read_text() == "a [MASK] b\n"
+
+
+@pytest.mark.parametrize("empty", [["--file", ""], ["--file="], ["--out", ""]])
+def test_an_option_without_its_value_is_named(run: Run, trained: Path, empty: list[str]) -> None:
+    refused(run("fill", trained, "a [MASK]", *empty), empty[0].rstrip("="))
+
+
 def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
     refused(run("fill", trained, "nothing is hidden"), "needs at least one [MASK]", "'nothing is hidden'")
     path = tmp_path / "lines.txt"

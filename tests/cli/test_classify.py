@@ -39,7 +39,8 @@ def test_a_pair_has_a_label_and_chances(run: Run, classifier: Path) -> None:
     texts = ("She likes day 3", "He cooks on day 3")
     (record,) = run("classify", classifier, texts[0], "--pair", texts[1], "--json").records
     found = load(classifier).classify(*texts)
-    assert record == {"label": found.label, "probabilities": pytest.approx(found.probabilities), "windows": 1}
+    chances = pytest.approx(found.probabilities)
+    assert record == {"label": found.label, "probabilities": chances, "text": texts[0], "pair": texts[1], "windows": 1}
     assert found.probabilities.keys() == {"no", "yes"}
     assert sum(found.probabilities.values()) == pytest.approx(1, abs=1e-6)
     shown = run("classify", classifier, texts[0], "--pair", texts[1]).out

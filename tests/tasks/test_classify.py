@@ -16,14 +16,17 @@ import glassformer as gf
 from glassformer.artefact.adapt import adapt
 from glassformer.artefact.independence import independence
 from glassformer.artefact.progress import NoProgress
-from glassformer.errors import DataError
+from glassformer.errors import ConfigError, DataError
 from glassformer.models.families import family_config
 from glassformer.models.transformer import build
+from glassformer.settings import read_settings
 from glassformer.tasks.classify import Classify, ClassifySection, Labelled
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.records import RecordSource, log_mean_of_columns
+from glassformer.tasks.rows import Row
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
+from tests.refusals import refused
 
 SETTINGS = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "max_length": 32}
 
@@ -162,3 +165,24 @@ def test_a_long_pair_has_as_many_windows_as_its_longer_text_needs(first: int, se
         covered = {token for pair in found for token in range(pair[place].start, pair[place].end)}
         assert covered == set(range(length))
     assert all(one.end - one.start + two.end - two.start <= 125 for one, two in found)
+
+
+@pytest.mark.parametrize("labels", [("a", "a"), ("a", ""), ("a", " ")])
+def test_labels_are_different_words(labels: tuple[str, ...]) -> None:
+    with refused(ConfigError, wanted="labels"):
+        read_settings(ClassifySection, {"name": "classify", "labels": list(labels)})
+
+
+def test_examples_that_are_only_evaluated_are_not_cut_beforehand(words: Tokenizer) -> None:
+    cut: list[Labelled] = []
+
+    class Counting(Classify):
+        def rows(self, example: Labelled) -> list[Row]:
+            cut.append(example)
+            return super().rows(example)
+
+    task = Counting(ClassifySection(labels=("a", "b")), words, length=16, segments=False)
+    source = RecordSource(task, [Labelled("w1 w2", None, 0), Labelled("w3", None, 1)], length=16)
+    assert cut == []
+    assert len(source) == 2
+    assert [example.text for example in cut] == ["w1 w2", "w3"]
