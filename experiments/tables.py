@@ -136,6 +136,7 @@ def bench_page() -> str:
                 "times float32",
                 "times bf16",
                 "share of rate",
+                "matrix rate, GFLOP/s",
                 "memory: ours / float32 / bf16, MB",
             ],
             [_training(size) for size in ("mini", "base")],
@@ -176,6 +177,7 @@ def _training(size: str) -> list[str]:
         f"**{row['ratio_float32']:.1f}**",
         f"**{row['ratio_bf16']:.1f}**",
         f"{row['share_of_matrix_rate']:.0%}",
+        f"{row['matrix_rate_gigaflops']:.0f}",
         " / ".join(f"{memory[system]:,.0f}" for system in ("ours", "peer float32", "peer bf16")),
     ]
 
