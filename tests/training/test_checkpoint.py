@@ -34,7 +34,7 @@ def names(folder: Path) -> list[str]:
 
 
 def test_what_is_written_comes_back(tmp_path: Path) -> None:
-    checkpoints = Checkpoints(tmp_path / "shelf", keep=2)
+    checkpoints = Checkpoints(tmp_path / "checkpoints", keep=2)
     assert not checkpoints
     assert checkpoints.newest() is None
     checkpoints.save(12, TENSORS, {"progress": {"step": 12}})

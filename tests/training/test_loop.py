@@ -86,7 +86,7 @@ def test_what_trains_with_activation_checkpointing_can_be_looked_at(tmp_path: Pa
         assert not model.encoder.recompute
     assert not model.encoder.recompute
     plain.load_state_dict(model.state_dict())
-    model.encoder.recompute = True  # as whoever trains in a loop of his own leaves it
+    model.encoder.recompute = True  # as a training loop of a user leaves it
     inputs = Inputs(ids=torch.arange(1, 9).view(2, 4))
     expected, found = (trace(each, inputs, labels=inputs.ids, gradients="loss") for each in (plain, model))
     assert expected.gradients

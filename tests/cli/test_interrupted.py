@@ -1,0 +1,102 @@
+"""A command that is stopped tells in one sentence what is saved and how to go on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.training.stopping import Interrupted
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize(("wish", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wish: signal.Signals, code: int) -> None:
+    command = [sys.executable, "-m", "glassformer", "train", "masked-lm", str(text_file), "--steps", "1000"]
+    command += ["--size", "tiny", "--vocabulary", "160", "--length", "24", "--batch", "2", "--threads", "1"]
+    command += ["--set", "train.compile=off"]
+    started = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+    )
+    assert started.stderr is not None
+    for line in started.stderr:
+        if line.startswith("step 1:"):
+            started.send_signal(wish)
+            break
+    out, err = started.communicate(timeout=60)
+    assert (started.returncode, out) == (code, "")
+    assert "everything is saved in runs/masked-lm" in err
+    assert "Traceback" not in err
+    again = err.splitlines()[-1].removeprefix("go on with: ")
+    assert again.startswith("glassformer train masked-lm")
+    assert again.endswith("--out runs/masked-lm --resume")
+    folder = tmp_path / "runs" / "masked-lm"
+    assert list((folder / "checkpoints").glob("step-*"))
+    assert not (folder / "glassformer.json").exists()
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "glassformer.artefact.prepare.train_tokenizer",
+        "glassformer.tasks.corpus.prepare",
+        "glassformer.artefact.train.fit",
+        "glassformer.artefact.train.write_card",
+    ],
+)
+def test_ctrl_c_outside_of_the_steps_says_how_to_go_on_too(
+    run: Run, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    def stopping(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "a run"
+    words = ["train", "masked-lm", str(text_file), "--steps", "2", "--size", "tiny", "--vocabulary", "160"]
+    words += ["--length", "24", "--out", str(folder)]
+    monkeypatch.setattr(sys, "argv", ["glassformer", *words])
+    with monkeypatch.context() as patched:
+        patched.setattr(moment, stopping)
+        done = run(*words)
+    assert (done.code, done.out) == (130, "")
+    stopped, again = done.err.splitlines()[-2:]
+    assert stopped == "glassformer: stopped"
+    assert again == f"go on with: {shlex.join(['glassformer', *words, '--resume'])}"
+    done = run(*shlex.split(again.removeprefix("go on with: glassformer")))
+    assert (done.code, done.out.strip()) == (0, str(folder))
+
+
+@pytest.mark.parametrize(
+    ("stopped", "code", "said"),
+    [
+        (Interrupted("everything is saved", signal_number=15), 143, "everything is saved"),
+        (Interrupted("everything is saved", signal_number=2), 130, "everything is saved"),
+        (KeyboardInterrupt(), 130, "stopped"),  # before a training has begun
+    ],
+)
+def test_a_demo_that_is_stopped_says_what_is_saved_and_how_to_go_on(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: KeyboardInterrupt, code: int, said: str
+) -> None:
+    def stopping(out: Path) -> list[str]:
+        raise stopped
+
+    monkeypatch.setattr("glassformer.demo.run.run", stopping)
+    done = run("demo", "--out", tmp_path / "my runs")
+    again = f"go on with: glassformer demo --out '{tmp_path / 'my runs'}'"
+    assert (done.code, done.out, done.err.splitlines()) == (code, "", [f"glassformer: {said}", again])
+
+
+def test_a_verb_that_is_stopped_says_so(run: Run, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopping(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("glassformer.artefact.open.load", stopping)
+    done = run("fill", trained, "a [MASK]")
+    assert (done.code, done.out, done.err) == (130, "", "glassformer: stopped\n")

@@ -1,0 +1,130 @@
+"""The verbs explain and verify."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.artefact.open import load
+from glassformer.demo.notes import notes_about
+
+Run = Callable[..., Any]
+
+TEXT = "She [MASK] the summer [MASK]."
+WEIGHT = "encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]"
+SENTENCE = "She [MASK] [MASK] summer better"
+
+
+def test_explain_at_the_board(run: Run, drawn: Path) -> None:
+    done = run("explain", drawn, SENTENCE)
+    assert done.code == 0
+    titles = [line for line in done.out.splitlines() if line[:1].isdigit()]
+    assert len(titles) > 15
+    assert "[MASK]@1" in done.out
+    assert "Looking does not change the answer" in done.err
+    assert "Note C-2" not in done.out
+    assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)
+
+
+def test_explain_tells_each_correction_once_at_the_first_tensor_it_is_about(run: Run, drawn: Path) -> None:
+    steps = run("explain", drawn, SENTENCE, "--notes", "--json").records
+    told = {number: step["name"] for step in steps for number, _ in step["notes"]}
+    about = {note.number: step["name"] for step in reversed(steps) for note in notes_about(step["name"])}
+    assert told == about
+    assert told["C-35"] == "encoder.blocks.0.self_attention.may_look"
+    assert sum(len(step["notes"]) for step in steps) == len(told) > 15
+    lines = run("explain", drawn, SENTENCE, "--notes").out.splitlines()
+    assert [line.split()[1].rstrip(":") for line in lines if line.startswith("   Note ")] == list(told)
+
+
+def test_explain_follows_one_number_home(run: Run, drawn: Path) -> None:
+    done = run("explain", drawn, SENTENCE, "--cell", WEIGHT)
+    assert done.out.startswith("encoder.blocks.0.self_attention.weights[head=1,query=[MASK]@1,key=She] = ")
+    assert "encoder.embed.word[" in done.out
+    records = run("explain", drawn, SENTENCE, "--cell", WEIGHT, "--json").records
+    assert records[0]["value"] == pytest.approx(
+        load(drawn).trace(SENTENCE)["encoder.blocks.0.self_attention.weights"][0, 1, 1, 0].item()
+    )
+
+
+def test_explain_of_a_mixed_vector_lists_each_words_share(run: Run, drawn: Path) -> None:
+    cell = "encoder.blocks.0.self_attention.mixed[head=0,query=She,channel=0]"
+    done = run("explain", drawn, SENTENCE, "--cell", cell)
+    assert "each word's share" in done.out
+    assert done.out.count("absent: masked") >= 2
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("encoder.blocks.0.self_attention.wieghts[head=0,query=She,key=She]", "did you mean"),
+        ("encoder.blocks.0.self_attention.weights[head=0,query=nobody,key=She]", "there is no query 'nobody'"),
+        ("encoder.blocks.0.self_attention.weights[head=7,query=She,key=She]", "head"),
+    ],
+)
+def test_explain_of_a_cell_that_is_not_there(run: Run, drawn: Path, cell: str, told: str) -> None:
+    done = run("explain", drawn, SENTENCE, "--cell", cell)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+
+
+def test_explain_of_a_word_that_is_not_there(run: Run, drawn: Path) -> None:
+    done = run("explain", drawn, SENTENCE, "--word", "5")
+    assert (done.code, done.out) == (2, "")
+    assert "--word counts from 0 to 4; got 5" in done.err
+
+
+def test_texts_to_look_at_are_read_from_standard_input(run: Run, drawn: Path) -> None:
+    typed = f"{SENTENCE}\n\nHe loves to cook\n".encode()
+    walked = run("explain", drawn, "-", stdin=typed)
+    assert walked.out == run("explain", drawn, SENTENCE).out + run("explain", drawn, "He loves to cook").out
+    assert [record["text"] for record in run("verify", drawn, "-", "--json", stdin=typed).records] == [
+        SENTENCE,
+        "He loves to cook",
+    ]
+
+
+@pytest.mark.parametrize("verb", ["explain", "verify"])
+def test_nothing_on_standard_input_cannot_be_looked_at(run: Run, drawn: Path, verb: str) -> None:
+    done = run(verb, drawn, "-", stdin=b"\n")
+    assert (done.code, done.out) == (2, "")
+    assert "a text is needed; got nothing on standard input" in done.err
+
+
+@pytest.mark.parametrize("verb", ["explain", "verify"])
+def test_a_text_of_blanks_has_nothing_inside(run: Run, drawn: Path, verb: str) -> None:
+    done = run(verb, drawn, "  ")
+    assert (done.code, done.out) == (2, "")
+    assert "a text with at least one word is needed; got '  '" in done.err
+
+
+def test_verify(run: Run, trained: Path) -> None:
+    done = run("verify", trained, TEXT)
+    assert done.code == 0
+    assert done.out.count("✓") == 3
+    (record,) = run("verify", trained, TEXT, "--dtype", "float64", "--json").records
+    assert record["holds"]
+    assert record["limit"] == 1e-12
+    assert max(record["formulas"].values()) <= 1e-12
+    assert record["independence"]["padding"] <= 1e-12
+
+
+@pytest.mark.parametrize("text", ["[MASK]", "[MASK] [MASK] [MASK]", SENTENCE])
+def test_verify_where_words_are_no_keys(run: Run, drawn: Path, text: str) -> None:
+    """A text of nothing but masked words looks at itself, not at the padding behind it."""
+    done = run("verify", drawn, text)
+    assert (done.code, done.out.count("✓")) == (0, 3), done.out
+
+
+def test_verify_fails_with_1_when_a_formula_does_not_hold(
+    run: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from glassformer.look.verify import Verification
+
+    monkeypatch.setattr(Verification, "holds", property(lambda self: False))
+    done = run("verify", trained, TEXT)
+    assert done.code == 1
+    assert "✗" in done.out
