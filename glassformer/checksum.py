@@ -23,7 +23,7 @@ _CHUNK = 1 << 22
 
 def file_checksum(path: Path) -> str:
     """The CRC-32 of a file, 8 hexadecimal digits; reads the whole file, in bounded memory. Raises OSError."""
-    refuse_what_is_no_file(path)
+    check_regular_file(path)
     total, buffer = 0, memoryview(bytearray(_CHUNK))
     with path.open("rb") as file:
         while count := file.readinto(buffer):
@@ -42,7 +42,7 @@ def read_sealed_json(path: Path) -> dict[str, Any]:
 
     Raises ValueError when it has changed since it was written, OSError when it cannot be read.
     """
-    refuse_what_is_no_file(path)
+    check_regular_file(path)
     values = parse_json(path.read_bytes())
     if not isinstance(values, dict):
         raise ValueError("no JSON object")
@@ -72,7 +72,7 @@ def check_sealed_text(text: str) -> None:
         raise ValueError("its checksum does not match its content")
 
 
-def refuse_what_is_no_file(path: Path) -> None:
+def check_regular_file(path: Path) -> None:
     """Raise OSError for a path that exists and is no regular file: opening a pipe could block forever."""
     if path.exists() and not path.is_file():
         raise OSError(f"{path.name} is not a regular file")

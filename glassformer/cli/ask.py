@@ -13,7 +13,7 @@ from glassformer.cli.opened import open_model
 from glassformer.cli.options import Device, Fast, Json, ModelFolder, Out, Pair, TextFiles, Texts, Threads
 from glassformer.cli.screen import note_windows, record, refuse_out_over_input, results
 from glassformer.cli.show import SHOW
-from glassformer.cli.texts import records, together
+from glassformer.cli.texts import batches, records
 from glassformer.tasks import VERBS
 
 # The options that only one verb has, with their defaults.
@@ -74,7 +74,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     refuse_out_over_input(values["out"], values["file"])
     asked = records(values["text"], values["file"], columns, values.get("pair"))
     with results(values["out"]) as handle:
-        for batch in together(asked):
+        for batch in batches(asked):
             for each, found in zip(
                 batch, answer(opened, verb, ((one.values, one.where) for one in batch), options), strict=True
             ):

@@ -12,7 +12,7 @@ import typer
 from glassformer.cli.opened import open_model
 from glassformer.cli.options import Device, Json, ModelFolder, OneText, Pair, Threads
 from glassformer.cli.screen import note, record
-from glassformer.cli.texts import looked_at
+from glassformer.cli.texts import texts_to_explain
 from glassformer.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def explain(
     inputs.
     """
     opened = open_model(model, device=device, threads=threads)
-    for each in looked_at(text):
+    for each in texts_to_explain(text):
         trace = opened.trace(each, pair)
         if cell is not None:
             _follow(trace, cell, json=json)

@@ -76,7 +76,7 @@ def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Text]:
                 yield Text(values, row.where)
 
 
-def looked_at(text: str) -> Iterator[str]:
+def texts_to_explain(text: str) -> Iterator[str]:
     """The text of a verb that takes one text; for `-` the lines of standard input.
 
     Raises DataError when there is no line.
@@ -89,7 +89,7 @@ def looked_at(text: str) -> Iterator[str]:
         raise DataError("a text is needed", got="nothing on standard input")
 
 
-def together(asked: Iterable[Text]) -> Iterator[list[Text]]:
+def batches(asked: Iterable[Text]) -> Iterator[list[Text]]:
     """Full batches, and smaller ones when reading on would wait for input: a typed line is answered at once."""
     batch: list[Text] = []
     characters, most = 0, _FIRST

@@ -11,7 +11,7 @@ import typer
 from glassformer.cli.opened import open_model
 from glassformer.cli.options import Device, Fast, Json, ModelFolder, OneText, Pair, Threads
 from glassformer.cli.screen import console, escaped, plain_table, record
-from glassformer.cli.texts import looked_at
+from glassformer.cli.texts import texts_to_explain
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -37,7 +37,7 @@ def verify(
     Exit code 1 when one of the three checks fails.
     """
     opened = open_model(model, device=device, fast=fast, threads=threads)
-    held = [_holds(opened, each, pair, dtype, json=json) for each in looked_at(text)]
+    held = [_holds(opened, each, pair, dtype, json=json) for each in texts_to_explain(text)]
     if not all(held):
         raise typer.Exit(1)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.checksum import file_checksum, read_sealed_json, refuse_what_is_no_file
+from glassformer.checksum import check_regular_file, file_checksum, read_sealed_json
 from glassformer.errors import DataError
 
 FORMAT = 3
@@ -93,7 +93,7 @@ def read_facts(directory: Path) -> dict[str, Any]:
 def _mapped(directory: Path, name: str, kind: np.dtype[Any], count: int, checksum: str) -> npt.NDArray[Any]:
     path = directory / f"{name}.bin"
     try:
-        refuse_what_is_no_file(path)
+        check_regular_file(path)
         size = path.stat().st_size
         if size != count * kind.itemsize:
             raise damaged(directory, f"{path.name} of {size:,} bytes instead of {count * kind.itemsize:,}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.atomic import atomic_write
-from glassformer.checksum import refuse_what_is_no_file
+from glassformer.checksum import check_regular_file
 from glassformer.errors import MissingExtraError, TrainingError
 from glassformer.json_text import parse_json
 from glassformer.training.budget import RunProgress, Window
@@ -113,7 +113,7 @@ class Record:
 
     def _drop_lines_after(self, step: int) -> None:
         """Drop the lines of steps that will be done again, and one that was cut short."""
-        refuse_what_is_no_file(self._path)
+        check_regular_file(self._path)
         if not self._path.exists():
             return
         text = self._path.read_text(encoding="utf-8", errors="replace")
