@@ -8,7 +8,7 @@ import typer
 
 from glassformer.cli.opened import open_model
 from glassformer.cli.options import Device, Fast, Json, ModelFolder, Out, Threads
-from glassformer.cli.screen import console, plain_table, record, results
+from glassformer.cli.screen import console, plain_table, record, refuse_out_over_input, results
 
 
 def evaluate(
@@ -38,6 +38,7 @@ def evaluate(
 
     opened = open_model(model, device=device, fast=fast, threads=threads)
     columns = {name: value for name, value in (("text", text), ("pair", pair), ("label", label)) if value is not None}
+    refuse_out_over_input(out, files)
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
         scores = measure(opened, files or (), split=split, columns=columns, progress=ConsoleProgress())
         if json:

@@ -82,7 +82,7 @@ def test_the_card_says_what_is_known(run: Model, tmp_path: Path) -> None:
     assert f"({low:.1%} … {high:.1%})" in card
     assert "rows of 24 " in card
     assert 'gf.load("run")' in card
-    assert str(tmp_path) not in card  # whoever reads it need not know on which machine it was
+    assert str(tmp_path) not in card  # a reader need not know on which machine it was
 
 
 def test_a_card_without_a_licence_says_so_and_a_useless_model_is_called_one(text_file: Path, tmp_path: Path) -> None:

@@ -88,8 +88,10 @@ def test_results_do_not_take_the_place_of_the_texts(run: Run, trained: Path, tmp
     path = tmp_path / "texts.txt"
     path.write_text("a [MASK] b\n")
     (tmp_path / "same").symlink_to(path)
-    for out in (path, tmp_path / "same"):
-        refused(run("fill", trained, "--file", path, "--out", out), str(out))
+    for file, out in ((path, path), (path, tmp_path / "same"), (tmp_path, path), (tmp_path / "*.txt", path)):
+        refused(run("fill", trained, "--file", file, "--out", out), str(out))
+        assert path.read_text() == "a [MASK] b\n"
+        refused(run("evaluate", trained, file, "--out", out), str(out))
         assert path.read_text() == "a [MASK] b\n"
 
 

@@ -143,7 +143,7 @@ def test_predicting_and_a_rate_of_zero_change_nothing() -> None:
     assert Dropout(0.0).train()(x, dropout_key(1, 4)) is x
 
 
-def test_whoever_trains_by_hand_seeds_with_torch() -> None:
+def test_a_training_loop_of_a_user_is_seeded_with_torch() -> None:
     part = Dropout(0.5).train()
     x = torch.ones(4, 64)
     results = []

@@ -34,7 +34,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_move(tmp_path: Path)
     saved = load_file(tmp_path / "not-finite-step-3.safetensors")
     assert torch.equal(saved["0.inputs.ids"], Toy().batch(2, 0, 2).inputs.ids)  # type: ignore[arg-type]
     assert torch.equal(saved["1.labels.masked_words"], Toy().batch(2, 1, 2).labels["masked_words"])
-    # Nothing is lost: what was learned is saved, and whoever goes on meets the same batch.
+    # Nothing is lost: what was learned is saved, and a resumed run meets the same batch.
     newest = Checkpoints(tmp_path / "checkpoints").newest()
     assert newest is not None
     assert newest.step == 2
