@@ -79,4 +79,11 @@ def first_real(states: Tensor, real: Tensor | None) -> Tensor:
     if real is None:
         return states[:, 0]  # [B, W]
     sentences = torch.arange(states.shape[0], device=states.device)
-    return states[sentences, real.int().argmax(dim=1)]  # [B, W]
+    return states[sentences, first_real_index(real, states.shape[0], states.device)]  # [B, W]
+
+
+def first_real_index(real: Tensor | None, sentences: int, device: torch.device) -> Tensor:
+    """The index of each sentence's first token that is no padding, [B]."""
+    if real is None:
+        return torch.zeros(sentences, dtype=torch.int64, device=device)  # [B]
+    return real.int().argmax(dim=1)  # [B]

@@ -109,9 +109,10 @@ class Inputs:
 class Batch:
     """Rows that go through the model together, and the labels of each loss by its name.
 
-    `labels`: class indices or numbers at the tokens `scored_at` [N] (flat indices into B·S), one for each row [B], or
-    one for each token [B, S]; -100 where nothing is asked. `counts`: by loss, the sum of the weights of its labels,
-    known before the forward pass. `row_ids` [B] int32 number the rows within their step, so that dropout treats each
+    `labels`: class indices or numbers at the tokens `scored_at` [N], one for each row [B], or one for each token
+    [B, S]; -100 where nothing is asked. `scored_at` are flat indices into B·S, [N], or [B, A] where as many tokens of
+    each row are scored, N = B·A. `counts`: by loss, the sum of the weights of its labels, known before the forward
+    pass. `row_ids` [B] int32 number the rows within their step, so that dropout treats each
     row as its own however the step is cut into parts. `weights` [B] float32; a row of weight 0 only fills the shape.
     `tokens` counts what is no padding. `decoder_inputs` feed the decoder of an encoder–decoder.
     """

@@ -1,6 +1,6 @@
 """Block and Stack: the layers of an encoder or a decoder. The config decides which; the code is the same.
 
-B sentences · S tokens · Q query tokens · K key tokens · W width
+B sentences · S tokens · Q query tokens · K key tokens · A asked tokens · W width
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ class Block(nn.Module):
         )
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
-        """[B, S, W] to [B, S, W]."""
-        for sublayer in (self.self_attention, self.cross_attention, self.feed_forward):
+        """[B, S, W] to [B, S, W], or to [B, A, W] where only some tokens are asked for."""
+        x = self.self_attention(x, context)
+        context = context.asked_alone()
+        for sublayer in (self.cross_attention, self.feed_forward):
             if sublayer is not None:
                 x = sublayer(x, context)
         return x
@@ -79,8 +81,11 @@ class Stack(nn.Module):
         cache: Cache | None = None,
         memory: Tensor | None = None,
         memory_real: Tensor | None = None,
+        asked: Tensor | None = None,
     ) -> Tensor:
-        """Tokens to states [B, S, W]."""
+        """Tokens to states [B, S, W]. Of the tokens `asked` alone, indices [B, A] in each row, to [B, A, W]: the last
+        block then computes no other token's query and feed-forward network.
+        """
         inputs.check(before=0 if cache is None else cache.length)
         dropout_key = self.dropout_key(inputs)
         context, positions = self.context(inputs, cache, memory, memory_real, dropout_key)
@@ -90,8 +95,10 @@ class Stack(nn.Module):
         recompute = self.recompute and self.training  # taps are watched in eval mode only
         for index, block in enumerate(self.blocks):
             seen = context if cache is None else replace(context, cache=cache.layers[index])
+            if asked is not None and index == len(self.blocks) - 1:
+                seen = seen.asking(asked)
             x = checkpoint(block, x, seen, use_reentrant=False) if recompute else block(x, seen)
-        return self.dropout(self.norm(x), dropout_key)
+        return self.dropout(self.norm(x), dropout_key, asked)
 
     def dropout_key(self, inputs: Inputs) -> DropoutKey | None:
         """The step's dropout key; without one, a fresh one from torch's generator. None in eval mode."""

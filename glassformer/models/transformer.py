@@ -1,6 +1,7 @@
 """The three arrangements of a stack: encoder, decoder, encoder–decoder.
 
-B sentences · S tokens · K memory tokens · W width · V vocabulary · N scored positions
+B sentences · S tokens · K memory tokens · A asked tokens · W width · V vocabulary · L labels
+N scored tokens
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from glassformer.config import InitialConfig, ModelConfig
 from glassformer.errors import ConfigError, ShapeError
-from glassformer.models.heads import SentenceHead, VocabularyHead
+from glassformer.models.heads import SentenceHead, VocabularyHead, first_real_index
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.stack import Stack
 from glassformer.parts.cache import Cache
@@ -54,12 +55,16 @@ class Transformer(nn.Module):
         `memory` [B, K, W] replaces the encoder's run when it is already known. `scored_at` [N] are flat
         indices into B·S where vocabulary scores are wanted; None = everywhere. `heads` names those to compute, of
         `head` and `sentence_head`; None = all that the model has. One that is not asked for costs nothing.
+
+        Where heads are named and `scored_at` is [B, A], as many tokens in each row, the states are [B, A, W], those
+        that the heads read: the last block computes no others. A sentence head reads the first token, [B, 1, W].
         """
         if self.encoder is None or self.decoder is None:
             stack = self.decoder if self.encoder is None else self.encoder
             assert stack is not None
             answering, dropout_key = inputs, stack.dropout_key(inputs)
-            states = stack(replace(inputs, dropout_key=dropout_key), cache=cache)  # [B, S, W]
+            asked = self._asked(inputs, scored_at, heads)
+            states = stack(replace(inputs, dropout_key=dropout_key), cache=cache, asked=asked)  # [B, S or A, W]
         else:
             if decoder_inputs is None:
                 raise ShapeError("an encoder-decoder needs decoder_inputs beside its inputs", got="no target")
@@ -67,17 +72,37 @@ class Transformer(nn.Module):
             inputs = replace(inputs, dropout_key=dropout_key)
             memory = self.encoder(inputs) if memory is None else memory  # [B, K, W]
             answering = decoder_inputs = replace(decoder_inputs, dropout_key=decoder_inputs.dropout_key or dropout_key)
-            states = self.decoder(decoder_inputs, cache=cache, memory=memory, memory_real=inputs.real)  # [B, S, W]
+            asked = self._asked(answering, scored_at, heads)
+            states = self.decoder(
+                decoder_inputs, cache=cache, memory=memory, memory_real=inputs.real, asked=asked
+            )  # [B, S or A, W]
         logits = None
         if self.head is not None and (heads is None or "head" in heads):
-            chosen = (
-                states if scored_at is None else states.flatten(0, 1).index_select(0, scored_at)
-            )  # [B, S, W] or [N, W]
+            if scored_at is None:
+                chosen = states  # [B, S, W]
+            elif asked is None:
+                chosen = states.flatten(0, 1).index_select(0, scored_at.flatten())  # [N, W]
+            else:
+                chosen = states[:, asked.shape[1] - scored_at.shape[1] :].flatten(0, 1)  # [N, W]
             logits = self.head(chosen, self.word_table)
         answer = None
         if self.sentence_head is not None and (heads is None or "sentence_head" in heads):
-            answer = self.sentence_head(states, answering.real, dropout_key)  # [B, L]
+            answer = self.sentence_head(states, answering.real if asked is None else None, dropout_key)  # [B, L]
         return Output(states=states, logits=logits, sentence_logits=answer, memory=memory, cache=cache)
+
+    def _asked(self, inputs: Inputs, scored_at: Tensor | None, heads: Collection[str] | None) -> Tensor | None:
+        """The tokens that the named heads read, [B, A] in each row, the sentence head's first; None = all."""
+        if heads is None:
+            return None
+        sentence, tokens = "sentence_head" in heads and self.sentence_head is not None, "head" in heads
+        if tokens and (scored_at is None or scored_at.dim() == 1):
+            return None
+        batch, length = inputs.shape
+        read = [first_real_index(inputs.real, batch, inputs.device)[:, None]] if sentence else []  # [B, 1]
+        if tokens:
+            assert scored_at is not None
+            read.append(scored_at % length)  # [B, A]
+        return torch.cat(read, dim=1) if read else None  # [B, A]
 
     @property
     def output_stack(self) -> Stack:

@@ -77,7 +77,7 @@ class Attention(nn.Module):
         )
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
-        """States [B, Q, W] to the attention's output, [B, Q, W]."""
+        """States [B, S, W] to the attention's output, [B, Q, W]: of all tokens, or of those that are asked for."""
         query, key, value = self.queries_keys_values(x, context)
         may_look = self.may_look(context)
         bias = context.bias if self.biased else None
@@ -89,13 +89,14 @@ class Attention(nn.Module):
 
     def queries_keys_values(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
         """Three views of the same tokens: what each looks for, offers, and gives."""
-        query = tap(self, "query", split_heads(self.query(x), self.heads))  # [B, H, Q, D]
-        key = tap(self, "key", split_heads(self.key(x), self.key_value_heads))  # [B, G, Q, D]
-        value = tap(self, "value", split_heads(self.value(x), self.key_value_heads))  # [B, G, Q, E]
+        query = tap(self, "query", split_heads(self.query(context.streamed(x)), self.heads))  # [B, H, Q, D]
+        key = tap(self, "key", split_heads(self.key(x), self.key_value_heads))  # [B, G, S, D]
+        value = tap(self, "value", split_heads(self.value(x), self.key_value_heads))  # [B, G, S, E]
         if self.rotary is not None:
-            tables = context.rotary[self.rotary]
-            query = tap(self, "query_rotated", rotate(query, tables))
-            key = tap(self, "key_rotated", rotate(key, tables))
+            of_keys = context.rotary[self.rotary]
+            of_queries = of_keys if context.query_rotary is None else context.query_rotary[self.rotary]
+            query = tap(self, "query_rotated", rotate(query, of_queries))
+            key = tap(self, "key_rotated", rotate(key, of_keys))
         if context.cache is not None:
             key, value = context.cache.own.extend(key, value)  # [B, G, K, D], [B, G, K, E]
         return query, key, value
@@ -124,7 +125,7 @@ class Attention(nn.Module):
             may_look = tap(self, "may_look", shown)  # [B or 1, 1, Q or 1, K]
         masked = tap(self, "masked", scores if may_look is None else fill(scores, may_look))
         weights = tap(self, "weights", fill.softmax(masked, may_look))
-        return self.dropout(weights, context.dropout_key) @ value  # [B, H, Q, E]
+        return self.dropout(weights, context.dropout_key, context.positions_of_dropout) @ value  # [B, H, Q, E]
 
     def fused(
         self, query: Tensor, key: Tensor, value: Tensor, may_look: Tensor | None, bias: Tensor | None, context: Context

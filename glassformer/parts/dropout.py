@@ -65,17 +65,25 @@ class Dropout(nn.Module):
         self.rate = rate
         self.site = 0
 
-    def forward(self, x: Tensor, dropout_key: DropoutKey | None) -> Tensor:
-        """[B, ...] to [B, ...]; the identity in eval mode."""
+    def forward(self, x: Tensor, dropout_key: DropoutKey | None, tokens: Tensor | None = None) -> Tensor:
+        """[B, ..., S, W] to the same; the identity in eval mode. `tokens` [B, S] are the tokens' indices in their rows
+        where these are not 0 … S-1.
+        """
         if not self.training or self.rate == 0.0:
             return x
         assert dropout_key is not None, "training with dropout needs a dropout key"
-        return torch.where(self.keep(x, dropout_key), x * (1.0 / (1.0 - self.rate)), torch.zeros((), dtype=x.dtype))
+        return torch.where(
+            self.keep(x, dropout_key, tokens), x * (1.0 / (1.0 - self.rate)), torch.zeros((), dtype=x.dtype)
+        )
 
-    def keep(self, x: Tensor, dropout_key: DropoutKey) -> Tensor:
+    def keep(self, x: Tensor, dropout_key: DropoutKey, tokens: Tensor | None = None) -> Tensor:
         """Which numbers of x stay: bool, the shape of x."""
         counter = dropout_key.keys.view(-1, *[1] * (x.dim() - 1))  # [B, 1, ...]
         for axis, multiplier in zip(range(1, x.dim()), AXIS_MULTIPLIERS, strict=False):
-            place = torch.arange(x.shape[axis], dtype=torch.int32, device=x.device) * multiplier
-            counter = counter + place.view(-1, *[1] * (x.dim() - 1 - axis))
+            if tokens is not None and axis == x.dim() - 2:
+                place = tokens.int() * multiplier  # [B, S]
+                counter = counter + place.view(len(place), *[1] * (axis - 1), -1, 1)  # [B, ..., S, 1]
+            else:
+                place = torch.arange(x.shape[axis], dtype=torch.int32, device=x.device) * multiplier
+                counter = counter + place.view(-1, *[1] * (x.dim() - 1 - axis))
         return mix(counter, wrapped(self.site * SITE_MULTIPLIER)) >= int(self.rate * (1 << 32)) - (1 << 31)

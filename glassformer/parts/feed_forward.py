@@ -47,7 +47,9 @@ class FeedForward(nn.Module):
         """[B, S, W] to [B, S, W]."""
         hidden = tap(self, "hidden", self.hidden(x))  # [B, S, F]
         activated = tap(self, "activated", self.activation(hidden))
-        return tap(self, "output", self.output(self.dropout(activated, context.dropout_key)))  # [B, S, W]
+        return tap(
+            self, "output", self.output(self.dropout(activated, context.dropout_key, context.tokens))
+        )  # [B, S, W]
 
 
 class GatedFeedForward(FeedForward):
@@ -64,7 +66,9 @@ class GatedFeedForward(FeedForward):
         gate = tap(self, "gate", self.gate(x))  # [B, S, F]
         hidden = tap(self, "hidden", self.hidden(x))  # [B, S, F]
         activated = tap(self, "activated", self.activation(gate) * hidden)
-        return tap(self, "output", self.output(self.dropout(activated, context.dropout_key)))  # [B, S, W]
+        return tap(
+            self, "output", self.output(self.dropout(activated, context.dropout_key, context.tokens))
+        )  # [B, S, W]
 
 
 def build_feed_forward(config: FeedForwardConfig, width: int) -> FeedForward:

@@ -69,12 +69,13 @@ class Sublayer(nn.Module):
         self.taps = ("residual",) if config.residual else ()
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
-        """[B, S, W] to [B, S, W]."""
+        """[B, S, W] to [B, S, W], or to [B, A, W] where only some tokens are asked for."""
         return self.arrange(self, x, context)
 
     def add(self, x: Tensor, update: Tensor, context: Context) -> Tensor:
         """The residual stream after the update and its dropout."""
-        return self.join(self, x, self.dropout(update, context.dropout_key))
+        update = self.dropout(update, context.dropout_key, context.positions_of_dropout)
+        return self.join(self, context.streamed(x), update)
 
 
 def _add(sublayer: Sublayer, x: Tensor, update: Tensor) -> Tensor:

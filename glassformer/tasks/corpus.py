@@ -1,6 +1,6 @@
 """Tasks on running text: documents become a token store, the store is cut into rows, and words of the rows are masked.
 
-B rows · S tokens of a row · N masked words, padded to the same number in each batch of one shape
+B rows · S tokens of a row · A masked words of a row, padded to the same number in each row of a shape
 """
 
 from __future__ import annotations
@@ -124,10 +124,13 @@ class MaskedRows:
         )
         masked = corrupted.places[corrupted.places < len(examples) * length]
         # The same number of tokens to score in each batch of a shape, so that a compiled step sees no other shape.
-        scored_at = np.zeros(count * self._most(length), np.int64)  # [N]
-        scored_at[: len(masked)] = masked
-        labels = np.full_like(scored_at, IGNORED)  # [N]
-        labels[: len(masked)] = corrupted.labels.ravel()[masked]
+        # As many in each row: then the last block computes no others.
+        row, column = np.divmod(masked, length)
+        slot = np.arange(len(masked)) - np.searchsorted(row, row)
+        scored_at = np.repeat(np.arange(count)[:, None] * length, self._most(length), axis=1)  # [B, A]
+        labels = np.full_like(scored_at, IGNORED)  # [B, A]
+        scored_at[row, slot] = masked
+        labels[row, slot] = corrupted.labels[row, column]
         of_rows = {
             name: np.where(np.arange(count) < len(examples), of[filled], IGNORED)
             for name, of in self.row_labels.items()
@@ -142,7 +145,7 @@ class MaskedRows:
                 masked_words=torch.from_numpy(corrupted.masked_words),
             ),
             labels={
-                "masked_words": torch.from_numpy(labels),
+                "masked_words": torch.from_numpy(labels.ravel()),
                 **{name: torch.from_numpy(values) for name, values in of_rows.items()},
             },
             counts={

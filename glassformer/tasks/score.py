@@ -136,7 +136,7 @@ def guessed(baseline: Baseline, batch: Batch, labels: Tensor) -> tuple[Tensor, T
     assert ids is not None
     assert scored_at is not None
     asked = labels.numpy() != IGNORED
-    losses, right = baseline.guess(ids.numpy(), scored_at.numpy()[asked], labels.numpy()[asked])
+    losses, right = baseline.guess(ids.numpy(), scored_at.flatten().numpy()[asked], labels.numpy()[asked])
     return torch.from_numpy(losses), torch.from_numpy(right)
 
 

@@ -1,9 +1,11 @@
-"""AdamW, BERT's variant of it, and averages of weights."""
+"""AdamW, BERT's variant of it, Muon, and averages of weights."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,21 +17,60 @@ from glassformer.training.tune import parameter_groups, trained
 NO_BIAS_CORRECTION_STEP = 2.0**24
 
 
-def build_optimizer(model: nn.Module, settings: TrainSection) -> torch.optim.AdamW:
-    """AdamW (Loshchilov & Hutter 2019) with all its state allocated, so that it can be saved and restored at any time.
+@dataclass(frozen=True)
+class Optimizers:
+    """One or two optimizers that together step every trained parameter once."""
 
-    `bert-adam` leaves out the bias correction, as google-research/bert does: its step count starts where the correction
-    is 1.
+    each: tuple[torch.optim.Optimizer, ...]
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        """The groups of all: the loop sets their learning rates."""
+        return [group for one in self.each for group in one.param_groups]
+
+    def state_of(self, parameter: nn.Parameter) -> dict[str, Tensor]:
+        """What the optimizer of a parameter keeps for it."""
+        return next(one.state[parameter] for one in self.each if parameter in one.state)
+
+    def step(self) -> None:
+        """Change the parameters once."""
+        for one in self.each:
+            one.step()
+
+    def zero_grad(self, *, set_to_none: bool = True) -> None:
+        """Forget the gradients."""
+        for one in self.each:
+            one.zero_grad(set_to_none=set_to_none)
+
+
+def build_optimizer(model: nn.Module, settings: TrainSection) -> Optimizers:
+    """The optimizer of the settings, with all its state allocated, so that it can be saved and restored at any time.
+
+    `adamw` is AdamW (Loshchilov & Hutter 2019). `bert-adam` leaves out the bias correction, as google-research/bert
+    does: its step count starts where the correction is 1. `muon` orthogonalizes the momentum of the matrices inside the
+    blocks (Jordan et al. 2024) and leaves tables, heads and vectors to AdamW.
     """
+    groups = parameter_groups(model, settings)
+    matrices = [group for group in groups if group["matrices"]]
+    others = [group for group in groups if not group["matrices"]]
+    each: list[torch.optim.Optimizer] = []
+    if others:
+        each.append(_adamw(others, settings))
+    if matrices:
+        each.append(_muon(matrices, settings))
+    return Optimizers(tuple(each))
+
+
+def _adamw(groups: list[dict[str, Any]], settings: TrainSection) -> torch.optim.AdamW:
     optimizer = torch.optim.AdamW(
-        parameter_groups(model, settings),
+        groups,
         lr=settings.learning_rate,
         betas=(settings.beta1, settings.beta2),
         eps=settings.epsilon,
         fused=True,
     )
     first = NO_BIAS_CORRECTION_STEP if settings.optimizer == "bert-adam" else 0.0
-    for parameter in trained(model).values():
+    for parameter in (parameter for group in groups for parameter in group["params"]):
         optimizer.state[parameter] = {
             "step": torch.tensor(first, dtype=torch.float32, device=parameter.device),
             "exp_avg": torch.zeros_like(parameter, memory_format=torch.preserve_format),
@@ -38,12 +79,20 @@ def build_optimizer(model: nn.Module, settings: TrainSection) -> torch.optim.Ada
     return optimizer
 
 
-def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _muon(groups: list[dict[str, Any]], settings: TrainSection) -> torch.optim.Muon:
+    optimizer = torch.optim.Muon(groups, lr=settings.matrix_learning_rate, momentum=settings.momentum)
+    for parameter in (parameter for group in groups for parameter in group["params"]):
+        buffer = torch.zeros_like(parameter, memory_format=torch.preserve_format)
+        optimizer.state[parameter] = {"momentum_buffer": buffer}
+    return optimizer
+
+
+def optimizer_tensors(model: nn.Module, optimizer: Optimizers) -> dict[str, Tensor]:
     """The optimizer's state by parameter name: `exp_avg.encoder.embed.word.weight` and so on."""
     return {
         f"{kind}.{name}": value
         for name, parameter in trained(model).items()
-        for kind, value in optimizer.state[parameter].items()
+        for kind, value in optimizer.state_of(parameter).items()
     }
 
 

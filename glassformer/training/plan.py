@@ -17,7 +17,7 @@ from glassformer.tasks.feed import Feed
 from glassformer.training.budget import Budget
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.loop import counts_of, parts_of, step_seed
-from glassformer.training.optimize import build_optimizer
+from glassformer.training.optimize import build_optimizer, optimizer_tensors
 from glassformer.training.run import mean_tokens, to_standard_error
 from glassformer.training.settings import TrainSection
 from glassformer.training.tune import trained
@@ -72,7 +72,9 @@ def plan(
     if compiled:
         log("compiling for the probe, up to a minute")
     loss_and_gradient = LossAndGradient(feed, model, machine, compiled=compiled, log=log)
-    optimizer = build_optimizer(model, settings.model_copy(update={"learning_rate": 0.0, "decay": 0.0}))
+    optimizer = build_optimizer(model, settings)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.0
     keep_freed_memory()
 
     def seconds_of(step: int) -> float:
@@ -96,7 +98,9 @@ def plan(
     parameters = list(model.parameters())
     weights_bytes = sum(each.numel() * each.element_size() for each in parameters)
     trained_bytes = sum(each.numel() * each.element_size() for each in trained(model).values())
-    averages = 1 if settings.ema is not None else 0
+    moments = (each for each in optimizer_tensors(model, optimizer).values() if each.dim())  # not the counts of steps
+    state_bytes = sum(each.numel() * each.element_size() for each in moments)
+    state_bytes += trained_bytes if settings.ema is not None else 0
     return Plan(
         machine=str(machine),
         compiled=loss_and_gradient.compiled,
@@ -105,8 +109,8 @@ def plan(
         trained_parameters=sum(each.numel() for each in trained(model).values()),
         weights_bytes=weights_bytes,
         gradients_bytes=trained_bytes,
-        optimizer_bytes=(2 + averages) * trained_bytes,
-        checkpoint_bytes=weights_bytes + (2 + averages) * trained_bytes,
+        optimizer_bytes=state_bytes,
+        checkpoint_bytes=weights_bytes + state_bytes,
         rows_per_step=settings.batch,
         tokens_per_step=round(tokens),
         steps=total,

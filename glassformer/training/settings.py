@@ -16,6 +16,9 @@ class TrainSection(Settings):
     first comes after a minute. `layer_decay` multiplies the learning rate once for each layer above: the heads have the
     whole rate, the last block this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). `freeze`
     names parameters that are not trained: `encoder.embed.*`.
+
+    With `optimizer = "muon"` the matrices inside the blocks are trained by Muon (Jordan et al. 2024) at
+    `matrix_learning_rate` with `momentum`, and everything else by AdamW at `learning_rate`; both follow the schedule.
     """
 
     steps: int | None = Field(default=None, ge=1)
@@ -23,8 +26,10 @@ class TrainSection(Settings):
     minutes: float | None = Field(default=None, gt=0, le=1e9)
     batch: int = Field(default=32, ge=1, le=MOST_ROWS)
     accumulate: int = Field(default=1, ge=1)
-    optimizer: Literal["adamw", "bert-adam"] = "adamw"
+    optimizer: Literal["adamw", "bert-adam", "muon"] = "adamw"
     learning_rate: float = Field(default=1e-3, gt=0)
+    matrix_learning_rate: float = Field(default=0.02, gt=0)
+    momentum: float = Field(default=0.95, ge=0, lt=1)
     beta1: float = Field(default=0.9, ge=0, lt=1)
     beta2: float = Field(default=0.999, ge=0, lt=1)
     epsilon: float = Field(default=1e-8, gt=0)

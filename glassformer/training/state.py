@@ -16,7 +16,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Machine
 from glassformer.training.budget import RunProgress
 from glassformer.training.checkpoint import Checkpoint, damaged, restore, weights
-from glassformer.training.optimize import MovingAverage, build_optimizer, optimizer_tensors
+from glassformer.training.optimize import MovingAverage, Optimizers, build_optimizer, optimizer_tensors
 from glassformer.training.settings import TrainSection
 
 # Settings that change which weights are kept, not what is learned.
@@ -28,7 +28,7 @@ class State:
     """A model with its optimizer, optionally the moving average of its weights, and the progress of the run."""
 
     model: Transformer
-    optimizer: torch.optim.AdamW
+    optimizer: Optimizers
     average: MovingAverage | None
     progress: RunProgress
 

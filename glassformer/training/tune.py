@@ -15,19 +15,22 @@ _BLOCK = re.compile(r"(encoder|decoder)\.blocks\.(\d+)\.")
 
 
 def parameter_groups(model: nn.Module, settings: TrainSection) -> list[dict[str, Any]]:
-    """Groups for the optimizer. Matrices and tables decay; biases and norms, which are vectors, do not.
+    """Groups for the optimizers. Matrices and tables decay; biases and norms, which are vectors, do not.
 
-    `scale` multiplies the learning rate of the run. Raises ConfigError when nothing is left to train.
+    `scale` multiplies the learning rate of the run. `matrices` is True where Muon steps: the matrices inside the
+    blocks, which have a rate of their own. Raises ConfigError when nothing is left to train.
     """
-    scales = {name: _scale(name, model, settings.layer_decay) for name in trained(model)}
-    groups = []
-    for scale in sorted(set(scales.values()), reverse=True):
-        mine = [parameter for name, parameter in trained(model).items() if scales[name] == scale]
-        for vectors, decay in ((False, settings.decay), (True, 0.0)):
-            chosen = [parameter for parameter in mine if (parameter.dim() <= 1) == vectors]
-            if chosen:
-                groups.append({"params": chosen, "weight_decay": decay, "scale": scale})
-    return groups
+    muon = settings.optimizer == "muon"
+    of_matrices = settings.matrix_learning_rate / settings.learning_rate
+    chosen: dict[tuple[float, bool, bool], list[nn.Parameter]] = {}
+    for name, parameter in trained(model).items():
+        matrix = muon and parameter.dim() == 2 and _BLOCK.match(name) is not None
+        scale = _scale(name, model, settings.layer_decay) * (of_matrices if matrix else 1.0)
+        chosen.setdefault((scale, parameter.dim() <= 1, matrix), []).append(parameter)
+    return [
+        {"params": chosen[key], "weight_decay": 0.0 if key[1] else settings.decay, "scale": key[0], "matrices": key[2]}
+        for key in sorted(chosen, key=lambda key: (-key[0], key[1], key[2]))
+    ]
 
 
 def freeze(model: nn.Module, patterns: tuple[str, ...]) -> int:

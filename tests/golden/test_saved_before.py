@@ -1,13 +1,12 @@
 """Regression tests: models that were saved in format 1, and the losses of a training that was recorded.
 
-`format1/` was written by the last commit that wrote format 1; it is never written anew. The losses of
-`twenty_steps.json` are the same to the bit on the processor and the torch that recorded them.
+`format1/` was written by the last commit that wrote format 1; it is never written anew. `twenty_steps.json` was
+recorded when the last block still computed all tokens, not only the masked words.
 """
 
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +23,7 @@ from glassformer.training.record import Step
 GOLDEN = Path(__file__).parent
 FORMAT1 = GOLDEN / "format1"
 
-# Two versions of torch, or two processors, add the terms of a float32 sum in another order.
+# Two versions of torch, two processors, or products of other shapes add the terms of a float32 sum in another order.
 TOLERANCE = 1e-6
 
 
@@ -92,15 +91,6 @@ class Listening:
             yield step
 
 
-def _processor() -> str:
-    """The processor's name, as Linux tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return "not told"
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "not told")
-
-
 def test_twenty_steps_of_masked_words_lose_what_they_lost(tmp_path: Path) -> None:
     recorded = json.loads((GOLDEN / "twenty_steps.json").read_text(encoding="utf-8"))
     recipe = recipe_of_format_1(recorded["recipe"])  # written with the names of its day
@@ -108,13 +98,4 @@ def test_twenty_steps_of_masked_words_lose_what_they_lost(tmp_path: Path) -> Non
     seen = Listening()
     gf.train(recipe, out=tmp_path / "run", progress=seen)
     expected = [float.fromhex(loss) for loss in recorded["losses"]]
-    here = {
-        "model": _processor(),
-        "torch": torch.__version__,
-        "processor": torch.backends.cpu.get_cpu_capability(),
-        "machine": platform.machine(),
-    }
-    if here == recorded["recorded_with"]:
-        assert seen.losses == expected
-    else:
-        assert seen.losses == pytest.approx(expected, abs=TOLERANCE)
+    assert seen.losses == pytest.approx(expected, abs=TOLERANCE)

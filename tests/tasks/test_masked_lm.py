@@ -75,7 +75,7 @@ def asked(task: TaskFeed, step: int, part: int = 0, parts: int = 1) -> list[tupl
     length = batch.inputs.ids.shape[1]
     return [
         (int(batch.row_ids[place // length]), place % length, int(batch.inputs.ids.flatten()[place]), label)
-        for place, label in zip(batch.scored_at.tolist(), batch.labels["masked_words"].tolist(), strict=True)
+        for place, label in zip(batch.scored_at.flatten().tolist(), batch.labels["masked_words"].tolist(), strict=True)
         if label >= 0
     ]
 
@@ -115,7 +115,7 @@ def test_all_batches_have_one_shape(make: MakeFeed, settings: dict[str, Any]) ->
     counts = {task.batch(step).counts["masked_words"] for step in range(30)}
     places = task.batch(0).scored_at
     assert places is not None
-    assert max(counts) <= len(places)
+    assert max(counts) <= places.numel()
 
 
 def test_each_row_comes_once_in_an_epoch_with_masks_of_its_own(rows: PackedRows, tokenizer: Tokenizer) -> None:
@@ -207,7 +207,7 @@ def test_a_perfect_model_scores_perfectly(make: MakeFeed) -> None:
             self.weight = torch.nn.Parameter(torch.zeros(1))
 
         def forward(self, inputs: Any, scored_at: Tensor, heads: Any) -> Any:
-            logits = torch.nn.functional.one_hot(inputs.ids.flatten()[scored_at], 64).double() * 50
+            logits = torch.nn.functional.one_hot(inputs.ids.flatten()[scored_at.flatten()], 64).double() * 50
 
             class Answer:
                 pass
@@ -259,7 +259,7 @@ def test_special_tokens_are_never_asked_wherever_they_stand(
     found = masked_words.batch(numbers, np.zeros_like(numbers), shape=batch.ids.shape)
     assert found.scored_at is not None
     asked = np.zeros(batch.ids.shape, np.bool_)
-    asked.ravel()[found.scored_at.numpy()[found.labels["masked_words"].numpy() >= 0]] = True
+    asked.ravel()[found.scored_at.flatten().numpy()[found.labels["masked_words"].numpy() >= 0]] = True
     assert not (asked & in_the_text).any()
     assert asked.sum() > 0.5 * (~batch.special & ~in_the_text).sum()
     unigram = masked_words.unigram()

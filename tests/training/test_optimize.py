@@ -62,6 +62,52 @@ def test_the_two_differ() -> None:
     assert np.abs(run("adamw")[1] - run("bert-adam")[1]).max() > 1e-3
 
 
+def test_muon_is_its_formula_at_the_matrices_of_the_blocks_and_adamw_elsewhere() -> None:
+    """Jordan et al. 2024: momentum, then five steps of Newton and Schulz towards the nearest orthogonal matrix."""
+    rates = {"learning_rate": RATE, "matrix_learning_rate": 0.03, "momentum": 0.9, "decay": DECAY}
+    muon, adamw = toy_model(), toy_model()
+    by_muon = build_optimizer(muon, toy_settings(optimizer="muon", **rates))
+    by_adamw = build_optimizer(adamw, toy_settings(**{"learning_rate": RATE, "decay": DECAY}))
+    start = {name: parameter.detach().double().numpy() for name, parameter in muon.named_parameters()}
+    buffers = {name: np.zeros_like(value) for name, value in start.items()}
+    generator = torch.Generator().manual_seed(3)
+    for _ in range(3):
+        for (name, one), two in zip(muon.named_parameters(), adamw.parameters(), strict=True):
+            one.grad = torch.randn(one.shape, generator=generator)
+            two.grad = one.grad.clone()
+            buffers[name] = 0.9 * buffers[name] + 0.1 * one.grad.double().numpy()
+            if _in_a_block(name, one):
+                nesterov = 0.1 * one.grad.double().numpy() + 0.9 * buffers[name]
+                step = 0.03 * max(1.0, one.shape[0] / one.shape[1]) ** 0.5 * _newton_schulz(nesterov)
+                start[name] = start[name] * (1 - 0.03 * DECAY) - step
+        by_muon.step()
+        by_adamw.step()
+    others = dict(adamw.named_parameters())
+    matrices = 0
+    for name, parameter in muon.named_parameters():
+        if _in_a_block(name, parameter):
+            matrices += 1
+            # torch iterates in bfloat16, with eight bits: a few hundredths in the numbers of an orthogonal matrix.
+            difference = np.abs(parameter.detach().numpy() - start[name]).max()
+            assert difference < 0.05 * 3 * 0.03, name
+        else:
+            assert torch.equal(parameter, others[name]), name
+    assert matrices == 2 * 6  # query, key, value, output; hidden, output of the feed-forward network
+
+
+def _in_a_block(name: str, parameter: torch.Tensor) -> bool:
+    return ".blocks." in name and parameter.dim() == 2
+
+
+def _newton_schulz(matrix: np.ndarray) -> np.ndarray:
+    x = matrix / np.linalg.norm(matrix)
+    x = x.T if x.shape[0] > x.shape[1] else x
+    for _ in range(5):
+        gram = x @ x.T
+        x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram @ gram) @ x
+    return x.T if matrix.shape[0] > matrix.shape[1] else x
+
+
 def test_biases_and_norms_do_not_decay() -> None:
     model = toy_model()
     names = {parameter: name for name, parameter in model.named_parameters()}

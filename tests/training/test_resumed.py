@@ -21,9 +21,14 @@ from tests.training.runs import equal, train
 from tests.training.toy import Toy, toy_model, toy_settings
 
 
-@pytest.mark.parametrize(("ema", "average"), [(None, None), (0.9, None), (None, 2), (0.9, 3)])
-def test_stopped_and_resumed_is_unbroken(tmp_path: Path, ema: float | None, average: int | None) -> None:
-    chosen: dict[str, Any] = {"steps": 9, "dropout": 0.2, "ema": ema, "checkpoint_every": 4, "optimizer": "bert-adam"}
+@pytest.mark.parametrize(
+    ("optimizer", "ema", "average"),
+    [("bert-adam", None, None), ("muon", 0.9, None), ("muon", None, 2), ("bert-adam", 0.9, 3)],
+)
+def test_stopped_and_resumed_is_unbroken(
+    tmp_path: Path, optimizer: str, ema: float | None, average: int | None
+) -> None:
+    chosen: dict[str, Any] = {"steps": 9, "dropout": 0.2, "ema": ema, "checkpoint_every": 4, "optimizer": optimizer}
     chosen |= {"average": average}
     held_out = Toy(seed=5)
     whole, told = train(tmp_path / "whole", held_out=held_out, **chosen)

@@ -1,0 +1,120 @@
+"""The last block of a model computes only the tokens that the heads read: the same numbers as for all tokens.
+
+B sentences · S tokens · A asked tokens of a sentence
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.models.families import bert, gpt2, modernbert, t5
+from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import Transformer, build
+from glassformer.parts.dropout import DropoutKey
+
+B, S = 3, 12
+ASKED = torch.tensor([[1, 5, 5], [2, 0, 11], [7, 3, 4]])
+FLAT = ASKED + torch.arange(B)[:, None] * S
+# Sums over the keys and the width run over the same numbers, in another order: a few units of float64's last place.
+TOLERANCE = 1e-12
+
+
+def small_bert() -> ModelConfig:
+    return bert(size="tiny", vocabulary=40, width=32, heads=2, feed_forward=48, dropout=0.2, sentence_labels=3)
+
+
+def small_modernbert() -> ModelConfig:
+    config = modernbert(size="tiny", vocabulary=40, width=32, heads=2, feed_forward=48, reach=3, dropout=0.2)
+    return config.model_copy(update={"sentence_head": SentenceHeadConfig(labels=3)})
+
+
+def small_gpt2() -> ModelConfig:
+    return gpt2(vocabulary=40, layers=2, width=32, heads=2, max_length=S, dropout=0.2)
+
+
+def small_t5() -> ModelConfig:
+    return t5(vocabulary=40, layers=2, width=32, heads=2, query_size=16, feed_forward=48, dropout=0.2)
+
+
+MODELS: dict[str, Callable[[], ModelConfig]] = {
+    "bert": small_bert,
+    "modernbert": small_modernbert,
+    "gpt2": small_gpt2,
+    "t5": small_t5,
+}
+
+
+def model_and_inputs(name: str) -> tuple[Transformer, Inputs, Inputs | None]:
+    model = build(MODELS[name]()).double()
+    with torch.no_grad():  # far from the flat start, so that a wrong token would show
+        for parameter in model.parameters():
+            parameter.mul_(8.0 if parameter.dim() > 1 else 1.0)
+    generator = torch.Generator().manual_seed(1)
+    real = torch.ones(B, S, dtype=torch.bool)
+    real[0, :1] = False
+    real[1, -1] = False
+    key = DropoutKey(torch.tensor(7, dtype=torch.int32), torch.arange(B, dtype=torch.int32))
+    ids = torch.randint(3, 40, (B, S), generator=generator)
+    inputs = Inputs(ids=ids, real=real, dropout_key=key)
+    if model.encoder is None or model.decoder is None:
+        return model, inputs, None
+    return model, inputs, Inputs(ids=torch.randint(3, 40, (B, S), generator=generator), dropout_key=key)
+
+
+def gradients(model: Transformer, *outputs: Tensor) -> dict[str, Tensor]:
+    model.zero_grad()
+    weights = [torch.linspace(-1.0, 1.0, output.numel(), dtype=output.dtype).view(output.shape) for output in outputs]
+    sum((output * weight).sum() for output, weight in zip(outputs, weights, strict=True)).backward()  # type: ignore[union-attr]
+    return {name: each.grad.clone() for name, each in model.named_parameters() if each.grad is not None}
+
+
+@pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
+@pytest.mark.parametrize("name", MODELS)
+def test_asked_tokens_alone_give_the_scores_and_gradients_of_all(name: str, training: bool) -> None:
+    model, inputs, decoder_inputs = model_and_inputs(name)
+    model.train(training)
+    heads = ("head", "sentence_head") if model.sentence_head is not None else ("head",)
+    whole = model(inputs, decoder_inputs, scored_at=FLAT.flatten(), heads=heads)
+    asked = model(inputs, decoder_inputs, scored_at=FLAT, heads=heads)
+    assert whole.states.shape[1] == S
+    assert asked.states.shape[1] == ASKED.shape[1] + len(heads) - 1
+
+    pairs = [(whole.logits, asked.logits)]
+    if len(heads) == 2:
+        pairs.append((whole.sentence_logits, asked.sentence_logits))
+    expected = gradients(model, *(one for one, _ in pairs))
+    found = gradients(model, *(other for _, other in pairs))
+    for one, other in pairs:
+        torch.testing.assert_close(other, one, rtol=TOLERANCE, atol=TOLERANCE)
+    assert found.keys() == expected.keys()
+    for parameter, gradient in expected.items():
+        scale = float(gradient.abs().max()) + 1.0
+        torch.testing.assert_close(found[parameter], gradient, rtol=0, atol=TOLERANCE * scale, msg=parameter)
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert"])
+def test_a_sentence_head_alone_reads_the_first_token_alone(name: str) -> None:
+    model, inputs, _ = model_and_inputs(name)
+    model.train()
+    whole = model(inputs)
+    asked = model(inputs, heads=("sentence_head",))
+    assert asked.states.shape == (B, 1, 32)
+    torch.testing.assert_close(asked.sentence_logits, whole.sentence_logits, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_asked_tokens_alone_cost_less() -> None:
+    model, inputs, _ = model_and_inputs("modernbert")
+
+    def operations(scored_at: Tensor) -> int:
+        with FlopCounterMode(display=False) as counter:
+            model(inputs, scored_at=scored_at, heads=("head",))
+        return counter.get_total_flops()
+
+    of_a_block = 2 * B * (S - ASKED.shape[1]) * (2 * 32 * 32 + 3 * 32 * 48)  # query, output, gate, hidden, output
+    assert operations(FLAT.flatten()) - operations(FLAT) >= of_a_block
