@@ -2,9 +2,10 @@
 
     python -m bench.masked_lm mini        # or base; writes docs/results/bench-masked-lm-SIZE.json
 
-Three worker processes hold one system each and train in turn, a few steps at a time, on the same rows: ours as
-`glassformer train` runs it (reading, masking, clipping and logging inside the time), and the peer in float32 and in
-bf16 autocast, whose batches are prepared beforehand, outside the time. The bf16 matrix rate is measured between turns.
+Four worker processes hold one system each and train in turn, a few steps at a time, on the same rows: ours as
+`glassformer train` runs it (reading, masking, clipping and logging inside the time), and the peer, whose batches are
+prepared beforehand, outside the time: in float32, in bf16 autocast, and as an expert sets it up (bf16 autocast, the loss
+and its gradient compiled, scores at masked words only, fused AdamW). The bf16 matrix rate is measured between turns.
 """
 
 from __future__ import annotations
@@ -23,30 +24,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from experiments import results
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from transformers import BertForMaskedLM
+
     from glassformer.tasks.feed import TaskFeed
 
 VOCABULARY, LENGTH, DROPOUT = 30522, 128, 0.1
 SIZES = {"mini": (4, 256, 4, 32), "base": (12, 768, 12, 16)}  # layers, width, heads, batch
 TURNS = {"mini": (15, 6), "base": (5, 2)}  # turns, steps in a turn
-SYSTEMS = ("ours", "peer float32", "peer bf16")
+WARM_UP = 3  # steps
+SYSTEMS = ("ours", "peer float32", "peer bf16", "peer expert")
 
 
 def training_operations(size: str, masked: int) -> float:
     """Multiplications and additions of the matrix products in one step: forward, and twice that backward.
 
-    Only what this step needs: logits at the `masked` positions, as ours computes them.
+    Only what this step needs, as ours computes it: logits at the `masked` words, and in the last block keys and values
+    of all tokens but queries, outputs and feed-forward networks of the masked words.
     """
     layers, width, _, batch = SIZES[size]
-    tokenizer = batch * LENGTH
-    block = 2 * tokenizer * 12 * width * width + 4 * tokenizer * LENGTH * width
+    tokens = batch * LENGTH
+
+    def block(asked: int) -> float:
+        return 2 * tokens * 2 * width * width + 2 * asked * 10 * width * width + 4 * asked * LENGTH * width
+
     head = 2 * masked * (width * width + width * VOCABULARY)
-    return 3.0 * (layers * block + head)
+    return 3.0 * ((layers - 1) * block(tokens) + block(masked) + head)
 
 
 def matrix_rate() -> float:
@@ -96,46 +105,75 @@ def ours(size: str, folder: Path) -> Iterator[float]:
         yield step.loss
 
 
-def peer(size: str, folder: Path, *, bf16: bool) -> Iterator[float]:
-    """Losses of the peer, one step at a time, on rows that are ready."""
-    import numpy as np
-    from transformers import BertConfig, BertForMaskedLM
-
-    layers, width, heads, batch = SIZES[size]
+def rows_of_peer(size: str, folder: Path) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Eight batches: ids [B, S], the flat indices of the masked words [N] and their labels [N], -100 where filled."""
     feed = feed_of(size, folder, "tokens-peer")
     ready = []
     for number in range(8):
         given = feed.batch(number)
         assert given.inputs.ids is not None
         assert given.scored_at is not None
-        labels = torch.full((batch * LENGTH,), -100)
-        answers = given.labels["masked_words"]
-        asked = answers >= 0
-        labels[given.scored_at[asked]] = answers[asked]
-        ready.append((given.inputs.ids, labels.view(batch, LENGTH)))
+        ready.append((given.inputs.ids, given.scored_at.flatten(), given.labels["masked_words"]))
+    return ready
+
+
+def new_peer(size: str) -> BertForMaskedLM:
+    """The peer's model of this size, in training."""
+    import numpy as np
+    from transformers import BertConfig, BertForMaskedLM
+
+    layers, width, heads, _ = SIZES[size]
     np.random.seed(0)
     torch.manual_seed(0)
-    model = BertForMaskedLM(
-        BertConfig(
-            vocab_size=VOCABULARY,
-            hidden_size=width,
-            num_hidden_layers=layers,
-            num_attention_heads=heads,
-            intermediate_size=4 * width,
-            hidden_dropout_prob=DROPOUT,
-            attention_probs_dropout_prob=DROPOUT,
-        )
-    ).train()
+    config = BertConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=4 * width,
+        hidden_dropout_prob=DROPOUT,
+        attention_probs_dropout_prob=DROPOUT,
+    )
+    return BertForMaskedLM(config).train()
+
+
+def peer(size: str, folder: Path, *, bf16: bool) -> Iterator[float]:
+    """Losses of the peer as it comes, one step at a time, on rows that are ready."""
+    ready = []
+    for ids, places, answers in rows_of_peer(size, folder):
+        labels = torch.full(ids.shape, -100)
+        asked = answers >= 0
+        labels.view(-1)[places[asked]] = answers[asked]
+        ready.append((ids, labels))
+    model = new_peer(size)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    number = 0
-    while True:
+    for number in itertools.count():
         ids, labels = ready[number % len(ready)]
         with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
             loss = model(input_ids=ids, labels=labels).loss
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        number += 1
+        yield float(loss.detach())
+
+
+def expert(size: str, folder: Path) -> Iterator[float]:
+    """Losses of the peer as an expert sets it up, one step at a time, on rows that are ready."""
+    ready, model = rows_of_peer(size, folder), new_peer(size)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+
+    @torch.compile
+    def loss_of(ids: Tensor, places: Tensor, labels: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            states = model.bert(input_ids=ids).last_hidden_state.flatten(0, 1)[places]  # [N, W]
+            scores = model.cls(states)  # [N, V]
+        return torch.nn.functional.cross_entropy(scores.float(), labels)
+
+    for number in itertools.count():
+        loss = loss_of(*ready[number % len(ready)])
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
         yield float(loss.detach())
 
 
@@ -148,27 +186,38 @@ def vocabulary() -> Tokenizer:
     return load_tokenizer(folder)
 
 
-def resident_megabytes() -> float:
-    """Memory this process holds now."""
+def forget_peak() -> None:
+    """Begin a new measurement of the most memory that this process held."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process held since `forget_peak`."""
     for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
+        if line.startswith("VmHWM"):
             return int(line.split()[1]) / 1024
     return float("nan")
 
 
 def work(system: str, size: str, folder: Path, pipe: Connection) -> None:
-    """A worker: takes the number of steps to do, answers with seconds a step, memory and the last loss."""
+    """A worker: takes the number of steps to do, answers with seconds a step, the most memory and the last loss.
+
+    The first turn is the warm-up: its memory, most of it the compiler's, does not count.
+    """
     makers: dict[str, Callable[[], Iterator[float]]] = {
         "ours": lambda: ours(size, folder),
         "peer float32": lambda: peer(size, folder, bf16=False),
         "peer bf16": lambda: peer(size, folder, bf16=True),
+        "peer expert": lambda: expert(size, folder),
     }
     losses = makers[system]()
     while (steps := pipe.recv()) > 0:
         started = time.perf_counter()
         for _ in range(steps):
             loss = next(losses)
-        pipe.send(((time.perf_counter() - started) / steps, resident_megabytes(), loss))
+        pipe.send(((time.perf_counter() - started) / steps, peak_megabytes(), loss))
+        if steps == WARM_UP:
+            forget_peak()
 
 
 def run(size: str) -> dict[str, object]:
@@ -184,7 +233,7 @@ def run(size: str) -> dict[str, object]:
             process = spawn.Process(target=work, args=(system, size, folder, there), daemon=True)
             process.start()
             workers[system] = here
-            here.send(3)  # warm-up: compiling, caches, the allocator
+            here.send(WARM_UP)  # compiling, caches, the allocator
             here.recv()
             print(f"{system}: warm", file=sys.stderr, flush=True)
         seconds: dict[str, list[float]] = {system: [] for system in SYSTEMS}
@@ -214,14 +263,16 @@ def run(size: str) -> dict[str, object]:
     return {
         "seconds_per_step": median,
         "spread": {system: [min(values), max(values)] for system, values in seconds.items()},
-        "ratio_float32": statistics.median(
-            p / o for p, o in zip(seconds["peer float32"], seconds["ours"], strict=True)
-        ),
-        "ratio_bf16": statistics.median(p / o for p, o in zip(seconds["peer bf16"], seconds["ours"], strict=True)),
+        **{
+            f"ratio_{system.removeprefix('peer ')}": statistics.median(
+                p / o for p, o in zip(seconds[system], seconds["ours"], strict=True)
+            )
+            for system in SYSTEMS[1:]
+        },
         "matrix_rate_gigaflops": statistics.median(rates) / 1e9,
         "share_of_matrix_rate": statistics.median(shares),
         "shares": shares,
-        "resident_megabytes": memory,
+        "peak_megabytes": memory,
         "tokens_per_second": SIZES[size][3] * LENGTH / median["ours"],
         "turns": turns,
         "steps_in_a_turn": steps,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.cli.screen import note
 from glassformer.errors import ConfigError, DataError, did_you_mean
 from glassformer.tasks import TASKS
 
@@ -84,9 +85,16 @@ def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def requested_recipe(
-    what: str, files: Sequence[str], *, settings: Mapping[str, object], assignments: Sequence[str]
+    what: str,
+    files: Sequence[str],
+    *,
+    settings: Mapping[str, object],
+    assignments: Sequence[str],
+    recorded: Recipe | None = None,
 ) -> Recipe:
     """The recipe that was asked for: a file, a recipe of the package or a task, with single settings changed.
+
+    `recorded` is that of the run that is resumed.
 
     Raises ConfigError for a task or setting that is not there, DataError for a task without files.
     """
@@ -132,7 +140,37 @@ def requested_recipe(
         changes = {"model": {}} | changes
     if "model.size" not in changes and (starts or not _keeps_size(resolve(name).model, changes)):
         changes["model.size"] = None
+    if TASKS.get(what) is not None and TASKS[what].sized and not starts and "model.family" not in changes:
+        changes = _sized(resolve(name, changes), changes, recorded)
     return resolve(name, changes)
+
+
+def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | None) -> dict[str, object]:
+    """The changes with sizes that fit the text and the minutes, where the user has not chosen them; a resumed run has
+    those that it began with.
+    """
+    from glassformer.artefact.sizes import cores_of, sizes_for
+
+    if recorded is not None:
+        of_run = {
+            "model.size": recorded.model.size,
+            "tokenizer.vocabulary": recorded.tokenizer.vocabulary,
+            "train.batch": recorded.train.batch,
+        }
+        return {**of_run, **changes}
+    try:
+        choice = sizes_for(
+            recipe.data.files,
+            None if recipe.train.minutes is None else recipe.train.minutes * cores_of(recipe.train),
+            size=str(changes["model.size"]) if "model.size" in changes else None,
+            tokenizer="tokenizer.file" not in changes,
+        )
+    except DataError:  # raised again, with all that is wrong, where the files are read
+        return dict(changes)
+    chosen = {name: value for name, value in choice.settings.items() if name not in changes}
+    if chosen:
+        note(choice.sentence(chosen))
+    return {**chosen, **changes}
 
 
 def _keeps_size(own: ModelSection, changes: Mapping[str, object]) -> bool:

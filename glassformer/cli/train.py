@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ from glassformer.cli.options import Json, Set
 from glassformer.cli.recipe_options import Files, What, requested_recipe, with_recipe_options
 from glassformer.cli.screen import note, record
 from glassformer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from glassformer.artefact.recipe import Recipe
 
 
 @with_recipe_options
@@ -34,8 +37,14 @@ def train(
     """
     if what is None:
         what = _recorded(out, resume=resume)
-    recipe = requested_recipe(what, files or [], settings=settings or {}, assignments=set or [])
     folder = _folder(what, out, resume=resume)
+    recipe = requested_recipe(
+        what,
+        files or [],
+        settings=settings or {},
+        assignments=set or [],
+        recorded=_recipe_of(folder) if resume else None,
+    )
     from glassformer.artefact.card import example
     from glassformer.artefact.train import train as run
 
@@ -69,6 +78,13 @@ def _recorded(out: Path | None, *, resume: bool) -> str:
             f"there is nothing to resume in {out}", got=f"no {RECIPE} there", do="name a recipe (.toml) or a task too"
         )
     return str(out / RECIPE)
+
+
+def _recipe_of(folder: Path) -> Recipe | None:
+    """The recipe of the run in a folder, None where there is none."""
+    from glassformer.artefact.recipe import read_saved_recipe
+
+    return read_saved_recipe(folder)
 
 
 def _folder(what: str, out: Path | None, *, resume: bool) -> Path:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class TaskEntry(NamedTuple):
     """Module and class of a task, its line of help, the recipes that `train TASK FILES` uses without and with a start
-    model, and the options that name columns of its tables.
+    model, the options that name columns of its tables, and whether the sizes are chosen by text and time.
     """
 
     module: str
@@ -27,6 +27,7 @@ class TaskEntry(NamedTuple):
     recipe: str
     tuning: str
     columns: tuple[str, ...] = ()
+    sized: bool = False
 
 
 class VerbEntry(NamedTuple):
@@ -40,7 +41,12 @@ class VerbEntry(NamedTuple):
 
 TASKS: dict[str, TaskEntry] = {
     "masked-lm": TaskEntry(
-        "masked_lm", "MaskedLM", "guess masked words, from running text", "masked-lm-mini", "masked-lm-mini"
+        "masked_lm",
+        "MaskedLM",
+        "guess masked words, from running text",
+        "masked-lm-mini",
+        "masked-lm-mini",
+        sized=True,
     ),
     "annotated-masks": TaskEntry(
         "annotated_masks",

@@ -80,7 +80,12 @@ def _adamw(groups: list[dict[str, Any]], settings: TrainSection) -> torch.optim.
 
 
 def _muon(groups: list[dict[str, Any]], settings: TrainSection) -> torch.optim.Muon:
-    optimizer = torch.optim.Muon(groups, lr=settings.matrix_learning_rate, momentum=settings.momentum)
+    optimizer = torch.optim.Muon(
+        groups,
+        lr=settings.matrix_learning_rate,
+        momentum=settings.momentum,
+        ns_steps=settings.newton_schulz_steps,
+    )
     for parameter in (parameter for group in groups for parameter in group["params"]):
         buffer = torch.zeros_like(parameter, memory_format=torch.preserve_format)
         optimizer.state[parameter] = {"momentum_buffer": buffer}

@@ -1,0 +1,75 @@
+"""Sizes that are chosen by the text and the time, where the user has not chosen them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from glassformer.artefact.recipe import Recipe
+from glassformer.artefact.sizes import SIZES, VOCABULARIES, sizes_for
+from glassformer.cli.recipe_options import requested_recipe
+from glassformer.models.families.modernbert import MODERNBERT_SIZES
+
+LINE = "the cat sat on the mat .\n"
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text(LINE * 10)
+    return path
+
+
+def asked(text: Path, *, recorded: Recipe | None = None, **settings: object) -> Recipe:
+    named = {name.replace("__", "."): value for name, value in settings.items()}
+    return requested_recipe("masked-lm", [str(text)], settings=named, assignments=(), recorded=recorded)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_more_time_gets_a_larger_model(text: Path, size: object) -> None:
+    assert size in SIZES
+    name, batch, core_minutes = size  # type: ignore[misc]
+    recipe = asked(text, train__minutes=core_minutes / 2 + 0.01, train__threads=2)
+    assert (recipe.model.size, recipe.train.batch) == (name, batch)
+    assert name in MODERNBERT_SIZES
+
+
+def test_a_larger_text_gets_a_larger_vocabulary(tmp_path: Path) -> None:
+    found = []
+    for _, least in VOCABULARIES:
+        path = tmp_path / f"{least:.0f}.txt"
+        with path.open("wb") as file:
+            file.write(LINE.encode())
+            file.truncate(int(least) + len(LINE))  # a sparse file: nothing reads it here
+        found.append(sizes_for([str(path)], 1.0).settings["tokenizer.vocabulary"])
+    assert found == [tokens for tokens, _ in VOCABULARIES] == sorted(found)
+
+
+def test_what_the_user_chose_stays_and_what_was_chosen_is_said(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = asked(text, train__minutes=1.0, train__threads=2, model__size="small", tokenizer__vocabulary=300)
+    assert (recipe.model.size, recipe.tokenizer.vocabulary) == ("small", 300)
+    assert recipe.train.batch == SIZES[-1].batch
+    said = capsys.readouterr().err
+    assert "--batch" in said
+    assert "--size" not in said
+    assert "--vocabulary" not in said
+
+
+def test_a_run_by_steps_keeps_the_size_of_the_recipe(text: Path) -> None:
+    recipe = asked(text, train__steps=10)
+    assert recipe.model.size == "mini"
+    assert recipe.tokenizer.vocabulary == VOCABULARIES[0][0]
+
+
+def test_another_family_keeps_its_own_size(text: Path) -> None:
+    recipe = asked(text, train__minutes=1.0, model__family="bert", model__size="tiny")
+    assert (recipe.model.size, recipe.tokenizer.vocabulary) == ("tiny", 8000)
+
+
+def test_a_resumed_run_keeps_the_sizes_it_began_with(text: Path) -> None:
+    began = asked(text, train__minutes=1.0, train__threads=2)
+    longer = asked(text, train__minutes=1000.0, train__threads=2, recorded=began)
+    assert longer.model == began.model
+    assert longer.tokenizer == began.tokenizer
+    assert longer.train.batch == began.train.batch
