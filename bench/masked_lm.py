@@ -4,8 +4,9 @@
 
 Four worker processes hold one system each and train in turn, a few steps at a time, on the same rows: ours as
 `glassformer train` runs it (reading, masking, clipping and logging inside the time), and the peer, whose batches are
-prepared beforehand, outside the time: in float32, in bf16 autocast, and as an expert sets it up (bf16 autocast, the loss
-and its gradient compiled, scores at masked words only, fused AdamW). The bf16 matrix rate is measured between turns.
+prepared beforehand, outside the time: in float32, in bf16 autocast, and as an expert sets it up (bf16 autocast, the
+loss and its gradient compiled, scores at masked words only, fused AdamW). The bf16 matrix rate is measured between
+turns.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ import glassformer
 from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
+from glassformer.artefact.prepare import prepare_run
 from glassformer.artefact.progress import ConsoleProgress, NoProgress
+from glassformer.artefact.recipe import resolve
 from glassformer.artefact.train import train
 from glassformer.errors import ConfigError
 from glassformer.tasks.score import interval
@@ -251,3 +253,18 @@ def test_bars_on_a_terminal(text_file: Path, tmp_path: Path) -> None:
     train(recipe(text_file), out=tmp_path / "run", progress=screen)
     assert "6/6" in paper.getvalue()
     assert "loss" in paper.getvalue()
+
+
+def test_more_words_are_masked_in_training_than_in_evaluation(run: Model, text_file: Path, tmp_path: Path) -> None:
+    usual = recipe(text_file)
+    changed = usual | {"task": {"name": "masked-lm", "training_rate": 0.45}}
+    one, two = (
+        prepare_run(resolve(each), tmp_path / name, NoProgress()) for name, each in (("one", usual), ("two", changed))
+    )
+    assert two.feed.batch(0).counts["masked_words"] > 2 * one.feed.batch(0).counts["masked_words"]
+    assert one.held_out is not None
+    assert two.held_out is not None
+    assert two.held_out.batch(0).counts == one.held_out.batch(0).counts
+    trained = train(changed, out=tmp_path / "more", progress=NoProgress())
+    assert trained.metrics["scores"]["targets"] == run.metrics["scores"]["targets"]
+    assert load(tmp_path / "more").evaluate() == trained.metrics["scores"]
