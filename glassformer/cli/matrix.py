@@ -64,8 +64,6 @@ def matrix(
 
     A reading says which cells are forbidden: the post's code and its words differ.
     """
-    if hide is not None and math.isnan(hide):
-        raise ConfigError("--hide needs a share from 0 to 1", got="nan")
     for option, value, known in (
         ("--reading", reading, tuple(_READINGS)),
         ("--features", features, _FEATURES),
