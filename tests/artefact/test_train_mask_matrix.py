@@ -17,7 +17,7 @@ from glassformer.errors import ConfigError
 from glassformer.parts.activity import Reading
 from tests.refusals import refused
 
-CYCLE = "alpha beta gamma delta epsilon zeta eta theta".split()
+CYCLE = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
 """In the texts each word follows its neighbour here, so that a word is known by the one before and the one after."""
 
 # Larger in nothing that decides: a model of seconds.
