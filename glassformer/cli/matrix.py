@@ -126,16 +126,17 @@ class _Shown:
         """The steps as text of at most this width."""
         matrix, count = self.matrix, len(self.words)
         shape = f"[{count}, {count}]"
+        words = tuple(_printable(word) for word in self.words)
         labels = tuple(
-            f"({word})" if place in self.hidden and word != MASK else word for place, word in enumerate(self.words)
+            f"({word})" if place in self.hidden and MASK not in word else word for place, word in enumerate(words)
         )
         hidden = f"{len(self.hidden)} of {count}"
         chosen = f"{hidden}, drawn with seed {self.seed}" if self.share else f"{hidden}, as written"
         drawn = f"torch.randn with seed {self.seed}" if self.source == "random" else "as printed in the post"
         yield f"1. words, split at spaces: {count}"
-        yield from _flowing(self.words, width)
+        yield from _flowing(words, width)
         yield from ("", f"2. words replaced by {MASK}: {chosen}")
-        yield from _flowing(self.seen, width)
+        yield from _flowing([_printable(word) for word in self.seen], width)
         yield from ("", f"3. features {list(self.features.shape)}: one vector for each word, {drawn}")
         yield from _table(labels, None, self.features, width)
         for title, tensor in (
@@ -167,11 +168,11 @@ def _shown(
     if not 1 <= len(words) <= _MOST_WORDS:
         do = "give a shorter text" if words else "write one in quotes"
         raise DataError(f"a text must have 1 to {_MOST_WORDS} words", got=str(len(words)), do=do)
-    share = (0.0 if MASK in words else _SHARE) if hide is None else hide
+    share = (0.0 if MASK in text else _SHARE) if hide is None else hide
     random = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(words), generator=random).tolist()
     count = max(1, round(share * len(words))) if share else 0
-    hidden = tuple(sorted({*order[:count], *(place for place, word in enumerate(words) if word == MASK)}))
+    hidden = tuple(sorted({*order[:count], *(place for place, word in enumerate(words) if MASK in word)}))
     if source == "random":
         features = torch.randn((len(words), width), generator=random)
     else:
@@ -223,6 +224,11 @@ def _flowing(words: Sequence[str], width: int) -> Iterator[str]:
             line = ""
         line = f"{line} {shown}" if line else shown
     yield f"   {line}"
+
+
+def _printable(word: str) -> str:
+    """A word with its control characters as escapes, which a terminal does not obey."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in word)
 
 
 def _size(text: str) -> int:

@@ -40,6 +40,9 @@ TINY = {
 }
 
 
+NAMED = {"code": " & window(0)", "stated": " & causal & visible", "pairs": " & visible"}
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[Reading, gf.Model]:
     folder = tmp_path_factory.mktemp("readings")
@@ -69,7 +72,9 @@ def test_a_saved_model_looks_as_the_matrix_allows_in_every_layer(
     trained: dict[Reading, gf.Model], reading: Reading, tmp_path: Path
 ) -> None:
     trained[reading].save(tmp_path / "model")
-    trace = gf.load(tmp_path / "model").trace("[MASK] beta gamma [MASK] epsilon")
+    model = gf.load(tmp_path / "model")
+    assert model.info()["sizes"]["encoder"]["attention_mask"].removeprefix("padding & document_mask") == NAMED[reading]
+    trace = model.trace("[MASK] beta gamma [MASK] epsilon")
     words = trace.words.sentence("inputs", 0)
     hidden = [place for place, word in enumerate(words) if "MASK" in word]
     matrix = gf.activity_matrix(torch.zeros(len(words), 2), hidden, reading=reading, nothing_to_see="zero")

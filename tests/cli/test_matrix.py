@@ -61,6 +61,14 @@ def test_words_written_as_masks_are_the_hidden_ones(run: Run) -> None:
     assert record["hidden"] == list(SENTENCE.masked_words)
     (record,) = run("matrix", SENTENCE.masked, "--hide", "0.2", "--json").records
     assert set(record["hidden"]) >= set(SENTENCE.masked_words)
+    (record,) = run("matrix", "over the [MASK].", "--json").records
+    assert record["hidden"] == [2]
+
+
+def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
+    out = run("matrix", "the \x1b[31mred fox").out
+    assert "\x1b" not in out
+    assert r"\x1b[31mred" in out
 
 
 @pytest.mark.parametrize(
