@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from glassformer.parts.activity import ActivityMatrix, NothingToSee, Reading
 
-# The post hides one word of nine.
+# The post masks one word of nine.
 _SHARE = 0.11
 # The matrix has as many numbers as the square of this.
 _MOST_WORDS = 512
@@ -30,8 +30,8 @@ _WIDTH, _LONGEST_WORD = 80, 12
 _FEATURES = ("random", "printed")
 _READINGS = {
     "code": "as the post's code does, a word sees itself alone",
-    "stated": "as its words state, a word sees itself and those before it, never a hidden word",
-    "pairs": "as its words say elsewhere, a word sees every word that is not hidden",
+    "stated": "as its words state, a word sees itself and those before it, never a masked word",
+    "pairs": "as its words say elsewhere, a word sees every word that is not masked",
 }
 _NOTES = ("C-27", "C-28", "C-29", "C-35")
 
@@ -44,7 +44,7 @@ def matrix(
             "--hide",
             min=0,
             max=1,
-            help=f"Share of the words to hide at random, at least one; {_SHARE}, or none where {MASK} is in the text.",
+            help=f"Share of the words to mask at random, at least one; {_SHARE}, or none where {MASK} is in the text.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of all random choices.")] = 0,
@@ -60,7 +60,7 @@ def matrix(
     json: Json = False,
 ) -> None:
     """Show the "masked word activity matrix" of the mask-matrix post for a text, step by step, in the post's order:
-    words, hidden words, word vectors, zeros, products of all pairs, forbidden cells, softmax, result.
+    words, masked words, word vectors, zeros, products of all pairs, forbidden cells, softmax, result.
 
     A reading says which cells are forbidden: the post's code and its words differ.
     """
@@ -90,10 +90,10 @@ def matrix(
 
 @dataclass(frozen=True)
 class _Shown:
-    """All steps for one text; `hidden` are the positions of the hidden words, chosen at random or written [MASK]."""
+    """All steps for one text; `masked_words` are the positions of those chosen at random or written [MASK]."""
 
     words: tuple[str, ...]
-    hidden: tuple[int, ...]
+    masked_words: tuple[int, ...]
     share: float
     seed: int
     source: str
@@ -102,15 +102,15 @@ class _Shown:
 
     @property
     def seen(self) -> tuple[str, ...]:
-        """The words with [MASK] in place of each hidden one."""
-        return tuple(MASK if place in self.hidden else word for place, word in enumerate(self.words))
+        """The words with [MASK] in place of each masked one."""
+        return tuple(MASK if place in self.masked_words else word for place, word in enumerate(self.words))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists, for JSON."""
         matrix = self.matrix
         return {
             "words": self.words,
-            "hidden": self.hidden,
+            "masked_words": self.masked_words,
             "seen": self.seen,
             "seed": self.seed,
             "features_from": self.source,
@@ -128,10 +128,10 @@ class _Shown:
         shape = f"[{count}, {count}]"
         words = tuple(_printable(word) for word in self.words)
         labels = tuple(
-            f"({word})" if place in self.hidden and MASK not in word else word for place, word in enumerate(words)
+            f"({word})" if place in self.masked_words and MASK not in word else word for place, word in enumerate(words)
         )
-        hidden = f"{len(self.hidden)} of {count}"
-        chosen = f"{hidden}, drawn with seed {self.seed}" if self.share else f"{hidden}, as written"
+        masked = f"{len(self.masked_words)} of {count}"
+        chosen = f"{masked}, drawn with seed {self.seed}" if self.share else f"{masked}, as written"
         drawn = f"torch.randn with seed {self.seed}" if self.source == "random" else "as printed in the post"
         yield f"1. words, split at spaces: {count}"
         yield from _flowing(words, width)
@@ -172,7 +172,7 @@ def _shown(
     random = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(words), generator=random).tolist()
     count = max(1, round(share * len(words))) if share else 0
-    hidden = tuple(sorted({*order[:count], *(place for place, word in enumerate(words) if MASK in word)}))
+    masked_words = tuple(sorted({*order[:count], *(place for place, word in enumerate(words) if MASK in word)}))
     if source == "random":
         features = torch.randn((len(words), width), generator=random)
     else:
@@ -182,8 +182,8 @@ def _shown(
                 f"--features printed has vectors for {len(features)} words", got=f"a text of {len(words)}",
                 do="leave it out, or give as many words",
             )  # fmt: skip
-    found = activity_matrix(features, hidden, reading=reading, nothing_to_see=rule)
-    return _Shown(words, hidden, share, seed, source, features, found)
+    found = activity_matrix(features, masked_words, reading=reading, nothing_to_see=rule)
+    return _Shown(words, masked_words, share, seed, source, features, found)
 
 
 def _table(labels: Sequence[str], heads: Sequence[str] | None, matrix: Tensor, width: int) -> Iterator[str]:

@@ -36,7 +36,7 @@ def test_what_is_printed_is_what_is_computed(run: Run, reading: Any, rule: Any) 
     words = ["matrix", SENTENCE.text, "--hide", "0.3", "--seed", "2", "--reading", reading, "--nothing-to-see", rule]
     shown, (record,) = run(*words).out, run(*words, "--json").records
     features = torch.tensor(record["features"])
-    expected = activity_matrix(features, record["hidden"], reading=reading, nothing_to_see=rule)
+    expected = activity_matrix(features, record["masked_words"], reading=reading, nothing_to_see=rule)
     assert record["reading"] == reading
     assert record["nothing_to_see"] == rule
     for number, (name, step) in enumerate(expected.steps.items(), start=4):
@@ -45,24 +45,24 @@ def test_what_is_printed_is_what_is_computed(run: Run, reading: Any, rule: Any) 
         torch.testing.assert_close(torch.tensor(rows(shown, number)), step, rtol=0, atol=6e-5)
 
 
-def test_the_hidden_words_are_drawn_by_the_seed(run: Run) -> None:
-    def hidden(*words: str) -> list[int]:
+def test_the_masked_words_are_drawn_by_the_seed(run: Run) -> None:
+    def masked(*words: str) -> list[int]:
         (record,) = run("matrix", SENTENCE.text, *words, "--json").records
-        assert [word == "[MASK]" for word in record["seen"]] == [place in record["hidden"] for place in range(9)]
-        return list(record["hidden"])
+        assert [word == "[MASK]" for word in record["seen"]] == [place in record["masked_words"] for place in range(9)]
+        return list(record["masked_words"])
 
-    assert [len(hidden("--hide", share)) for share in ("0", "0.01", "0.11", "0.5", "1")] == [0, 1, 1, 4, 9]
-    assert hidden("--seed", "3") == hidden("--seed", "3", "--hide", "0.11")
-    assert len({tuple(hidden("--seed", str(seed))) for seed in range(20)}) > 4
+    assert [len(masked("--hide", share)) for share in ("0", "0.01", "0.11", "0.5", "1")] == [0, 1, 1, 4, 9]
+    assert masked("--seed", "3") == masked("--seed", "3", "--hide", "0.11")
+    assert len({tuple(masked("--seed", str(seed))) for seed in range(20)}) > 4
 
 
-def test_words_written_as_masks_are_the_hidden_ones(run: Run) -> None:
+def test_words_written_as_masks_are_the_masked_ones(run: Run) -> None:
     (record,) = run("matrix", SENTENCE.masked, "--json").records
-    assert record["hidden"] == list(SENTENCE.masked_words)
+    assert record["masked_words"] == list(SENTENCE.masked_words)
     (record,) = run("matrix", SENTENCE.masked, "--hide", "0.2", "--json").records
-    assert set(record["hidden"]) >= set(SENTENCE.masked_words)
+    assert set(record["masked_words"]) >= set(SENTENCE.masked_words)
     (record,) = run("matrix", "over the [MASK].", "--json").records
-    assert record["hidden"] == [2]
+    assert record["masked_words"] == [2]
 
 
 def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
