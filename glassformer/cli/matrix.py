@@ -82,7 +82,7 @@ def matrix(
             continue
         if count:
             print()
-        for line in shown.lines(shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH):
+        for line in shown.lines(max(40, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _WIDTH):
             print(line)
         if notes:
             _print_notes()
