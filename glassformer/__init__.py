@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from glassformer.models.inputs import Inputs
     from glassformer.models.names import tensor_names
     from glassformer.models.transformer import Transformer, build
+    from glassformer.parts.activity import activity_matrix
     from glassformer.text.tokenizer import Tokenizer
 
 __version__ = "0.1.0"
@@ -36,6 +37,7 @@ __all__ = [
     "Tokenizer",
     "Trace",
     "Transformer",
+    "activity_matrix",
     "build",
     "family_config",
     "load",
@@ -55,6 +57,7 @@ _MODULES = {
     "Tokenizer": "text.tokenizer",
     "Trace": "look.trace",
     "Transformer": "models.transformer",
+    "activity_matrix": "parts.activity",
     "build": "models.transformer",
     "family_config": "models.families",
     "load": "artefact.open",

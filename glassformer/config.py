@@ -92,7 +92,10 @@ class FillConfig(Settings):
 
 
 class AttentionConfig(Settings):
-    """One multi-head attention (Vaswani et al. 2017, §3.2). Sizes are per head and independent of the width."""
+    """One multi-head attention (Vaswani et al. 2017, §3.2). Sizes are per head and independent of the width.
+
+    With a `window` a token looks at most so many tokens away, to either side; with 0 at itself alone.
+    """
 
     heads: int = Field(ge=1)
     key_value_heads: int = Field(ge=1)
@@ -103,7 +106,7 @@ class AttentionConfig(Settings):
     scaled: bool = True
     fill: FillConfig = FillConfig()
     rotary: RotaryConfig | None = None
-    window: int | None = Field(default=None, ge=1)
+    window: int | None = Field(default=None, ge=0)
     relative_bias: bool = False
     dropout: float = Field(default=0.0, ge=0, lt=1)
 

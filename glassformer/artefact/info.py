@@ -8,6 +8,8 @@ from typing import Any
 from glassformer.artefact.artefact import Artefact
 from glassformer.config import BlockConfig, ModelConfig, StackConfig
 from glassformer.models.families import SLIDES_DO_NOT_DRAW
+from glassformer.models.stack import reach_rule
+from glassformer.parts.mask import visible, window
 
 
 def describe(model: Artefact) -> dict[str, Any]:
@@ -45,6 +47,7 @@ def _sizes(stack: StackConfig) -> dict[str, Any]:
         "value_size": attention.value_size,
         "feed_forward": None if feed_forward is None else feed_forward.body.width,
         "positions": _positions(stack),
+        "attention_mask": _attention_mask(stack),
         "vocabulary": stack.embed.vocabulary,
         "longest": stack.max_length,
     }
@@ -56,6 +59,16 @@ def _positions(stack: StackConfig) -> str:
     if stack.blocks[0].self_attention.body.rotary is not None:
         return "rotary"
     return stack.embed.position.kind
+
+
+def _attention_mask(stack: StackConfig) -> str:
+    """Who may look at whom, in the words of parts/mask.py; a window is that of its layers."""
+    rule = str(reach_rule(stack) & visible() if stack.hide_masked else reach_rule(stack))
+    windows = dict.fromkeys(block.self_attention.body.window for block in stack.blocks)
+    if windows == {None: None}:
+        return rule
+    named = " or ".join("everything" if size is None else str(window(size)) for size in windows)
+    return f"{rule} & {named if len(windows) == 1 else f'({named}, by layer)'}"
 
 
 def _parameters(model: Artefact) -> dict[str, int]:

@@ -30,6 +30,7 @@ VERBS: dict[str, dict[str, str]] = {
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Look inside": {
         "explain": "show every step from words to answer, with its numbers and formulas",
+        "matrix": "show the mask-matrix post's matrix of word pairs for a text, step by step",
         "verify": "check every tensor of your model on your text against its formula",
         "info": "show what a saved model is: sizes, task, tokenizer, data",
     },

@@ -1,4 +1,4 @@
-"""The corrections C-1 … C-40 in one sentence each, as `explain --notes` shows them; in full: docs/imprecise.md."""
+"""The corrections C-1 … C-43 in one sentence each, as `explain --notes` shows them; in full: docs/imprecise.md."""
 
 from __future__ import annotations
 

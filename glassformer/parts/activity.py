@@ -2,6 +2,7 @@
 
 The post gives each word a vector, fills row i with the dot products of all vectors with that of word i, sets
 some cells to minus infinity and takes softmax. Its words and its code forbid different cells: hence the readings.
+The family `mask_matrix` trains a model under each of them.
 
 Q query words · K key words · W vector size
 """
@@ -18,7 +19,7 @@ from torch import Tensor
 from glassformer.errors import ConfigError, ShapeError
 from glassformer.parts.mask import Mask, Side, causal, everything, full, no_key, visible
 
-Reading = Literal["identity", "causal", "all_pairs"]
+Reading = Literal["code", "stated", "pairs"]
 NothingToSee = Literal["itself", "zero"]
 
 
@@ -28,9 +29,9 @@ def itself() -> Mask:
 
 
 READINGS: dict[Reading, Mask] = {
-    "identity": itself(),  # what the post's code leaves
-    "causal": causal() & visible(),  # what its words say: "previous non-masked"
-    "all_pairs": everything() & visible(),  # what its words say elsewhere: "all possible pairs"
+    "code": itself(),  # what the post's code leaves: the identity
+    "stated": causal() & visible(),  # what its words state: "previous non-masked"
+    "pairs": everything() & visible(),  # what its words say elsewhere: "all possible pairs"
 }
 
 
@@ -77,15 +78,16 @@ def activity_matrix(
     features: Tensor,
     masked_words: Sequence[int] = (),
     *,
-    reading: Reading = "causal",
+    reading: Reading = "stated",
     nothing_to_see: NothingToSee = "itself",
 ) -> ActivityMatrix:
     """The matrix for words with these vectors, [Q, W], of which those at the positions `masked_words` are masked.
 
-    `reading` is `identity` (the post's code), `causal` (a word sees itself and those before it, never a masked one)
-    or `all_pairs` (a word sees every word that is not masked). In the last two a word may be left with nothing to
-    look at, as a masked first word is; `nothing_to_see` says whether it then looks at `itself` or stays `zero`
-    (in a model whose fill is finite, the fill's own arithmetic decides about such a row: prefer `itself` there).
+    `reading` is `code` (what the post's code does: a word sees itself alone), `stated` (a word sees itself and those
+    before it, never a masked one) or `pairs` (a word sees every word that is not masked). In the last two a word may be
+    left with nothing to look at, as a masked first word is; `nothing_to_see` says whether it then looks at `itself` or
+    stays `zero` (in a model whose fill is finite, the fill's own arithmetic decides about such a row: prefer `itself`
+    there).
     Raises ShapeError when `features` is no matrix or `masked_words` names a word that is not there, ConfigError for an
     unknown reading or rule.
     """

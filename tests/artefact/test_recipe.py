@@ -36,6 +36,7 @@ def test_the_ready_recipes_are_those_we_speak_of() -> None:
         "bert-paper",
         "classify",
         "classify-from-scratch",
+        "mask-matrix",
         "masked-lm-mini",
         "masked-lm-small",
         "slides",

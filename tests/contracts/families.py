@@ -58,6 +58,7 @@ _ENCODER = {"vocabulary": VOCABULARY, "layers": 2, "width": 12, "heads": 3, "fee
 _BOTH = {**_ENCODER, "decoder_layers": 3}
 TINY: dict[str, dict[str, Any]] = {
     "slides": {},
+    "mask_matrix": _ENCODER,
     "vaswani2017": _BOTH,
     "tensor2tensor": _BOTH,
     "bert": {**_ENCODER, "max_length": 16},
@@ -110,6 +111,7 @@ OPTIONS: tuple[Row, ...] = (
                                                    "feed_forward_residual": True}),
     Row("slides, learned positions", "slides", {"positions": "learned", "max_length": 16}),
     Row("slides, no positions", "slides", {"positions": "none"}),
+    Row("mask_matrix, each word alone", "mask_matrix", {"reading": "code"}),
     Row("slides, query and value sizes differ", "slides", {"query_size": 3, "value_size": 5}),
     *(Row(f"bert, {name}", "bert", {"activation": name}) for name in ("relu", "gelu_tanh", "silu", "tanh")),
     Row("bert, next sentence", "bert", {"sentence_labels": 2}),

@@ -1,4 +1,4 @@
-"""What the source documents say of the Transformer's parts, tried out: C-5 … C-8, C-10 … C-15.
+"""What the source documents say of the Transformer's parts, tried out: C-5 … C-8, C-10 … C-15, C-42, C-43.
 
 S tokens · W width · H heads
 """
@@ -184,3 +184,51 @@ def test_columns_or_rows_are_one_product() -> None:
     columns = torch.stack([weight @ word for word in x])  # [S, H·D]
     torch.testing.assert_close(F.linear(x, weight), columns, rtol=0, atol=1e-14)
     torch.testing.assert_close(x @ weight.T, columns, rtol=0, atol=1e-14)
+
+
+def test_layer_norm_works_across_the_channels_of_each_word() -> None:
+    """C-42: each word's vector has mean 0 and variance 1; no other word and no other layer has a say in it."""
+    model = build(bert(layers=2, **SMALL)).double().eval()
+    ids = torch.tensor([[1, 2, 3, 4, 5]])
+    with record_taps(model) as seen:
+        model(Inputs(ids=ids))
+    names = [f"encoder.blocks.{layer}.feed_forward.norm" for layer in range(2)]
+    layers = torch.stack([seen[name][0].detach() for name in names])  # [layer, S, W]
+    for axis, normed in ((2, True), (1, False), (0, False)):  # channels; words; layers
+        mean, variance = layers.mean(dim=axis), layers.var(dim=axis, correction=0)
+        assert torch.allclose(mean, torch.zeros_like(mean), atol=1e-9) is normed
+        assert torch.allclose(variance, torch.ones_like(variance), atol=1e-6) is normed
+    x = torch.randn(5, 12, dtype=torch.float64)
+    norm = LayerNorm(NormConfig(epsilon=1e-5), 12).double()
+    among_others, alone = norm(x), torch.stack([norm(word) for word in x])
+    assert torch.equal(among_others, alone)
+
+
+def attention_at(size: int, *, scaled: bool) -> tuple[float, float]:
+    """The largest weight of a row, and the largest gradient with respect to its scores: the median of 200 rows, for
+    queries and keys of variance 1.
+    """
+    generator = torch.Generator().manual_seed(0)
+    query, key = (torch.randn(200, 8, size, generator=generator, dtype=torch.float64) for _ in range(2))
+    value = torch.randn(200, 8, generator=generator, dtype=torch.float64)
+    scores = (key @ query[:, 0, :, None])[..., 0] / (size**0.5 if scaled else 1.0)  # [N, K]
+    weights = scores.requires_grad_().softmax(dim=-1)
+    (gradient,) = torch.autograd.grad((weights * value).sum(), scores)  # [N, K]
+    assert bool((gradient.abs().amax(dim=-1) <= value.amax(dim=-1) - value.amin(dim=-1)).all()), "it cannot explode"
+    return float(weights.detach().amax(dim=-1).median()), float(gradient.abs().amax(dim=-1).median())
+
+
+def test_without_scaling_softmax_saturates_and_its_gradients_vanish() -> None:
+    """C-43: with the query size, the largest weight goes to 1 and the gradient to 0; with scaling both stay."""
+    sizes = (4, 64, 512, 4096)
+    weights, gradients = zip(*(attention_at(size, scaled=False) for size in sizes), strict=True)
+    assert weights[0] < 0.6 < 0.95 < weights[1] < 0.9999 < weights[2]
+    assert all(after < before / 10 for before, after in itertools.pairwise(gradients))
+    assert gradients[2] < 1e-4
+    scaled_weights, scaled_gradients = zip(*(attention_at(size, scaled=True) for size in sizes), strict=True)
+    assert max(scaled_weights) < 0.4
+    assert max(scaled_gradients) < 1.1 * min(scaled_gradients)
+    # The figures on the page.
+    assert scaled_gradients[1] / gradients[1] == pytest.approx(17, abs=0.5)
+    assert scaled_gradients[2] / gradients[2] == pytest.approx(9000, rel=0.05)
+    assert weights[1:3] == pytest.approx((0.98, 0.99997), abs=5e-3)

@@ -136,7 +136,7 @@ BY_TREE: list[tuple[ModelConfig, str, object, Values, str, str]] = [
     (ROBERTA, "encoder.embed.position.kind", "sinusoidal", ("encoder.embed.position", "sinusoidal", "0"), "", ""),
     (BERT, f"{FIRST}.norm_at", "none", (FIRST, "norm_at is 'none'"), "", ""),
     (BERT, f"{FIRST}.norm_at", "behind", f"{FIRST}.norm_at", "'behind'", ""),
-    (BERT, f"{FIRST}.body.window", 0, f"{FIRST}.body.window", "0", ""),
+    (BERT, f"{FIRST}.body.window", -1, f"{FIRST}.body.window", "-1", ""),
     (BERT, f"{FIRST}.body.fill.value", 3.0, (f"{FIRST}.body.fill", "3.0"), "", ""),
     (BERT, f"{FIRST}.body.fill.value", "minus", f"{FIRST}.body.fill.value", "'minus'", ""),
     (BERT, f"{FIRST}.body.scale", True, f"{FIRST}.body.scale", "", "'scaled'"),

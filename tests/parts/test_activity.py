@@ -33,9 +33,9 @@ def by_loop(reading: Reading, masked_words: tuple[int, ...], rule: NothingToSee)
     result = []
     for i in range(WORDS):
         sees = {
-            "identity": [i],
-            "causal": [j for j in range(i + 1) if j not in masked_words],
-            "all_pairs": [j for j in range(WORDS) if j not in masked_words],
+            "code": [i],
+            "stated": [j for j in range(i + 1) if j not in masked_words],
+            "pairs": [j for j in range(WORDS) if j not in masked_words],
         }[reading]
         if not sees and rule == "itself":
             sees = [i]
@@ -58,10 +58,10 @@ def test_every_reading_is_built() -> None:
 
 
 def test_the_posts_code_prints_the_identity() -> None:
-    found = activity_matrix(FEATURES, FOX, reading="identity")
+    found = activity_matrix(FEATURES, FOX, reading="code")
     assert found.result.tolist() == [list(row) for row in quick_brown_fox().matrix]
     assert found.without_keys == ()
-    assert str(found) == "identity: itself"
+    assert str(found) == "code: itself"
 
 
 INTENDED = {
@@ -77,14 +77,14 @@ INTENDED = {
 @pytest.mark.parametrize("row", INTENDED)
 def test_n12_the_stated_intention(row: int) -> None:
     """N-12: causal and not masked; the row of the fox looks at the three words before it, not at itself."""
-    found = activity_matrix(FEATURES, FOX, reading="causal")
+    found = activity_matrix(FEATURES, FOX, reading="stated")
     expected = INTENDED[row] + [0.0] * (WORDS - len(INTENDED[row]))
     assert found.result[row].tolist() == pytest.approx(expected, abs=5e-5)
     assert bool((found.result[:, 3] == 0).all())
 
 
 def test_the_steps_are_the_posts() -> None:
-    found = activity_matrix(FEATURES, FOX, reading="causal")
+    found = activity_matrix(FEATURES, FOX, reading="stated")
     assert list(found.steps) == ["empty", "pairs", "masked", "weights", "result"]
     assert bool((found.empty == 0).all())
     torch.testing.assert_close(found.pairs, FEATURES @ FEATURES.T)
@@ -95,11 +95,11 @@ def test_the_steps_are_the_posts() -> None:
 
 
 def test_a_word_with_nothing_to_look_at_is_told() -> None:
-    alone = activity_matrix(FEATURES, (0, 1), reading="causal", nothing_to_see="itself")
+    alone = activity_matrix(FEATURES, (0, 1), reading="stated", nothing_to_see="itself")
     assert alone.without_keys == (0, 1)
     assert alone.result[1].tolist() == [0.0, 1.0] + [0.0] * 7
-    assert str(alone) == "causal: causal & visible; word 0, 1 would have nothing to look at and looks at itself"
-    zero = activity_matrix(FEATURES, (0,), reading="causal", nothing_to_see="zero")
+    assert str(alone) == "stated: causal & visible; word 0, 1 would have nothing to look at and looks at itself"
+    zero = activity_matrix(FEATURES, (0,), reading="stated", nothing_to_see="zero")
     assert zero.result[0].tolist() == [0.0] * WORDS
     assert "word 0 would have nothing to look at and is a row of zeros" in str(zero)
     assert bool(zero.result.isfinite().all())
@@ -116,7 +116,7 @@ PAIRS = torch.zeros(3, 2)
         (
             {"features": torch.zeros(3, 2), "reading": "diagonal"},
             ConfigError,
-            ("identity", "causal", "all_pairs"),
+            ("code", "stated", "pairs"),
             "'diagonal'",
         ),
         (
@@ -177,7 +177,7 @@ def test_a_model_looks_where_the_matrix_allows(
 
 def test_a_row_of_zeros_gathers_nothing_in_a_model_that_forbids_by_minus_infinity() -> None:
     model = random_weights(Transformer(ONE_LAYER["modernbert"]), seed=0).double().eval()
-    matrix = activity_matrix(FEATURES, (0,), reading="causal", nothing_to_see="zero")
+    matrix = activity_matrix(FEATURES, (0,), reading="stated", nothing_to_see="zero")
     found = reached(model, matrix)
     assert found[0].tolist() == [True] + [False] * (WORDS - 1)
 
@@ -187,7 +187,7 @@ def test_training_under_the_mask_learns() -> None:
     words = quick_brown_fox().sentence.words
     number = {word: place for place, word in enumerate(dict.fromkeys(words))}
     ids = torch.tensor([[number[word] for word in words]])
-    matrix = activity_matrix(FEATURES, FOX, reading="all_pairs")
+    matrix = activity_matrix(FEATURES, FOX, reading="pairs")
     model = Transformer(slides(vocabulary=len(number)))
     model = random_weights(model, seed=0)
     inputs = Inputs(

@@ -16,6 +16,7 @@ from glassformer.models.families.distilbert import distilbert
 from glassformer.models.families.gpt2 import gpt2
 from glassformer.models.families.llama import llama
 from glassformer.models.families.marian import marian
+from glassformer.models.families.mask_matrix import mask_matrix
 from glassformer.models.families.modernbert import modernbert
 from glassformer.models.families.roberta import roberta
 from glassformer.models.families.slides import SLIDES_DO_NOT_DRAW, slides
@@ -32,6 +33,7 @@ __all__ = [
     "gpt2",
     "llama",
     "marian",
+    "mask_matrix",
     "modernbert",
     "roberta",
     "slides",
@@ -44,6 +46,7 @@ FAMILIES: dict[str, Callable[..., ModelConfig]] = {
     function.__name__: function
     for function in (
         slides,
+        mask_matrix,
         vaswani2017,
         tensor2tensor,
         bert,

@@ -54,6 +54,8 @@ def modernbert(
     """
     if global_every < 1:
         raise ConfigError(f"global_every must be greater than or equal to 1, got {global_every}")
+    if reach < 1:  # with 0 a token would see itself alone in most layers
+        raise ConfigError("modernbert: reach must be greater than or equal to 1", got=str(reach))
     known_layers, known_width, known_feed_forward = known_size(size, MODERNBERT_SIZES)
     layers, width = chosen(layers, known_layers), chosen(width, known_width)
     heads, feed_forward = chosen(heads, max(1, width // 64)), chosen(feed_forward, known_feed_forward)
