@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.info import describe
 from glassformer.errors import GlassformerError
@@ -62,7 +64,7 @@ def write_card(model: Artefact, folder: Path) -> str:
         place=json.dumps(name, ensure_ascii=False),
         opening=f"A {family} model of {count} parameters{purpose} made with glassformer {__version__}.",
         data="\n".join(_data(model)),
-        size="\n".join(_size(facts)),
+        size="\n".join([*_size(facts), *_saved(model)]),
         scores="\n".join(_scores(model)),
         limits="\n".join(f"* {limit}" for limit in _limits(model)),
         use=_use(verb, words),
@@ -119,6 +121,13 @@ def _size(facts: dict[str, Any]) -> Iterator[str]:
     yield "|---|---:|"
     for name, count in parts.items():
         yield f"| {name} | {count:,} |"
+
+
+def _saved(model: Artefact) -> Iterator[str]:
+    kept = next(model.module.parameters()).dtype
+    if kept != torch.float32:
+        yield ""
+        yield f"Saved in {str(kept).removeprefix('torch.')}; `gf.load` makes float32 of it, in which the model computes."
 
 
 def _scores(model: Artefact) -> Iterator[str]:

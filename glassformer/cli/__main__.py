@@ -31,6 +31,7 @@ VERBS: dict[str, dict[str, str]] = {
     "Look inside": {
         "explain": "show every step from words to answer, with its numbers and formulas",
         "verify": "check every tensor of your model on your text against its formula",
+        "models": "list the models that came with the package",
         "info": "show what a saved model is: sizes, task, tokenizer, data",
     },
     "In and out": {
