@@ -25,8 +25,8 @@ class Artefact:
     `module` is the plain `nn.Module`, in eval mode. `length`: tokens in the longest row that the model has learned
     from. `data`: its files, and how they were split and cut into rows. `token_settings`: Hugging Face's tokens with a
     role (decoder_start_token_id …), for decoding and export. `notes`: files that could not be read and are not needed,
-    a sentence each. `source`: the folder it was read from; `saved_as`: the type of the weights there. `fast`: predict in bfloat16; the weights, the traces and the
-    saved model keep their type.
+    a sentence each. `source`: the folder it was read from; `saved_as`: the type of the weights there. `fast`: predict
+    in bfloat16; the weights, the traces and the saved model keep their type.
     """
 
     def __init__(
