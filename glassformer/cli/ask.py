@@ -63,9 +63,9 @@ def asking(verb: str) -> Callable[..., None]:
 
 
 def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+    model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
     from glassformer.artefact.verbs import answer  # not at the top: --help must not import torch
 
-    model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
     trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}

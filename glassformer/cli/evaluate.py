@@ -38,11 +38,11 @@ def evaluate(
     threads: Threads = None,
 ) -> None:
     """Measure a model's task, beside the baselines that it has to beat."""
+    which, paths = split_model("evaluate", files, model, is_data=_is_data)
     from glassformer.artefact.evaluate import evaluate as measure
     from glassformer.artefact.progress import ConsoleProgress
     from glassformer.tasks.score import interval
 
-    which, paths = split_model("evaluate", files, model, is_data=_is_data)
     opened = open_model(which, device=device, fast=fast, threads=threads)
     columns = {name: value for name, value in (("text", text), ("pair", pair), ("label", label)) if value is not None}
     refuse_out_over_input(out, paths)
