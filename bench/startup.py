@@ -1,4 +1,5 @@
-"""How long a person waits for nothing: `import glassformer`, `glassformer --help`, and the peer's import.
+"""How long a person waits for nothing: `import glassformer`, `glassformer --help`, and the peer's import; and for the
+first answer of a model in the package.
 
 python -m bench.startup        # writes docs/results/bench-startup.json
 """
@@ -12,6 +13,7 @@ import sys
 import time
 
 from experiments import results
+from glassformer.artefact.travelling import answering
 
 COMMANDS = {
     "python, doing nothing": ["-c", "pass"],
@@ -20,6 +22,9 @@ COMMANDS = {
     "glassformer train --help": ["-m", "glassformer", "train", "--help"],
     "import transformers": ["-c", "import transformers"],
 }
+if answering(("masked-lm",)) is not None:
+    text = "She [MASK] the summer better"
+    COMMANDS[f'glassformer fill "{text}"'] = ["-m", "glassformer", "fill", text]
 RUNS = 25
 
 

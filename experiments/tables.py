@@ -79,8 +79,45 @@ def books_page() -> str:
         )
     head = ["", "steps", "books: loss", "perplexity", "accuracy", "wikitext2: loss", "accuracy"]
     return "\n".join(
-        [BOOKS_TEXT, table(head, rows), "", *_verdict(), *commands, "", "## Longer proofs", "", _proofs(), ""]
+        [
+            BOOKS_TEXT,
+            table(head, rows),
+            "",
+            *_verdict(),
+            *commands,
+            "",
+            *_english(),
+            "## Longer proofs",
+            "",
+            _proofs(),
+            "",
+        ]
     )
+
+
+def _english() -> list[str]:
+    """The model in the package, beside the weights that were trained; nothing before it has been scored."""
+    row = results.read("english")
+    if row is None:
+        return []
+    rows = [
+        [label, f"{scores['loss']:.4f}", f"{scores['accuracy']:.2%}", f"{scores['unigram_accuracy']:.2%}"]
+        for label, scores in (
+            ("bfloat16, as it is in the package", row["scores"]),
+            ("float32, as it was trained", row["scores_before_packing"]),
+        )
+    ]
+    return [
+        "## The model `english` in the package",
+        "",
+        f"{row['parameters']:,} parameters, {row['megabytes']} MB; {row['steps']:,} steps. Measured on the run's",
+        f"{row['split']} documents, chosen by a hash of their text: {row['scores']['targets']:,.0f} masked tokens.",
+        "",
+        table(["weights", "loss", "accuracy", "most frequent token"], rows),
+        "",
+        f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
+        "",
+    ]
 
 
 def _proofs() -> str:

@@ -25,8 +25,8 @@ class Artefact:
     `module` is the plain `nn.Module`, in eval mode. `length`: tokens in the longest row that the model has learned
     from. `data`: its files, and how they were split and cut into rows. `token_settings`: Hugging Face's tokens with a
     role (decoder_start_token_id …), for decoding and export. `notes`: files that could not be read and are not needed,
-    a sentence each. `source`: the folder it was read from. `fast`: predict in bfloat16; the weights, the traces and the
-    saved model keep their type.
+    a sentence each. `source`: the folder it was read from; `saved_as`: the type of the weights there. `fast`: predict
+    in bfloat16; the weights, the traces and the saved model keep their type.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class Artefact:
         self.metrics: Mapping[str, Any] = metrics or {}
         self.token_settings: Mapping[str, Any] = token_settings or {}
         self.card, self.notes, self._fast, self.source = card, notes, fast, source
+        self.saved_as = None if source is None else next(module.parameters()).dtype
         if recipe is not None:
             self.recipe = recipe
 

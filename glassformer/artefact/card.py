@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.info import describe
@@ -62,7 +65,7 @@ def write_card(model: Artefact, folder: Path) -> str:
         place=json.dumps(name, ensure_ascii=False),
         opening=f"A {family} model of {count} parameters{purpose} made with glassformer {__version__}.",
         data="\n".join(_data(model)),
-        size="\n".join(_size(facts)),
+        size="\n".join([*_size(facts), *_saved(model)]),
         scores="\n".join(_scores(model)),
         limits="\n".join(f"* {limit}" for limit in _limits(model)),
         use=_use(verb, words),
@@ -100,7 +103,8 @@ def _data(model: Artefact) -> Iterator[str]:
     if data is None:
         yield "* Not known: the model was not trained here."
         return
-    names = [Path(file).name for file in data.files]
+    travels = not any(map(os.path.isabs, data.files))
+    names = list(data.files) if travels else [Path(file).name for file in data.files]
     shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
     yield f"* Files: {shown}"
     yield f"* Licence: {data.licence or 'not stated'}"
@@ -110,6 +114,9 @@ def _data(model: Artefact) -> Iterator[str]:
         yield f"* Held out: {data.validation:.2%} of the documents, chosen by a hash of their text (seed {data.seed})"
     else:
         yield "* Held out: nothing"
+    if travels:
+        yield "* The text does not come with the model: name files to `evaluate`"
+        return
     yield "* `glassformer.json` and `recipe.toml` keep the full paths of these files: `evaluate` needs them"
 
 
@@ -119,6 +126,13 @@ def _size(facts: dict[str, Any]) -> Iterator[str]:
     yield "|---|---:|"
     for name, count in parts.items():
         yield f"| {name} | {count:,} |"
+
+
+def _saved(model: Artefact) -> Iterator[str]:
+    kept = next(model.module.parameters()).dtype
+    if kept != torch.float32:
+        yield ""
+        yield f"Saved in {str(kept).removeprefix('torch.')}; `gf.load` makes float32 of it to compute with."
 
 
 def _scores(model: Artefact) -> Iterator[str]:

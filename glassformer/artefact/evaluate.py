@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -105,6 +106,12 @@ def _own_text(model: Artefact, split: Split) -> DataSection:
     if data is None:
         raise ConfigError(
             "files to measure on are needed", got="none", do="the model does not know the text it was trained on"
+        )
+    if data.files and not any(map(os.path.isabs, data.files)):  # so packed: a training run has absolute paths
+        raise ConfigError(
+            "files to measure on are needed",
+            got="none, and the text that the model was trained on did not come with it",
+            do="name files",
         )
     by_hash = {"validation": data.validation, "test": data.test, "train": 1.0}[split]
     if not by_hash and not (data.validation_files and split == "validation"):

@@ -95,6 +95,9 @@ def _tokenizer(model: Artefact) -> dict[str, Any] | None:
 
 def _precision(model: Artefact) -> str:
     kept = str(next(model.module.parameters()).dtype).removeprefix("torch.")
+    saved = str(model.saved_as or "").removeprefix("torch.")
+    if saved not in ("", kept):
+        kept += f" (saved in {saved})"
     return f"bfloat16 (fast), weights {kept}" if model.fast else kept
 
 

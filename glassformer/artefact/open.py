@@ -11,6 +11,7 @@ from glassformer.artefact import store
 from glassformer.artefact.foreign import read_foreign
 from glassformer.artefact.model import Model
 from glassformer.artefact.recipe import HUB, RECIPE
+from glassformer.artefact.travelling import located, travelling
 from glassformer.atomic import current
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.paths import check_path
@@ -26,7 +27,8 @@ def load(
     dtype: str | torch.dtype | None = None,
     fast: bool = False,
 ) -> Model:
-    """Open a saved model: a folder in our format or in Hugging Face's (`config.json` and safetensors).
+    """Open a saved model: a folder in our format or in Hugging Face's (`config.json` and safetensors), or the name of a
+    model that travels in the package (`english`), unless the current folder has a model of this name.
 
     `dtype` is that of the weights, float32 by default; `fast` predicts in bfloat16. The internet is used only for
     `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for a device that is not available.
@@ -43,9 +45,11 @@ def open_as_saved(path: str | Path) -> Model:
     if str(path).startswith(HUB):
         return read_foreign(path, Model)[0]
     check_path(path, CheckpointError)
-    path = Path(path)
+    path = Path(located(path))
     if not os.path.exists(path):
-        raise CheckpointError(f"a saved model is needed at {path}", got="no such folder")
+        is_word = path.name == str(path) and bool(travelling())
+        do = did_you_mean(str(path), travelling()) if is_word else ""
+        raise CheckpointError(f"a saved model is needed at {path}", got="no such folder", do=do)
     if not path.is_dir():
         refuse_pickles(path)
         own = path.resolve().parent

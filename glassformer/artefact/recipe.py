@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import Field, create_model
 
 from glassformer.artefact.format1 import recipe_of_format_1, refuse_old_keys
+from glassformer.artefact.travelling import travels
 from glassformer.atomic import atomic_write, current
 from glassformer.checksum import check_sealed_text, sealed_text
 from glassformer.data.settings import DataSection
@@ -63,7 +64,7 @@ class TokenizerSection(Settings):
 
 class ModelSection(Settings):
     """Family and size; `settings` are the family function's own keywords. `start` is the folder of a model to begin
-    from.
+    from, or the name of one that travels in the package.
     """
 
     family: str = "bert"
@@ -230,7 +231,8 @@ def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             continue
         path = table[key]
         if isinstance(path, str):
-            path = path if path.startswith(HUB) else _absolute(path, folder)
+            no_path = path.startswith(HUB) or ((section, key) == ("model", "start") and travels(path, folder))
+            path = path if no_path else _absolute(path, folder)
         elif isinstance(path, list | tuple) and all(isinstance(one, str) for one in path):
             path = [_absolute(one, folder) for one in path]
         resolved[section] = {**table, key: path}

@@ -32,6 +32,7 @@ VERBS: dict[str, dict[str, str]] = {
         "explain": "show every step from words to answer, with its numbers and formulas",
         "matrix": "show the mask-matrix post's matrix of word pairs for a text, step by step",
         "verify": "check every tensor of your model on your text against its formula",
+        "models": "list the models that came with the package",
         "info": "show what a saved model is: sizes, task, tokenizer, data",
     },
     "In and out": {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from glassformer.cli.opened import open_model
-from glassformer.cli.options import Device, Fast, Json, ModelFolder, Out, Pair, TextFiles, Texts, Threads
+from glassformer.cli.opened import open_model, split_model
+from glassformer.cli.options import Device, Fast, Json, NamedModel, Out, Pair, TextFiles, Texts, Threads
 from glassformer.cli.screen import note_windows, record, refuse_out_over_input, results
 from glassformer.cli.show import SHOW
 from glassformer.cli.texts import batches, records
@@ -34,8 +33,8 @@ def asking(verb: str) -> Callable[..., None]:
     """The command of a verb, with the options that its table names."""
     entry = VERBS[verb]
     shared: dict[str, tuple[Any, object]] = {
-        "model": (ModelFolder, inspect.Parameter.empty),
         "text": (Texts, None),
+        "model": (NamedModel, None),
         **({"pair": (Pair, None)} if "pair" in entry.columns else {}),
         "file": (TextFiles, None),
         **{f"{role}_column": _COLUMNS[role] for role in entry.columns},
@@ -64,15 +63,15 @@ def asking(verb: str) -> Callable[..., None]:
 
 
 def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+    model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
     from glassformer.artefact.verbs import answer  # not at the top: --help must not import torch
 
-    path: Path = values["model"]
-    opened = open_model(path, device=values["device"], fast=values["fast"], threads=values["threads"])
+    opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
     trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
     columns = {"text": "text", **{role: name for role, name in trained.items() if name is not None}, **columns}
     refuse_out_over_input(values["out"], values["file"])
-    asked = records(values["text"], values["file"], columns, values.get("pair"))
+    asked = records(texts, values["file"], columns, values.get("pair"))
     with results(values["out"]) as handle:
         for batch in batches(asked):
             for each, found in zip(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.opened import open_model
-from glassformer.cli.options import Device, Json, ModelFolder, OneText, Pair, Threads
+from glassformer.cli.opened import open_model, split_model
+from glassformer.cli.options import Device, Json, NamedModel, Pair, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
 from glassformer.errors import UnknownNameError
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def explain(
-    model: ModelFolder,
-    text: OneText,
+    text: Texts = None,
+    model: NamedModel = None,
     pair: Pair = None,
     cell: Annotated[
         str | None,
@@ -38,8 +38,9 @@ def explain(
     """Show all steps from words to guesses, with every number of one word's row; or trace one number back to its
     inputs.
     """
-    opened = open_model(model, device=device, threads=threads)
-    for each in texts_to_explain(text):
+    which, texts = split_model("explain", text, model)
+    opened = open_model(which, device=device, threads=threads)
+    for each in texts_to_explain(texts):
         trace = opened.trace(each, pair)
         if cell is not None:
             _follow(trace, cell, json=json)

@@ -1,20 +1,100 @@
-"""Opening the model that a verb uses."""
+"""Which model a verb uses, and opening it."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glassformer.artefact.travelling import answering, travelling, travels
 from glassformer.cli.screen import note
+from glassformer.errors import CheckpointError, ConfigError, DataError, did_you_mean
+from glassformer.paths import check_path
+from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
 
+_HUB = "hub:"
+# What may be a mistyped model: a word without blanks and brackets; and one that must be meant as a path.
+_WORD = re.compile(r"[^\s\[\]]*")
+_PATH = re.compile(r"~.*|.*[/\\].*")
+
+
+def split_model(
+    verb: str,
+    words: Sequence[str] | None,
+    model: str | None,
+    *,
+    files: Sequence[str] | None = None,
+    is_data: Callable[[str], bool] | None = None,
+) -> tuple[str, list[str]]:
+    """The model for a verb, and the words that are its texts, or its files where `is_data` tells them.
+
+    `model` is the one of the option --model, beside which all words are texts. Without it the first word is the model
+    when it is a folder, the name of a model in the package, or `hub:...`. Else it is a text, and a model of the package
+    answers, as a note says. Refused as a mistyped model are a path, a file, and a single word before other texts: the
+    answer of another model than the one that was meant would not be noticed. `files` are those of the option --file.
+
+    Raises CheckpointError for a mistyped model, ConfigError when no model of the package answers this verb, DataError
+    when there is neither a model nor a text.
+    """
+    words = list(words or ())
+    if model is not None:
+        return model, words
+    wanted = "a text" if is_data is None else "a file to measure on"
+    if not words and not files:
+        raise DataError(f"{wanted} is needed, or a model", got="neither", do=f"see glassformer {verb} --help")
+    first = words[0] if words else "-"
+    if first.startswith(_HUB) or os.path.isdir(first) or travels(first):
+        return first, words[1:]
+    if first != "-" and (_is_mistyped(verb, words, files) if is_data is None else not is_data(first)):
+        check_path(first, CheckpointError)
+        if os.path.lexists(first):
+            return first, words[1:]  # a file, a pipe: opening it tells why it is no model
+        raise CheckpointError(
+            f"a saved model is needed at {first}",
+            got="no such folder",
+            do=f"{_nearest(first)}if it is {wanted}, name the model too: glassformer {verb} --model MODEL ...",
+        )
+    name = default_model(verb)
+    note(f"answered by {name}, a model in the package; glassformer models tells more")
+    return name, words
+
+
+def _is_mistyped(verb: str, words: Sequence[str], files: Sequence[str] | None) -> bool:
+    first = words[0]
+    if not _WORD.fullmatch(first):
+        return False
+    # One word is no text to fill: it would have brackets, those of [MASK].
+    return len(words) > 1 or bool(files) or verb == "fill" or os.path.lexists(first) or bool(_PATH.fullmatch(first))
+
+
+def _nearest(word: str) -> str:
+    hint = did_you_mean(word, travelling())
+    return f"{hint} " if hint.startswith("did") else ""
+
+
+def default_model(verb: str) -> str:
+    """The name of the model of the package that answers a verb; raises ConfigError where none does."""
+    tasks = VERBS[verb if verb in VERBS else "fill"].tasks
+    name = answering(tasks)
+    if name is None:
+        there = ", ".join(travelling()) or "none"
+        raise ConfigError(
+            f"{verb} needs a model of the task {' or '.join(tasks)}",
+            got=f"none named, and none such in the package (there: {there})",
+            do=f"glassformer train {tasks[0]} FILES makes one; glassformer {verb} FOLDER ... uses it",
+        )
+    return name
+
 
 def open_model(
-    path: Path, *, device: str = "auto", dtype: str | None = None, fast: bool = False, threads: int | None = None
+    path: str | Path, *, device: str = "auto", dtype: str | None = None, fast: bool = False, threads: int | None = None
 ) -> Model:
-    """The model in a folder, on the device and threads asked for."""
+    """The model in a folder or of a name, on the device and threads asked for."""
     from glassformer.artefact.open import load  # not at the top: --help must not import torch
     from glassformer.runtime.device import use_threads
 

@@ -7,13 +7,20 @@ from typing import Annotated
 
 import typer
 
-ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model.", show_default=False)]
+_WHICH = "a folder, hub:owner/name, or a name that `glassformer models` lists"
+ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help=f"A saved model: {_WHICH}.", show_default=False)]
+# The words of a command, of which the first may be the model: `split_model` in opened.py tells.
 Texts = Annotated[
     list[str] | None,
-    typer.Argument(metavar="TEXT", help="Texts; - reads one a line from standard input.", show_default=False),
+    typer.Argument(
+        metavar="[MODEL] TEXT...",
+        help=f"The model, {_WHICH}; without one, a model of the package answers. "
+        "Then texts; - reads one a line from standard input.",
+        show_default=False,
+    ),
 ]
-OneText = Annotated[
-    str, typer.Argument(metavar="TEXT", help="A text; - reads one a line from standard input.", show_default=False)
+NamedModel = Annotated[
+    str | None, typer.Option("--model", help="The model; all other words are then texts.", show_default=False)
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.")]
 TextFiles = Annotated[

@@ -76,13 +76,13 @@ def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Text]:
                 yield Text(values, row.where)
 
 
-def texts_to_explain(text: str) -> Iterator[str]:
-    """The text of a verb that takes one text; for `-` the lines of standard input.
+def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
+    """The texts of a verb that explains them one by one; for `-` the lines of standard input.
 
-    Raises DataError when there is no line.
+    Raises DataError when there is no text, and when standard input has no line.
     """
     found = False
-    for asked in records([text], None, {}):
+    for asked in records(texts, None, {}):
         found = True
         yield str(asked.values["text"])
     if not found:

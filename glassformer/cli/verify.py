@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from glassformer.cli.opened import open_model
-from glassformer.cli.options import Device, Fast, Json, ModelFolder, OneText, Pair, Threads
+from glassformer.cli.opened import open_model, split_model
+from glassformer.cli.options import Device, Fast, Json, NamedModel, Pair, Texts, Threads
 from glassformer.cli.screen import console, escaped, plain_table, record
 from glassformer.cli.texts import texts_to_explain
 
@@ -21,8 +21,8 @@ _SHOWN = 8
 
 
 def verify(
-    model: ModelFolder,
-    text: OneText,
+    text: Texts = None,
+    model: NamedModel = None,
     pair: Pair = None,
     dtype: Annotated[
         Literal["float32", "float64"], typer.Option("--dtype", help="Precision of the check.")
@@ -36,8 +36,9 @@ def verify(
 
     Exit code 1 when one of the three checks fails.
     """
-    opened = open_model(model, device=device, fast=fast, threads=threads)
-    held = [_holds(opened, each, pair, dtype, json=json) for each in texts_to_explain(text)]
+    which, texts = split_model("verify", text, model)
+    opened = open_model(which, device=device, fast=fast, threads=threads)
+    held = [_holds(opened, each, pair, dtype, json=json) for each in texts_to_explain(texts)]
     if not all(held):
         raise typer.Exit(1)
 

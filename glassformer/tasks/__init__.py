@@ -31,12 +31,15 @@ class TaskEntry(NamedTuple):
 
 
 class VerbEntry(NamedTuple):
-    """Module and class of a verb's predictor, its line of help, and the roles of the columns that it reads."""
+    """Module and class of a verb's predictor, its line of help, the roles of the columns that it reads, and the tasks
+    whose model in the package answers where none is named.
+    """
 
     module: str
     kind: str
     help: str
     columns: tuple[str, ...] = ("text",)
+    tasks: tuple[str, ...] = ("masked-lm",)
 
 
 TASKS: dict[str, TaskEntry] = {
@@ -72,7 +75,7 @@ TASKS: dict[str, TaskEntry] = {
 VERBS: dict[str, VerbEntry] = {
     "fill": VerbEntry("fill", "Fill", "guess the words behind [MASK]"),
     "score": VerbEntry("pseudo_likelihood", "PseudoLikelihood", "how likely a text is, token by token"),
-    "classify": VerbEntry("classify", "Classify", "the label of a text or a pair", ("text", "pair")),
+    "classify": VerbEntry("classify", "Classify", "the label of a text or a pair", ("text", "pair"), ("classify",)),
 }
 
 

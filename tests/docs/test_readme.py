@@ -84,7 +84,7 @@ def test_the_ten_lines_of_python(
     Path("notes.txt").write_text(notes(masked(strings)), encoding="utf-8")
     tokenizer = train_tokenizer("wordpiece", notes(masked(strings)).split("\n\n"), vocabulary=200)
     module = build(modernbert(size="tiny", vocabulary=tokenizer.vocabulary_size))
-    Model(module, tokenizer, task=MaskedLMSection(), length=24).save("runs/english")  # as the demo would
+    Model(module, tokenizer, task=MaskedLMSection(), length=24).save("english")  # comes before the one in the package
     train = gf.train
 
     def small(recipe: str, *, set: Mapping[str, object], out: str) -> Model:

@@ -1,0 +1,70 @@
+"""The wheel holds every file that the package needs, the models too, and works from where it is unpacked."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from glassformer.artefact.model import Model
+from glassformer.artefact.store import FILES
+from glassformer.models.families import modernbert
+from glassformer.models.transformer import build
+from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.text.train import train_tokenizer
+
+STAND_IN = "stand-in"
+BUILD = "import setuptools.build_meta as backend; print(backend.build_wheel('dist'))"
+ASK = """
+import json, pathlib, sys
+import glassformer, glassformer.artefact.travelling as travelling
+found = {name: glassformer.load(name).fill("She [MASK].").masks[0].guesses[0].word for name in travelling.travelling()}
+print(json.dumps({"from": glassformer.__file__, "found": found, "hub": "huggingface_hub" in sys.modules}))
+"""
+
+
+@pytest.fixture(scope="module")
+def source(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what a wheel is built from, with one more model in it."""
+    folder = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+        if (repository / name).exists():
+            shutil.copy(repository / name, folder / name)
+    shutil.copytree(
+        repository / "glassformer", folder / "glassformer", ignore=shutil.ignore_patterns("__pycache__", ".*")
+    )
+    tokenizer = train_tokenizer("wordpiece", ["She likes the summer better."] * 9, vocabulary=60)
+    module = build(modernbert(size="tiny", layers=1, vocabulary=tokenizer.vocabulary_size)).bfloat16()
+    Model(module, tokenizer, task=MaskedLMSection(), length=16).save(folder / "glassformer" / "small" / STAND_IN)
+    return folder
+
+
+def test_the_wheel_holds_all_and_answers_where_it_is_unpacked(source: Path, tmp_path: Path) -> None:
+    built = subprocess.run([sys.executable, "-c", BUILD], cwd=source, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    with zipfile.ZipFile(source / "dist" / built.stdout.splitlines()[-1]) as wheel:
+        inside = {name for name in wheel.namelist() if name.startswith("glassformer/")}
+        wheel.extractall(tmp_path / "unpacked")
+    package = source / "glassformer"
+    expected = {path.relative_to(source).as_posix() for path in package.rglob("*") if path.is_file()}
+    saved_without_a_recipe = set(FILES) - {"recipe.toml"}
+    assert expected >= {f"glassformer/small/{STAND_IN}/{name}" for name in saved_without_a_recipe}
+    assert {name for name in expected if "__pycache__" not in name} == inside
+
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "unpacked"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert Path(answer["from"]).is_relative_to(tmp_path / "unpacked")
+    models = {path.name for path in (package / "small").iterdir() if path.is_dir()}
+    assert set(answer["found"]) == models >= {STAND_IN}
+    assert all(answer["found"].values())
+    assert not answer["hub"]
