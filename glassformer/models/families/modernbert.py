@@ -21,6 +21,7 @@ from glassformer.models.families.blocks import attention_of, block_of, chosen, f
 MODERNBERT_SIZES = {
     "tiny": (2, 128, 344),
     "mini": (4, 256, 680),
+    "6x192": (6, 192, 512),
     "small": (4, 512, 1368),
     "medium": (8, 512, 1368),
     "base": (22, 768, 1152),
