@@ -142,19 +142,36 @@ BERT_TRAINING = {
     "warmup": WARMUP,
     "cooldown": COOLDOWN,
 }
+# The recipe of `train masked-lm` until 2026-11-21, and since then.
 MODERNBERT: dict[str, Any] = {"family": "modernbert", "size": "mini"}
-MODERNBERT_TRAINING = {"learning_rate": 2e-3, "schedule": "linear", "warmup": 0.05}  # linear decay: its recipe's way
+MODERNBERT_TRAINING = {"learning_rate": 2e-3, "schedule": "linear", "warmup": 0.05}
+MUON: dict[str, Any] = {"family": "modernbert", "size": "6x192"}
+MUON_TRAINING = {
+    "optimizer": "muon",
+    "learning_rate": 3e-3,
+    "matrix_learning_rate": 0.02,
+    "newton_schulz_steps": 3,
+    "schedule": "linear",
+    "warmup": 0.05,
+}
 
 
-def ours(name: str, model: Mapping[str, Any], training: Mapping[str, Any]) -> dict[str, Any]:
-    """Thirty minutes of glassformer, by its own front door."""
+def ours(
+    name: str,
+    model: Mapping[str, Any],
+    training: Mapping[str, Any],
+    *,
+    training_rate: float | None = None,
+    minutes: float = MINUTES,
+) -> dict[str, Any]:
+    """Some minutes of glassformer, by its own front door; `training_rate` is the share masked in training."""
     import glassformer as gf
     from glassformer.models.inputs import Inputs
 
     tokenizer = learned_tokenizer()
     recipe = resolve(
         {
-            "task": {"name": "masked-lm"},
+            "task": {"name": "masked-lm", "training_rate": training_rate},
             "data": {
                 "files": list(sections()["train"].files),
                 "validation": 0.02,
@@ -164,13 +181,19 @@ def ours(name: str, model: Mapping[str, Any], training: Mapping[str, Any]) -> di
             },
             "tokenizer": TokenizerSection(file=str(WORK / "tokenizer")).model_dump(exclude_none=True),
             "model": dict(model),
-            "train": {"minutes": MINUTES, "batch": BATCH, "compile": "on", **training},
+            "train": {"minutes": minutes, "batch": BATCH, "compile": "on", **training},
         },
     )
     module = gf.train(recipe, out=WORK / name, resume=(WORK / name).exists()).module.eval()
     scores = measure(lambda ids, places: module(Inputs(ids=ids), scored_at=places).logits, tokenizer)
-    settings = {"family": model["family"], "dropout": model.get("settings", {}).get("dropout", 0.0), **training}
-    return {"scores": scores, "steps": steps_of(WORK / name), "minutes": MINUTES, "settings": settings}
+    settings = {
+        "family": model["family"],
+        "size": model.get("size", "mini"),
+        "dropout": model.get("settings", {}).get("dropout", 0.0),
+        **({} if training_rate is None else {"training_rate": training_rate}),
+        **training,
+    }
+    return {"scores": scores, "steps": steps_of(WORK / name), "minutes": minutes, "settings": settings}
 
 
 def steps_of(run: Path) -> int:
@@ -306,6 +329,8 @@ def baseline(kind: str) -> dict[str, Any]:
 ROWS: dict[str, Callable[[], dict[str, Any]]] = {
     "ours": lambda: ours("ours", BERT, BERT_TRAINING),
     "modernbert": lambda: ours("modernbert", MODERNBERT, MODERNBERT_TRAINING),
+    "muon": lambda: ours("muon", MUON, MUON_TRAINING, training_rate=0.3),
+    "muon-20": lambda: ours("muon-20", MUON, MUON_TRAINING, training_rate=0.3, minutes=20.0),
     "peer": peer,
     "unigram": lambda: baseline("unigram"),
     "trigram": lambda: baseline("trigram"),

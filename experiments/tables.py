@@ -13,7 +13,9 @@ DOCS = results.RESULTS.parent
 NOT_YET = "not measured yet"
 
 BOOKS = {
-    "books-modernbert": "glassformer, ModernBERT's parts at BERT-mini's size (what `train masked-lm` uses)",
+    "books-muon": "glassformer, the recipe of `train masked-lm`: Muon, six layers of 192",
+    "books-muon-20": "the same in 20 minutes",
+    "books-modernbert": "glassformer, the recipe until 2026-11-21: AdamW, four layers of 256",
     "books-ours": "glassformer, BERT-mini",
     "books-peer": "transformers' BertForMaskedLM, the same BERT-mini, bf16 autocast",
     "books-trigram": "both neighbours, counted (trigrams with back-off)",
@@ -27,7 +29,7 @@ Built by `python -m experiments.tables` from `docs/results/*.json`; no measured 
 ## Masked words: fifty books in thirty minutes
 
 One WordPiece vocabulary of {VOCABULARY:,} tokens learned on fifty of the 55 books of `text_books`; rows of {LENGTH}
-tokens; batch {BATCH}; {MINUTES:g} minutes on two cores for each model. Held out: *Dracula*, *The Origin of Species*,
+tokens; batch {BATCH}; {MINUTES:g} minutes on two cores for each model, unless said. Held out: *Dracula*, *The Origin of Species*,
 *Pride and Prejudice*, *Alice's Adventures in Wonderland*, *The Adventures of Sherlock Holmes*; and, from elsewhere,
 the validation and test parts of WikiText-2. Loss is in nats for each masked token, at the same places for every row of
 the table (15 % of the tokens, 80/10/10, one fixed draw). Tokens that the books' vocabulary does not know are asked too,
