@@ -143,9 +143,12 @@ BERT_TRAINING = {
     "cooldown": COOLDOWN,
 }
 # The recipe of `train masked-lm` until 2026-11-21, and since then.
-MODERNBERT: dict[str, Any] = {"family": "modernbert", "size": "mini"}
+MODERNBERT: dict[str, Any] = {
+    "family": "modernbert",
+    "settings": {"layers": 4, "width": 256, "feed_forward": 680},
+}
 MODERNBERT_TRAINING = {"learning_rate": 2e-3, "schedule": "linear", "warmup": 0.05}
-MUON: dict[str, Any] = {"family": "modernbert", "size": "6x192"}
+MUON: dict[str, Any] = {"family": "modernbert", "size": "mini"}
 MUON_TRAINING = {
     "optimizer": "muon",
     "learning_rate": 3e-3,

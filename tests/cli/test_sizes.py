@@ -58,7 +58,7 @@ def test_what_the_user_chose_stays_and_what_was_chosen_is_said(text: Path, capsy
 
 def test_a_run_by_steps_keeps_the_size_of_the_recipe(text: Path) -> None:
     recipe = asked(text, train__steps=10)
-    assert recipe.model.size == "6x192"
+    assert recipe.model.size == "mini"
     assert recipe.tokenizer.vocabulary == VOCABULARIES[0][0]
 
 

@@ -17,11 +17,11 @@ from glassformer.config import (
 from glassformer.errors import ConfigError
 from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
 
-# The published ones are base and large. The small ones are ours: BERT's small sizes with as many weights a layer.
+# The published ones are base and large. The small ones are ours: BERT's small sizes with as many weights a layer; mini
+# is deeper and narrower than BERT's, which learns more in the same minutes (decisions/2026-11-21-half-the-minutes.md).
 MODERNBERT_SIZES = {
     "tiny": (2, 128, 344),
-    "mini": (4, 256, 680),
-    "6x192": (6, 192, 512),
+    "mini": (6, 192, 512),
     "small": (4, 512, 1368),
     "medium": (8, 512, 1368),
     "base": (22, 768, 1152),
