@@ -58,6 +58,7 @@ def _holds(opened: Model, text: str, pair: str | None, dtype: str, *, json: bool
             "holds": holds,
             "formulas": {check.name: check.error for check in verified.checks},
             "limit": verified.limit,
+            "kernel_limit": verified.kernel_limit,
             "honesty": asdict(honesty),
             "independence": asdict(own),
         }

@@ -20,7 +20,8 @@ from glassformer.look.honesty import Honesty, measure
 from glassformer.look.interventions import Intervention, TensorFacts, as_change, changed_inputs, touched
 from glassformer.look.named import axis_names
 from glassformer.look.replay import Replay, eval_copy
-from glassformer.look.trace import Trace, heads_of
+from glassformer.look.tensors import heads_of
+from glassformer.look.trace import Trace
 from glassformer.look.verify import LIMITS
 from glassformer.look.watch import chosen, refuse_sharded
 from glassformer.models.inputs import Inputs

@@ -276,7 +276,7 @@ def test_the_gate_is_closed_when_looking_changes_the_answer(monkeypatch: pytest.
     monkeypatch.setattr(attention, "fused", lambda *arguments: fused(*arguments) * 1.01)
     gate = found.honesty
     assert not gate.holds
-    assert "LOOKING CHANGED THE ANSWER" in str(gate)
+    assert gate.worst in gate.compared
 
 
 def test_the_gate_belongs_to_the_run_before_interventions() -> None:
