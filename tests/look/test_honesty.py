@@ -76,55 +76,53 @@ def test_all_that_is_returned_is_compared(row: Row) -> None:
 # --------------------------------------------------------------------------- large weights
 
 
-def large(family: Any, **settings: Any) -> Transformer:
-    """Weights of standard deviation 0.2: attention is nearly one-hot, and float32 rounds what enters it."""
-    model = build(family(layers=2, heads=4, vocabulary=500, **settings))
+def large(family: Any, deviation: float, **settings: Any) -> Transformer:
+    """Large weights: attention is nearly one-hot, and float32 rounds what enters it."""
+    model = build(family(width=128, heads=1, feed_forward=128, vocabulary=200, **{"layers": 1, **settings}))
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for weight in model.parameters():
             if weight.dim() > 1:
-                weight.normal_(0, 0.2, generator=generator)
+                weight.normal_(0, deviation, generator=generator)
     return model.eval()
 
 
-TOKENS = Inputs(ids=torch.randint(0, 500, (1, 200), generator=torch.Generator().manual_seed(1)))
+TOKENS = Inputs(ids=torch.randint(0, 200, (1, 100), generator=torch.Generator().manual_seed(1)))
+LAST = "decoder.blocks.0.feed_forward.residual"
 
 
-@pytest.mark.parametrize("settings", [{"width": 256}, {"width": 128}], ids=str)
-def test_rounding_of_the_fast_kernel_is_no_false_alarm(settings: dict[str, int]) -> None:
-    found = trace(large(llama, **settings), TOKENS, keep=())
+@pytest.mark.parametrize(("deviation", "rounds"), [(0.4, True), (0.02, False)])
+def test_rounding_of_the_fast_kernel_is_no_false_alarm(deviation: float, rounds: bool) -> None:
+    """At 0.4 the stored stream differs from its formula by 2e-5; the formula's own tensors by less than 1e-6."""
+    found = trace(large(llama, deviation), TOKENS, keep=())
     checked = found.verify()
     assert checked.holds
     assert found.honesty.holds
-    streams = [check for check in checked.checks if check.limit is not None]
-    assert {check.name for check in streams} <= {name for name in found if found.kept(name)}
+    by_kernel = {check.name: check for check in checked.checks if check.limit is not None}
     assert max(check.error for check in checked.checks if check.limit is None) <= checked.limit == 1e-5
-    if settings["width"] == 256:
-        assert streams
-        assert all(checked.limit < check.error <= (check.limit or 0) < 1e-2 for check in streams)
-        assert f"{checked.kernel_limit:.0e}" in str(checked)
+    assert list(by_kernel) == ([LAST] if rounds else [])
+    if rounds:
+        assert checked.limit < by_kernel[LAST].error <= checked.kernel_limit < 2e-3
         assert f"{checked.limit:.0e}" in str(checked)
+    assert f"{checked.kernel_limit:.0e}" in str(checked)
 
 
-@pytest.mark.parametrize("factor", [1.0005, 1.01, -1.0])
+@pytest.mark.parametrize("factor", [1.0005, -1.0])
 def test_a_kernel_that_computes_something_else_is_a_fault_however_large_the_weights(
     factor: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fused = Attention.fused
     monkeypatch.setattr(Attention, "fused", lambda *given: fused(*given) * factor)
-    found = trace(large(llama, width=256), TOKENS, keep=())
-    assert not found.verify().holds
+    found = trace(large(llama, 0.4), TOKENS, keep=())
+    assert not found.verify(LAST).holds
     assert not found.honesty.holds
 
 
-def test_a_large_vocabulary_model_of_large_weights_has_an_honest_gate() -> None:
-    model = large(bert, width=256, max_length=256)
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.mul_(3)
-    found = trace(model, TOKENS)
-    assert found.honesty.holds
-    assert found.verify().holds
+def test_the_gate_allows_what_float32_rounds_under_very_large_weights() -> None:
+    model = large(bert, 1.0, max_length=128, layers=4)
+    gate = trace(model, TOKENS).honesty
+    assert gate.holds
+    assert 1e-5 < gate.watched <= gate.limit < 1e-2
 
 
 # --------------------------------------------------------------------------- without weights
