@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from glassformer.errors import ConfigError, UnknownNameError, did_you_mean
+from glassformer.errors import ConfigError, UnknownNameError
+from glassformer.look.asked import chosen
 from glassformer.look.cell import Words, split_name
 from glassformer.look.facts import facts
 from glassformer.look.formulas import state
@@ -21,10 +22,11 @@ from glassformer.look.interventions import Intervention, TensorFacts, as_change,
 from glassformer.look.named import axis_names
 from glassformer.look.places import Places, check_sides, choose_scored_at
 from glassformer.look.replay import Replay, eval_copy
+from glassformer.look.steps import Reader, listed
 from glassformer.look.tensors import heads_of
 from glassformer.look.trace import Trace
 from glassformer.look.verify import LIMITS
-from glassformer.look.watch import chosen, refuse_sharded
+from glassformer.look.watch import refuse_sharded
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import HasModule, eager
 from glassformer.models.transformer import Transformer
@@ -51,11 +53,12 @@ def trace(
 
     `scored_at` [N] are flat indices into B·S at which the vocabulary is scored; without them: where there are labels,
     else the masked tokens, else everywhere. S counts the tokens of `decoder_inputs` where there are two stacks.
-    `labels` [N] or [B, S] (−100 = none) are the right tokens and give `loss`. `keep` names what is stored beside the tensors that enter each block
-    (patterns allowed; `()` for no more); by default queries, keys and what is small, and everything of a small run.
-    `dtype` is float32 or float64 (default: the model's own, float32 for lower ones); `predicts_in` is what the
-    honesty gate compares with (default: the model's). `gradients` is `loss` or one cell, `head.logits[place=0,
-    vocabulary=7]`: then the gradients with respect to all that is stored are kept too.
+    `labels` [N] or [B, S] (−100 = none) are the right tokens and give `loss`. `keep` names what is stored beside the
+    tensors that enter each block (patterns allowed; `()` for no more); by default queries, keys and what is small, and
+    everything of a small run. `dtype` is float32 or float64 (default: the model's own, float32 for lower ones);
+    `predicts_in` is what the honesty gate compares with (default: the model's). `interventions` are changes made by
+    hand. `gradients` is `loss` or one cell, `head.logits[place=0,vocabulary=7]`: then the gradients with respect to all
+    that is stored are kept too.
     Raises UnknownNameError, ShapeError, ConfigError, and DeviceError for weights spread over processes.
     """
     original = transformer(model)
@@ -80,7 +83,7 @@ def trace(
         gradients=gradients,
         predicts_in=predicts_in or own,
     )
-    return run.trace(tuple(interventions))
+    return run.trace(listed(interventions))
 
 
 def transformer(model: nn.Module | HasModule) -> Transformer:
@@ -139,6 +142,7 @@ class Run:
 
     def trace(self, interventions: tuple[Intervention, ...]) -> Trace:
         """One forward, and what is to be kept of it."""
+        interventions, words = self.resolved(interventions)
         replay, known = self.replay(interventions)
         statement = replay.statement
         names = [name for name in statement.formulas if name != "loss"]
@@ -159,12 +163,23 @@ class Run:
             stored={name: tensor.detach() for name, tensor in stored.items()},
             facts=known,
             scored_at=self.scored_at,
-            words=self.words,
+            words=words,
             config=self.model.config,
             interventions=interventions,
         )
         found = self.connected(found, replay)
         return replace(found, gradients=self.differentiate(found, stored)) if self.gradients else found
+
+    def resolved(self, steps: tuple[Intervention, ...]) -> tuple[tuple[Intervention, ...], Words]:
+        """The interventions with indices in the place of words, and the words of the changed run."""
+        if not steps:
+            return steps, self.words
+        statement = self.replay(())[0].statement
+        side = self.inputs if self.decoder_inputs is None else self.decoder_inputs
+        scored = [] if self.scored_at is None else self.scored_at.tolist()
+        places = tuple(divmod(place, side.shape[1]) for place in scored)
+        reader = Reader(self.words, statement.formulas, places)
+        return tuple(reader.read(step) for step in steps), reader.words
 
     def connected(self, found: Trace, replay: Replay) -> Trace:
         """The trace with what computes its tensors again, makes this run again and measures its honesty."""
@@ -199,9 +214,14 @@ class Run:
         """The gradient of the loss, or of one cell, with respect to each stored tensor."""
         assert self.gradients is not None
         name, cell = split_name(self.gradients)
+        if name == "loss" and self.labels is None:
+            raise ConfigError("gradients of the loss need labels", got="none", do="give labels, or one cell")
+        name = found.full_name(name)
         if name not in stored:
-            raise UnknownNameError(f"gradients of {name} need it stored", do=did_you_mean(name, stored))
+            raise UnknownNameError(f"gradients of {name} need it stored", do="give keep='*'")
         goal = stored[name][tuple(found.cell(name, cell).values())]
+        if not goal.requires_grad:
+            raise ConfigError("gradients are those of a number that is computed", got=name)
         floats = {name: tensor for name, tensor in stored.items() if tensor.requires_grad}
         slopes = torch.autograd.grad(goal, list(floats.values()), allow_unused=True)
         return {

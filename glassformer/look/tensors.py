@@ -12,13 +12,17 @@ from functools import cached_property
 from torch import Tensor
 
 from glassformer.config import ModelConfig
-from glassformer.errors import ConfigError, UnknownNameError, did_you_mean
+from glassformer.errors import ConfigError, UnknownNameError
+from glassformer.look.asked import chosen, full_name
 from glassformer.look.cell import Axes, Words, find_cell, read_cell
 from glassformer.look.facts import FACT_AXES
 from glassformer.look.formulas import Statement
 from glassformer.look.named import axis_names
 from glassformer.look.replay import Replay
+from glassformer.look.verify import WITHOUT_WEIGHTS
 from glassformer.models.names import parameter_names
+
+CHANGED = "trace the text again and make its changes again: they are in its python"
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,16 @@ class Tensors(Mapping[str, Tensor]):
     replay: Replay | None = None
     versions: tuple[int, ...] = ()
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
+    saved_changes: str | None = None
 
     # ----------------------------------------------------------------- tensors
 
     def __getitem__(self, name: str) -> Tensor:
-        return self.fetch([name])[name]
+        whole = full_name(name, self.statement.formulas)
+        return self.fetch([whole])[whole]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self.statement.formulas
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.statement.formulas)
@@ -48,8 +57,7 @@ class Tensors(Mapping[str, Tensor]):
 
     def kept(self, name: str) -> bool:
         """True = stored, False = computed again on demand; raises UnknownNameError."""
-        self.check_name(name)
-        return name in self.stored
+        return full_name(name, self.statement.formulas) in self.stored
 
     def tensor(self, name: str) -> Tensor:
         """Any tensor by name: of the run, a weight (`parameters.*`), or a fact (`inputs.ids`)."""
@@ -59,6 +67,10 @@ class Tensors(Mapping[str, Tensor]):
             return self.parameters[name]
         return self[name]
 
+    def full_name(self, name: str) -> str:
+        """The whole name of a tensor of the run, a weight or a fact; raises UnknownNameError."""
+        return name if name in self.facts or name in self.parameters else full_name(name, self.statement.formulas)
+
     @cached_property
     def parameters(self) -> Mapping[str, Tensor]:
         """The weights by public name."""
@@ -66,12 +78,14 @@ class Tensors(Mapping[str, Tensor]):
             return {}
         return {name: weight.detach() for name, weight in parameter_names(self.replay.model).items()}
 
-    def fetch(self, names: Iterable[str]) -> dict[str, Tensor]:
-        """Several tensors at once; each unit that has to be run again is run once."""
+    def fetch(self, names: Iterable[str] | str) -> dict[str, Tensor]:
+        """Several tensors at once, by their whole names; each unit that has to be run again is run once.
+
+        Names may be short or patterns: `encoder.*.attention.weights`. Raises UnknownNameError for what fits none.
+        """
         found: dict[str, Tensor] = {}
         missing: dict[str, list[str]] = {}
-        for name in names:
-            self.check_name(name)
+        for name in chosen(names, self.statement.formulas):
             if name in self.stored:
                 found[name] = self.stored[name]
             else:
@@ -85,7 +99,7 @@ class Tensors(Mapping[str, Tensor]):
         if self.replay is None:
             raise ConfigError(
                 f"{names[0]} is not stored and this trace has no model to compute it again",
-                do="load it with the model, or save it with weights=True",
+                do=self.remedy,
             )
         if self.versions != tuple(parameter._version for parameter in self.replay.model.parameters()):
             raise ConfigError(
@@ -94,11 +108,17 @@ class Tensors(Mapping[str, Tensor]):
         seen = self.replay.unit(unit, names, lambda name: self.stored[name])
         return {name: seen[name] for name in names}
 
+    @property
+    def remedy(self) -> str:
+        """How to get what a saved trace does not hold."""
+        return WITHOUT_WEIGHTS if self.saved_changes is None else CHANGED
+
     def gradient(self, name: str) -> Tensor:
         """The gradient with respect to a stored tensor; raises UnknownNameError."""
+        if self.gradients:
+            name = full_name(name, self.gradients)
         if name not in self.gradients:
-            do = did_you_mean(name, self.gradients) if self.gradients else "trace with gradients='loss'"
-            raise UnknownNameError(f"there is no gradient of {name}", do=do)
+            raise UnknownNameError(f"there is no gradient of {name}", do="trace with gradients='loss'")
         return self.gradients[name]
 
     @property
@@ -108,18 +128,13 @@ class Tensors(Mapping[str, Tensor]):
 
     # ----------------------------------------------------------------- axes and cells
 
-    def check_name(self, name: str) -> None:
-        """Refuse a name this model does not have."""
-        if name not in self.statement.formulas:
-            raise UnknownNameError(f"there is no tensor {name!r}", do=did_you_mean(name, self.statement.formulas))
-
     def axes(self, name: str) -> tuple[str, ...]:
         """The names of a tensor's axes."""
+        name = self.full_name(name)
         if name in self.facts:
             return ("place",) if name == "labels" else axis_names(FACT_AXES[name.partition(".")[2]])
         if name in self.parameters:
             return ("row", "column")[2 - self.parameters[name].dim() :]
-        self.check_name(name)
         return axis_names(self.statement.formulas[name].axes)
 
     def described(self, name: str, tensor: Tensor | None = None) -> Axes:
@@ -154,6 +169,7 @@ class Tensors(Mapping[str, Tensor]):
 
     def cell(self, name: str, asked: str | Mapping[str, str | int]) -> dict[str, int]:
         """A cell given in words, as the index along each axis; raises UnknownNameError."""
+        name = self.full_name(name)
         return find_cell(self.described(name), read_cell(asked) if isinstance(asked, str) else asked, self.words)
 
 

@@ -12,6 +12,7 @@ import torch
 
 from glassformer.errors import ConfigError
 from glassformer.look import saved
+from glassformer.look.asked import chosen
 from glassformer.look.cell import find_cell, read_cell, split_name
 from glassformer.look.explain import explain
 from glassformer.look.explanation import Explanation
@@ -19,9 +20,9 @@ from glassformer.look.honesty import Honesty
 from glassformer.look.interventions import Intervention, as_python, touched
 from glassformer.look.named import Source
 from glassformer.look.replay import Replay
+from glassformer.look.steps import listed
 from glassformer.look.tensors import Tensors
 from glassformer.look.verify import LIMITS, Check, Verification, check, rounding
-from glassformer.look.watch import chosen
 from glassformer.models.transformer import Transformer
 
 REPEATED = 12
@@ -34,6 +35,7 @@ class Trace(Tensors):
 
     `original` is the model as it was given, `run_again` makes the same run with other interventions, and
     `measure_honesty` measures the honesty gate; a trace read from a file without its model has none of the three.
+    `saved_changes` are the interventions of a trace read from a file, as Python; `saved_by_hand` what they set.
     """
 
     original: Transformer | None = None
@@ -41,6 +43,7 @@ class Trace(Tensors):
     measure_honesty: Callable[[], Honesty] | None = None
     interventions: tuple[Intervention, ...] = ()
     saved_honesty: Honesty | None = None
+    saved_by_hand: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         sides = {"inputs": self.words.inputs, "decoder_inputs": self.words.decoder_inputs}
@@ -49,17 +52,22 @@ class Trace(Tensors):
             shapes = [self.facts[f"{side}.positions"].shape[1] for side in sides if f"{side}.positions" in self.facts]
             texts = [f"{tokens} tokens" for tokens in shapes]
         kept = f"{len(self.stored)} stored" if len(self.stored) < len(self) else "all stored"
-        return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept})"
+        count = len(self.interventions)
+        changed = (
+            f", {count} change{'s' * (count > 1)} by hand" if count else ", changed by hand" if self.changed else ""
+        )
+        return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept}{changed})"
 
     # ----------------------------------------------------------------- truth
 
     def explain(self, name: str, cell: str | Mapping[str, str | int] = "") -> Explanation:
         """One number: its formula in words and MathML, its operands and terms, and the number computed again.
 
-        The cell may be part of the name: `explain("head.logits[place=0,vocabulary=the]")`.
+        The cell may be part of the name: `explain("logits[place=0,vocabulary=the]")`. Raises UnknownNameError.
         """
         if "[" in name:
             name, cell = split_name(name)
+        name = self.full_name(name)
         formula = self.statement.formulas.get(name)
         named = [name, *(operand.name for operand in formula.rule.operands.values())] if formula is not None else []
         held = self.hold(other for other in named if other in self.statement.formulas)
@@ -79,7 +87,7 @@ class Trace(Tensors):
         by_unit: dict[str, list[str]] = {}
         by_hand, unchecked = [], []
         for name in chosen(names, self.statement.formulas):
-            if touched(self.interventions, name):
+            if self.by_hand(name):
                 by_hand.append(name)
             elif self.replay is None and not self.has_all_for(name):
                 unchecked.append(name)
@@ -94,7 +102,7 @@ class Trace(Tensors):
                 if LIMITS[self.dtype] < found.error < math.inf and name in self.stored:
                     found = self.with_rounding(found, unit, held)
                 checks.append(found)
-        return Verification(tuple(checks), LIMITS[self.dtype], tuple(by_hand), tuple(unchecked))
+        return Verification(tuple(checks), LIMITS[self.dtype], tuple(by_hand), tuple(unchecked), self.remedy)
 
     def has_all_for(self, name: str) -> bool:
         """Whether a tensor and all that its formula reads are at hand without the model."""
@@ -143,7 +151,7 @@ class Trace(Tensors):
 
     def intervene(self, *steps: Intervention) -> Trace:
         """The same run with these interventions after the ones already made; this trace stays as it is."""
-        return self.with_interventions(self.interventions + steps)
+        return self.with_interventions(self.interventions + listed(steps))
 
     def undo(self, count: int = 1) -> Trace:
         """The same run without the last interventions."""
@@ -152,14 +160,23 @@ class Trace(Tensors):
     def with_interventions(self, steps: tuple[Intervention, ...]) -> Trace:
         """The same run with exactly these interventions. The gate is measured first: they are no part of it."""
         if self.run_again is None:
-            raise ConfigError("interventions need the model", do="load the trace with its model")
+            raise ConfigError("interventions need the model", do=self.remedy)
         measured = self.honesty
         return replace(self.run_again(steps), saved_honesty=measured)
 
     @property
+    def changed(self) -> bool:
+        """Whether interventions were made in this run."""
+        return bool(self.interventions) or self.saved_changes is not None
+
+    def by_hand(self, name: str) -> bool:
+        """Whether interventions set this tensor, or a part of it."""
+        return name in self.saved_by_hand or touched(self.interventions, name)
+
+    @property
     def python(self) -> str:
         """The interventions as Python that makes them again."""
-        return as_python(self.interventions)
+        return self.saved_changes or as_python(self.interventions)
 
     # ----------------------------------------------------------------- on disk
 
@@ -177,7 +194,8 @@ class Trace(Tensors):
             fingerprint=None if self.original is None else saved.fingerprint(self.original),
             words=saved.WordsRecord.of(self.words),
             honesty=self.honesty if self.measure_honesty or self.saved_honesty else None,
-            interventions=self.python if self.interventions else None,
+            interventions=self.python if self.changed else None,
+            by_hand=[name for name in self.statement.formulas if self.by_hand(name)],
         )
         saved.write(Path(path), tensors, header)
 
