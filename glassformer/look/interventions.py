@@ -79,7 +79,9 @@ class MaskWord:
     def changed(self, inputs: Inputs, stack: StackConfig) -> Inputs:
         """One more masked word; raises ConfigError for a mark that this model does not read, else as ChangeWord."""
         if self.mask_id is None and not stack.hide_masked and stack.embed.masked_words == "token":
-            raise ConfigError(f"{self!r} changes nothing: this model masks a word by another token", do="give mask_id")
+            raise ConfigError(
+                f"{self!r} changes nothing: this model masks a word by another token", do="give mask_id, as in '[MASK]'"
+            )
         if self.mask_id is not None and inputs.ids is None:
             raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
         place = part_of(self, (self.sentence, self.token), inputs.shape)
@@ -104,6 +106,11 @@ class Visibility:
     allowed: bool
     head: int | None = None
     sentence: int = 0
+
+    def __repr__(self) -> str:
+        more = f", head={self.head!r}" if self.head is not None else ""
+        more += f", sentence={self.sentence!r}" if self.sentence else ""
+        return f"{'allow' if self.allowed else 'forbid'}({self.attention!r}, {self.query!r}, {self.key!r}{more})"
 
     @property
     def where(self) -> str:

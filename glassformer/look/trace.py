@@ -22,7 +22,7 @@ from glassformer.look.named import Source
 from glassformer.look.replay import Replay
 from glassformer.look.steps import listed
 from glassformer.look.tensors import Tensors
-from glassformer.look.verify import LIMITS, Check, Verification, check, rounding
+from glassformer.look.verify import LIMITS, Check, Verification, check, check_rounded
 from glassformer.models.transformer import Transformer
 
 REPEATED = 12
@@ -120,8 +120,7 @@ class Trace(Tensors):
             one = self.replay.unit(unit, watched, self.stored.__getitem__)[found.name]
             two = exact.unit(unit, watched, lambda name: self.stored[name].to(exact.inputs.device, torch.float64))
             pairs.append((one.detach(), two[found.name].detach()))
-        limit = rounding(self.statement.formulas[found.name], held, pairs)
-        return replace(found, limit=limit) if limit > LIMITS[self.dtype] else found
+        return check_rounded(self.statement.formulas[found.name], held, LIMITS[self.dtype], pairs)
 
     @cached_property
     def exact(self) -> Replay:

@@ -7,7 +7,7 @@ may round by as much as its terms do, so they are the measure. Equal infinities 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -121,25 +121,39 @@ def check_sizes(formula: Formula, stored: Tensor, source: Source) -> None:
             raise FormulaError(f"{formula.name} must count {length} words along {name}", got=str(size))
 
 
-def rounding(formula: Formula, source: Source, pairs: Sequence[tuple[Tensor, Tensor]]) -> float:
-    """By how much a tensor may differ from its formula because each of these computations rounds.
+def check_rounded(formula: Formula, source: Source, limit: float, pairs: Sequence[tuple[Tensor, Tensor]]) -> Check:
+    """The check of a tensor that may differ from its formula by what each of these computations rounds.
 
     Each pair is the tensor as one kernel computed it and as the same kernel does in float64. Where the two kernels
-    agree in float64, their results differ by no more than the sum of both roundings.
+    agree in float64, their numbers differ by no more than the sum of both roundings, number by number.
     """
-    _, size = formula.rule.whole(Evaluator(formula, source))
-    return sum(float(((one.cpu() - two.cpu()).abs() / (1 + size.abs())).max()) for one, two in pairs)
+    stored = source.tensor(formula.name)
+    value, size = formula.rule.whole(Evaluator(formula, source))
+    error = errors(stored.double(), value, size)
+    rounding = sum((one.cpu().double() - two.cpu()).abs() for one, two in pairs) / (1 + size.abs())
+    excess = error - torch.as_tensor(rounding).nan_to_num(nan=0.0, posinf=0.0)
+    found = worst_of(formula.name, excess if float(excess.max()) > limit else error)
+    return replace(
+        found, error=float(error[found.worst]), limit=limit + float((error - excess).expand_as(error)[found.worst])
+    )
 
 
 def compare(name: str, stored: Tensor, value: Tensor, size: Tensor) -> Check:
     """The largest error and where it is."""
     if not fits(stored, value):
         raise FormulaError(f"{name} should have shape {list(value.shape)}", got=str(list(stored.shape)))
-    if stored.numel() == 0:
-        return Check(name, 0.0)
+    return Check(name, 0.0) if stored.numel() == 0 else worst_of(name, errors(stored, value, size))
+
+
+def errors(stored: Tensor, value: Tensor, size: Tensor) -> Tensor:
+    """The error of each number; ∞ where it cannot be measured."""
     error = (stored - value).abs() / (1 + size.abs())
     error = torch.where(stored == value, torch.zeros((), dtype=error.dtype), error)
-    error = error.nan_to_num(nan=float("inf"), posinf=float("inf"))
+    return error.nan_to_num(nan=float("inf"), posinf=float("inf"))
+
+
+def worst_of(name: str, error: Tensor) -> Check:
+    """The largest of these errors and where it is."""
     flat = int(error.argmax())
     worst = tuple(int(step) for step in torch.unravel_index(torch.tensor(flat), error.shape))
     return Check(name, float(error.flatten()[flat]), worst)
