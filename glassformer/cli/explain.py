@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Json, NamedModel, Pair, Texts, Threads
+from glassformer.cli.options import Device, Json, NamedModel, PairOrTarget, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
 from glassformer.errors import UnknownNameError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def explain(
     text: Texts = None,
     model: NamedModel = None,
-    pair: Pair = None,
+    pair: PairOrTarget = None,
     cell: Annotated[
         str | None,
         typer.Option(

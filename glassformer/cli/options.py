@@ -23,6 +23,10 @@ NamedModel = Annotated[
     str | None, typer.Option("--model", help="The model; all other words are then texts.", show_default=False)
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.")]
+PairOrTarget = Annotated[
+    str | None,
+    typer.Option("--pair", "--target", help="The second text of a pair, or the target of an encoder–decoder."),
+]
 TextFiles = Annotated[
     list[str] | None,
     typer.Option("--file", "-f", help="A file of texts, one a line, or a .jsonl, .csv, .tsv, .parquet (repeatable)."),

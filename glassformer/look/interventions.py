@@ -1,12 +1,15 @@
 """What if: changes made by hand to a run. A list of frozen values that can be undone and printed as Python.
 
+Places, tokens and cells may be indices or words; a run reads them with its own words (`steps.py`) and keeps indices.
+
 B sentences · S tokens · Q query tokens · K key tokens · H heads
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import zip_longest
@@ -17,11 +20,18 @@ from torch import Tensor
 
 from glassformer.config import StackConfig
 from glassformer.errors import ConfigError, ShapeError, UnknownNameError, did_you_mean
+from glassformer.look.asked import full_name
 from glassformer.look.watch import Change
 from glassformer.models.inputs import Inputs
 
+Place = int | str
+"""An index, or a word: of the text for a place in it, of the vocabulary for a token."""
+
 Cell = tuple[int | None, ...]
 """An index along each of the first axes; None = all of that axis."""
+
+Part = Cell | str | Mapping[str, Place]
+"""A cell, or the same in words: `head=1,query=likes`; an axis that is left out is taken whole."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +53,8 @@ class TensorFacts:
 class ChangeWord:
     """Put the token `id` at a place of the side `where`."""
 
-    token: int
-    id: int
+    token: Place
+    id: Place
     sentence: int = 0
     where: str = "inputs"
 
@@ -53,7 +63,7 @@ class ChangeWord:
         if inputs.ids is None:
             raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
         ids = inputs.ids.clone()
-        ids[part_of(self, (self.sentence, self.token), inputs.shape)] = self.id
+        ids[part_of(self, (self.sentence, self.token), inputs.shape)] = index_of(self, self.id)
         return replace(inputs, ids=ids)
 
 
@@ -61,15 +71,17 @@ class ChangeWord:
 class MaskWord:
     """Mask the word at a place: mark it as masked and, where the model has a mask token, write `mask_id` over it."""
 
-    token: int
-    mask_id: int | None = None
+    token: Place
+    mask_id: Place | None = None
     sentence: int = 0
     where: str = "inputs"
 
     def changed(self, inputs: Inputs, stack: StackConfig) -> Inputs:
         """One more masked word; raises ConfigError for a mark that this model does not read, else as ChangeWord."""
         if self.mask_id is None and not stack.hide_masked and stack.embed.masked_words == "token":
-            raise ConfigError(f"{self!r} changes nothing: this model masks a word by another token", do="give mask_id")
+            raise ConfigError(
+                f"{self!r} changes nothing: this model masks a word by another token", do="give mask_id, as in '[MASK]'"
+            )
         if self.mask_id is not None and inputs.ids is None:
             raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
         place = part_of(self, (self.sentence, self.token), inputs.shape)
@@ -89,11 +101,16 @@ class Visibility:
     """Allow or forbid one query to look at one key in an attention, in one head or in all (`head=None`)."""
 
     attention: str
-    query: int
-    key: int
+    query: Place
+    key: Place
     allowed: bool
     head: int | None = None
     sentence: int = 0
+
+    def __repr__(self) -> str:
+        more = f", head={self.head!r}" if self.head is not None else ""
+        more += f", sentence={self.sentence!r}" if self.sentence else ""
+        return f"{'allow' if self.allowed else 'forbid'}({self.attention!r}, {self.query!r}, {self.key!r}{more})"
 
     @property
     def where(self) -> str:
@@ -111,12 +128,12 @@ class Visibility:
         return changed
 
 
-def allow(attention: str, query: int, key: int, head: int | None = None, sentence: int = 0) -> Visibility:
+def allow(attention: str, query: Place, key: Place, head: int | None = None, sentence: int = 0) -> Visibility:
     """Allow one query to look at one key, whatever forbids it."""
     return Visibility(attention, query, key, True, head, sentence)
 
 
-def forbid(attention: str, query: int, key: int, head: int | None = None, sentence: int = 0) -> Visibility:
+def forbid(attention: str, query: Place, key: Place, head: int | None = None, sentence: int = 0) -> Visibility:
     """Forbid one query to look at one key."""
     return Visibility(attention, query, key, False, head, sentence)
 
@@ -131,14 +148,15 @@ class Replace:
 
     where: str
     by: float | Literal["mean", "other"]
-    cell: Cell = ()
+    cell: Part = ()
     tensor: Tensor | None = field(default=None, repr=False, compare=False)
     source: str = "other"
 
     def __post_init__(self) -> None:
-        if isinstance(self.by, str) and self.by != "mean" and (self.by != "other" or self.tensor is None):
+        known = self.by == "mean" or (self.by == "other" and isinstance(self.tensor, Tensor))
+        if not known and (isinstance(self.by, str | bool) or not isinstance(self.by, int | float)):
             do = "patch(other, where) puts another trace's numbers"
-            raise ConfigError(f"{self.where} is replaced by a number or by 'mean'", got=repr(self.by), do=do)
+            raise ConfigError(f"{self.where} is replaced by a number or by 'mean'", got=repr(self.by)[:80], do=do)
 
     def touches(self, name: str) -> bool:
         """Whether this tensor is set by hand."""
@@ -148,19 +166,22 @@ class Replace:
         """The same shape; raises ShapeError where the cell, the mean or the other tensor does not fit it."""
         if self.tensor is not None and self.tensor.shape != tensor.shape:
             raise ShapeError(f"a patch of {self.where} must be {list(tensor.shape)}", got=str(list(self.tensor.shape)))
-        part = part_of(self, self.cell, tensor.shape)
+        cell = indices_of(self, self.cell)
+        part = part_of(self, cell, tensor.shape)
         changed = tensor.clone()
         if self.tensor is not None:
             changed[part] = self.tensor.to(tensor)[part]
         elif self.by == "mean":
-            changed[part] = self.mean(tensor[part], facts)
+            changed[part] = self.mean(tensor[part], cell, facts)
         else:
             changed[part] = float(self.by)
         return changed
 
-    def mean(self, part: Tensor, facts: TensorFacts) -> Tensor:
+    def mean(self, part: Tensor, cell: Cell, facts: TensorFacts) -> Tensor:
         """The mean over sentences and their real tokens, [B, S, ...] to [...]."""
-        axes = [axis for axis, at in zip_longest(facts.axes, self.cell) if at is None]
+        if not part.is_floating_point():
+            raise ConfigError(f"{self!r} is a mean of numbers", got="true and false", do="use allow and forbid")
+        axes = [axis for axis, at in zip_longest(facts.axes, cell) if at is None]
         if axes[:1] != ["sentence"] or axes[1:2] not in (["token"], ["query"], ["key"]):
             raise ShapeError(f"{self!r} is a mean over sentences and tokens", got=f"a part with the axes {axes}")
         return (part.flatten(0, 1) if facts.real is None else part[facts.real]).mean(dim=0)
@@ -193,13 +214,19 @@ def average_layer(path: str) -> Replace:
     return Replace(outputs(path), "mean")
 
 
-def set_number(where: str, cell: tuple[int, ...], number: float) -> Replace:
-    """Set one number of a tensor; `cell` is its index along each axis."""
+def set_number(where: str, cell: Part, number: float) -> Replace:
+    """Set one number of a tensor; `cell` is its index along each axis, or the cell in words."""
     return Replace(where, number, cell)
 
 
-def patch(other: Mapping[str, Tensor], where: str, cell: Cell = (), *, source: str = "other") -> Replace:
-    """Put a tensor of another trace in this one's place, whole or in part; `source` is that trace's name in Python."""
+def patch(other: Mapping[str, Tensor], where: str, cell: Part = (), *, source: str = "other") -> Replace:
+    """Put a tensor of another trace in this one's place, whole or in part; `source` is that trace's name in Python.
+
+    Raises UnknownNameError for a name that the other trace does not have.
+    """
+    if not isinstance(other, Mapping):
+        raise ConfigError("patch takes a trace, or tensors by name", got=type(other).__name__)
+    where = full_name(where, other.keys())
     return Replace(where, "other", cell, other[where].detach().clone(), source)
 
 
@@ -214,12 +241,31 @@ def outputs(path: str) -> str:
     return f"{path}.output" if path.endswith(("attention", "feed_forward")) else f"{path}.*.output"
 
 
-def part_of(step: Intervention, cell: Cell, shape: Sequence[int]) -> tuple[int | slice, ...]:
+def part_of(step: Intervention, cell: tuple[Place | None, ...], shape: Sequence[int]) -> tuple[int | slice, ...]:
     """A cell, or a part of a tensor, as torch indexes it; it may count from the end. Raises ShapeError outside."""
-    inside = all(at is None or -size <= at < size for at, size in zip(cell, shape, strict=False))
-    if len(cell) > len(shape) or not inside:
-        raise ShapeError(f"{step!r} must stay inside {list(shape)}", got=str(list(cell)))
-    return tuple(slice(None) if at is None else at for at in cell)
+    at = [None if place is None else index_of(step, place) for place in cell]
+    inside = all(index is None or -size <= index < size for index, size in zip(at, shape, strict=False))
+    if len(at) > len(shape) or not inside:
+        raise ShapeError(f"{step!r} must stay inside {list(shape)}", got=str(at))
+    return tuple(slice(None) if index is None else index for index in at)
+
+
+def index_of(step: Intervention, place: object) -> int:
+    """An index as a plain int; raises ConfigError for anything else, and for a word that no run has read yet."""
+    try:
+        if isinstance(place, str | bool):
+            raise TypeError
+        return operator.index(place)  # type: ignore[arg-type]
+    except TypeError:
+        do = "give an index, or a word of the text or the vocabulary"
+        raise ConfigError(f"{step!r} needs indices or words", got=repr(place)[:80], do=do) from None
+
+
+def indices_of(step: Intervention, cell: Part) -> Cell:
+    """A cell as indices; raises ConfigError for anything else."""
+    if isinstance(cell, str | Mapping) or not isinstance(cell, Iterable):
+        raise ConfigError(f"{step!r} needs a cell", got=repr(cell)[:80], do="give an index for each axis")
+    return tuple(None if at is None else index_of(step, at) for at in cell)
 
 
 # --------------------------------------------------------------------------- the list

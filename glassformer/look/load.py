@@ -45,6 +45,8 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
         config=header.config,
         gradients=group(tensors, "gradient."),
         saved_honesty=header.honesty,
+        saved_changes=header.interventions,
+        saved_by_hand=tuple(header.by_hand),
     )
     # Interventions are saved as text for people; a changed run is not computed again from it.
     if original is None or header.interventions is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 import torch
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -64,6 +64,7 @@ class Header(Settings):
     words: WordsRecord
     honesty: Honesty | None
     interventions: str | None
+    by_hand: list[str] = Field(default_factory=list)
 
 
 def fingerprint(model: Transformer) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 
 from torch import Tensor, nn
 
 from glassformer.errors import DeviceError, UnknownNameError, did_you_mean
+from glassformer.look.asked import chosen
 from glassformer.models.names import HasModule, eager, tensor_name, tensor_names
 from glassformer.parts import tap
 
@@ -95,20 +95,6 @@ def paths(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
     for path, module in model.named_modules():
         if getattr(module, "taps", ()):
             yield module, path
-
-
-def chosen(names: Iterable[str] | str | None, known: Iterable[str]) -> list[str]:
-    """The known names that are asked for; raises UnknownNameError for a name or pattern that fits none."""
-    known = tuple(known)
-    if names is None:
-        return list(known)
-    found: list[str] = []
-    for wanted in [names] if isinstance(names, str) else names:
-        fitting = [name for name in known if name == wanted or fnmatchcase(name, wanted)]
-        if not fitting:
-            raise UnknownNameError(f"there is no tensor {wanted!r}", do=did_you_mean(wanted, known))
-        found.extend(fitting)
-    return list(dict.fromkeys(found))
 
 
 def refuse_sharded(model: nn.Module) -> None:

@@ -1,0 +1,77 @@
+"""The page about looking inside, and what the README says of interventions, run as they stand there."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+import glassformer as gf
+from glassformer.cli.__main__ import main
+from glassformer.look import interventions
+from glassformer.models.families import bert, t5
+from glassformer.models.transformer import build
+from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.text.train import train_tokenizer
+from tests.contracts.families import random_weights
+
+WORDS = "She likes the summer better than the winter. He loves to cook. We meet on Monday morning at a table."
+PYTHON, SHELL = (re.compile(rf"^```{kind}\n(.*?)^```", re.MULTILINE | re.DOTALL) for kind in ("python", "sh"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the models that the pages name: random ones, whose vocabulary has each word whole."""
+    tokenizer = train_tokenizer("wordpiece", [WORDS] * 20, vocabulary=400)
+    sizes: dict[str, Any] = {
+        "layers": 2,
+        "heads": 2,
+        "width": 16,
+        "feed_forward": 20,
+        "vocabulary": tokenizer.vocabulary_size,
+    }
+    encoder = random_weights(build(bert(**sizes, max_length=32)), seed=0)
+    for name in ("english", "notes"):
+        gf.Model(encoder.eval(), tokenizer, task=MaskedLMSection(), length=32).save(tmp_path / "runs" / name)
+    gf.Model(random_weights(build(t5(**sizes)), seed=1).eval(), tokenizer).save(tmp_path / "runs" / "translator")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (repository / "docs" / "looking.md").read_text(encoding="utf-8")
+    known: dict[str, object] = {}
+    for code in PYTHON.findall(page):
+        exec(compile(code, "docs/looking.md", "exec"), known)
+    shown = capsys.readouterr().out
+    assert "3 changes by hand" in shown
+    assert "there is no token 'dislikes'" in shown
+    assert "agree with their formulas" in shown
+    for line in "".join(SHELL.findall(page)).splitlines():
+        assert main(shlex.split(line)[1:]) == 0, line
+
+
+def test_what_the_readme_shows_works(repository: Path, folder: Path) -> None:
+    page = (repository / "README.md").read_text(encoding="utf-8")
+    (code,) = (code for code in PYTHON.findall(page) if "intervene" in code)
+    known: dict[str, object] = {}
+    exec(compile(code, "README.md", "exec"), known)
+    assert isinstance(changed := known["changed"], gf.Trace)
+    assert len(changed.interventions) == 3
+
+
+def test_every_intervention_is_a_public_name_and_on_the_page(repository: Path) -> None:
+    page = (repository / "docs" / "looking.md").read_text(encoding="utf-8")
+    made = {
+        name
+        for name, thing in vars(interventions).items()
+        if thing in get_args(interventions.Intervention)
+        or (inspect.isfunction(thing) and thing.__annotations__.get("return") in ("Visibility", "Replace"))
+    } - {"Visibility"}  # allow and forbid make it
+    assert made <= set(gf.__all__)
+    assert all(f"gf.{name}(" in page for name in made)
+    assert len(made) == 11
