@@ -13,10 +13,10 @@ from glassformer.cli.opened import open_model
 from glassformer.cli.options import Device, Json, ModelFolder, OneText, Pair, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
-from glassformer.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
+    from glassformer.look.walkthrough import Note
 
 
 def explain(
@@ -29,7 +29,9 @@ def explain(
             "--cell", help="Trace one number: encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]."
         ),
     ] = None,
-    word: Annotated[int, typer.Option("--word", min=0, help="Position of the word whose row is computed, from 0.")] = 0,
+    word: Annotated[
+        str, typer.Option("--word", help="The word whose row is computed: the word, word@3, or its position from 0.")
+    ] = "0",
     notes: Annotated[bool, typer.Option("--notes", help="Add where the source documents are imprecise.")] = False,
     json: Json = False,
     device: Device = "auto",
@@ -48,45 +50,49 @@ def explain(
         note(str(trace.honesty))
 
 
-def _walk(trace: Trace, word: int, *, notes: bool, json: bool) -> None:
+def _walk(trace: Trace, word: str, *, notes: bool, json: bool) -> None:
+    from glassformer.look.cell import find_word
     from glassformer.look.explanation import Limits
+    from glassformer.look.lines import screen_width
     from glassformer.look.render import write
     from glassformer.look.walkthrough import no_notes, walkthrough
 
-    tokens = trace.words.sentence("inputs", 0)
-    if word >= len(tokens):
-        raise UnknownNameError(f"--word counts from 0 to {len(tokens) - 1}", got=str(word), do=f"words: {list(tokens)}")
     limits = Limits.fitting(trace.config)
-    steps = walkthrough(trace, word=word, notes=_notes if notes else no_notes, limits=limits)
+    place = find_word(trace.words, word, option="--word")
+    steps = walkthrough(trace, word=place, notes=_notes if notes else no_notes, limits=limits)
     if json:
         for step in steps:
             record(_plain(step), sys.stdout)
     else:
-        _print(write(steps, limits))
+        _print(write(steps, limits, screen_width()))
 
 
 def _follow(trace: Trace, cell: str, *, json: bool) -> None:
     from glassformer.look.explanation import explained_lines
     from glassformer.look.follow import follow
+    from glassformer.look.lines import indented, screen_width
     from glassformer.look.mix import shares
     from glassformer.look.render import share_lines
 
+    width = screen_width()
     for explanation in follow(trace, cell):
         if json:
             record(_plain(explanation), sys.stdout)
             continue
-        _print(explained_lines(explanation))
+        _print(explained_lines(explanation, width=width))
         if explanation.name.endswith(".mixed"):
             attention = explanation.name.rpartition(".")[0]
             found = shares(trace, attention, query=explanation.cell["query"], sentence=explanation.cell["sentence"])
-            _print(["  each word's share:", *(f"    {line}" for line in share_lines(found))])
+            _print(["  each word's share:", *indented(share_lines(found, width - 4), 4)])
 
 
-def _notes(name: str) -> tuple[tuple[str, str], ...]:
-    """The corrections to the source documents that belong to a tensor."""
+def _notes(name: str) -> tuple[Note, ...]:
+    """The corrections to the source documents that belong to a tensor, first those of the one that is followed."""
     from glassformer.demo.notes import notes_about
+    from glassformer.look.walkthrough import FOLLOWS
 
-    return tuple((note.number, note.sentence) for note in notes_about(name))
+    found = notes_about(name, FOLLOWS)
+    return tuple((note.number, note.sentence, note.said_elsewhere(FOLLOWS)) for note in found)
 
 
 def _print(lines: Iterable[str]) -> None:
