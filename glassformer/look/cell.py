@@ -205,7 +205,9 @@ def find_word(words: Words, asked: str, *, option: str, side: str = "inputs", se
     fitting = [place for place in places if at in (None, place)]
     if len(fitting) != 1:
         ways = ", ".join(f"{option} {word}@{place}" for place in places)
-        raise UnknownNameError(f"{option} names one word", got=f"{asked}, {len(places)} in the text", do=f"write {ways}")
+        raise UnknownNameError(
+            f"{option} names one word", got=f"{asked}, {len(places)} in the text", do=f"write {ways}"
+        )
     return fitting[0]
 
 

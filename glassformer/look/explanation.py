@@ -25,7 +25,7 @@ class Limits:
     @staticmethod
     def fitting(config: ModelConfig) -> Limits:
         """Everything of a model as small as the slides'; a few of each of a larger one."""
-        return Limits() if config.output_stack.width <= 16 else Limits(terms=3, cells=4, heads=2)
+        return Limits() if config.output_stack.width <= 8 else Limits(terms=3, cells=4, heads=2)
 
 
 @dataclass(frozen=True)

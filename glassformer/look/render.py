@@ -116,7 +116,9 @@ def by_row(cells: Sequence[Explanation]) -> Iterator[list[Explanation]]:
     """The cells of each word's row, and of each head of a softmax."""
 
     def of(cell: Explanation) -> tuple[object, ...]:
-        at = tuple((axis, index) for axis, index in cell.cell.items() if axis in ("token", "query", "place", "sentence"))
+        at = tuple(
+            (axis, index) for axis, index in cell.cell.items() if axis in ("token", "query", "place", "sentence")
+        )
         return (at, cell.cell.get("head")) if "largest" in cell.quantities else (at,)
 
     return (list(group) for _, group in groupby(cells, of))
@@ -126,7 +128,7 @@ def row_lines(cells: Sequence[Explanation], limits: Limits, width: int) -> Itera
     """The numbers of one row, each with the arithmetic behind it; of a softmax as a table."""
     words = [named(cell) for cell in cells]
     same = [axis for axis in words[0] if axis in OF_THE_ROW and len({cell[axis] for cell in words}) == 1]
-    head = " of ".join(f"sentence {words[0][axis]}" if axis == "sentence" else words[0][axis] for axis in same[::-1])
+    head = " of ".join(row_name(axis, words[0][axis]) for axis in same[::-1])
     head = f"row of {head}" if head else ""
     if "largest" in cells[0].quantities:
         yield from softmax_lines(cells, head, words, width)
@@ -136,6 +138,11 @@ def row_lines(cells: Sequence[Explanation], limits: Limits, width: int) -> Itera
     for cell, at in zip(cells, words, strict=True):
         name = ", ".join(f"{NAMED.get(axis, axis)} {label(word)}" for axis, word in at.items() if axis not in same)
         yield from indented(wrapped(cell_line(cell, name, limits), width - 2, rest=4), 2)
+
+
+def row_name(axis: str, word: str) -> str:
+    """A word of the text; what has no words, by its axis and its number."""
+    return f"{axis if axis in ('sentence', 'place') else 'token'} {word}" if word.isdigit() else label(word)
 
 
 def named(cell: Explanation) -> dict[str, str]:
@@ -150,7 +157,9 @@ def cell_line(explanation: Explanation, name: str, limits: Limits) -> str:
     return " = ".join(part for part in (name, arithmetic if arithmetic != value else "", value) if part)
 
 
-def softmax_lines(cells: Sequence[Explanation], head: str, words: Sequence[Mapping[str, str]], width: int) -> Iterator[str]:
+def softmax_lines(
+    cells: Sequence[Explanation], head: str, words: Sequence[Mapping[str, str]], width: int
+) -> Iterator[str]:
     """Number, less the largest, exponential, and the exponential over the sum of all, or the logarithm of that."""
     first = cells[0].quantities
     final = "log of that" if cells[0].rule == "log_softmax" else "over the sum"

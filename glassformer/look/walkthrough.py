@@ -37,8 +37,8 @@ NotesOf = Callable[[str], tuple[Note, ...]]
 class Step:
     """One step of the walk-through.
 
-    `axes` and `sizes` are the shape of its tensor, `learned` the weights it uses, `tables` the whole tensor, and `cells`
-    and `mixings` the numbers of the chosen word worked out. `extra`: the slides do not have it. `notes`: corrections.
+    `axes` and `sizes` are the shape of its tensor, `learned` the weights it uses, `cells` and `mixings` the numbers of
+    the chosen word worked out, `tables` the whole tensor. `extra`: the slides do not have it. `notes`: corrections.
     """
 
     title: str

@@ -96,7 +96,7 @@ def test_a_number_that_heads_and_queries_share_is_found_by_any_of_them() -> None
     asked = [
         found.explain(f"{name}[head={head},query={query},key=[MASK]@1]") for head in (0, 1) for query in (0, "likes")
     ]
-    assert {(each.where, each.value) for each in asked} == {("key=[MASK]@1", 0.0)}
+    assert {(each.where, each.value) for each in asked} == {("key=(likes)", 0.0)}
     with refused(UnknownNameError, wanted=f"{name} counts from 0 to 1", got="2"):
         found.explain(f"{name}[head=2,query=0,key=0]")
 
@@ -131,7 +131,8 @@ def test_a_trace_takes_cells_in_its_names() -> None:
     one = found.explain(f"{ATTENTION}.weights[head=1,query=likes,key=She]")
     two = found.explain(f"{ATTENTION}.weights", {"head": 1, "query": 1, "key": "She"})
     assert one == two
-    assert one.where == "head=1,query=[MASK]@1,key=She"
+    assert one.where == "head=1,query=(likes),key=She"
+    assert found.explain(f"{ATTENTION}.weights[{one.where}]") == one
     assert found.explain("head.logits[place=likes,vocabulary=cook]").cell == {"place": 0, "vocabulary": 8}
     with refused(UnknownNameError, do="query=[MASK]@1, query=[MASK]@2"):
         found.explain(f"{ATTENTION}.weights[head=1,query=[MASK],key=She]")
