@@ -47,7 +47,7 @@ def explain(
             _follow(trace, cell, json=json)
         else:
             _walk(trace, word, notes=notes, json=json)
-        note(str(trace.honesty))
+        _note(str(trace.honesty))
 
 
 def _walk(trace: Trace, word: str, *, notes: bool, json: bool) -> None:
@@ -93,6 +93,14 @@ def _notes(name: str) -> tuple[Note, ...]:
 
     found = notes_about(name, FOLLOWS)
     return tuple((note.number, note.sentence, note.said_elsewhere(FOLLOWS)) for note in found)
+
+
+def _note(text: str) -> None:
+    """A note on lines that fit the screen."""
+    from glassformer.look.lines import screen_width, wrapped
+
+    for line in wrapped(text, screen_width()):
+        note(line)
 
 
 def _print(lines: Iterable[str]) -> None:

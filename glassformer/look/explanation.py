@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from glassformer.config import ModelConfig
@@ -127,7 +127,8 @@ def explained_lines(explanation: Explanation, limits: Limits | None = None, widt
     yield from indented(wrapped(explanation.formula, width - 2), 2)
     kept, left, rest = explanation.largest((limits or Limits()).terms)
     if kept:
-        rows = [("term", "numbers", "value", "sum so far")]
+        value = "exponential" if explanation.rule in ("softmax", "log_softmax") else "value"
+        rows = [("term", heading_of(kept), value, "sum so far")]
         rows += [(term_name(term), term.numbers, number(term.value), number(term.running)) for term in kept]
         yield from indented(grid(rows, width - 4), 4)
     if left:
@@ -141,6 +142,21 @@ def explained_lines(explanation: Explanation, limits: Limits | None = None, widt
     if explanation.recomputed is not None:
         again = f"computed again: {number(explanation.recomputed)}, difference {explanation.difference:.1e}"
         yield from indented(wrapped(again, width - 2), 2)
+
+
+def heading_of(terms: Sequence[Part]) -> str:
+    """What the numbers of the terms are: `query · key`; where it differs from term to term, `numbers`."""
+    found = {
+        " · ".join("constant" if factor.name is None else last_of(factor.name) for factor in term.factors)
+        for term in terms
+    }
+    return found.pop() if len(found) == 1 and "" not in found else "numbers"
+
+
+def last_of(name: str) -> str:
+    """The end of a name: `query`, `query.weight`."""
+    steps = name.split(".")
+    return ".".join(steps[-2:]) if steps[0] == "parameters" else steps[-1]
 
 
 def term_name(term: Part) -> str:

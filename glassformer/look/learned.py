@@ -57,8 +57,10 @@ def laid_out(operand: Operand, tensor: Tensor) -> tuple[str, str]:
     for step, size in zip(read_axes(operand.axes), tensor.shape, strict=True):
         if step.kind == "group":
             outer, inner = step.names
-            sizes.append(f"({size // step.count} × {step.count})")
-            axes.append(f"({inner} × {outer})")
+            both = (f"{size // step.count} × {step.count}", f"{inner} × {outer}")
+            matrix = tensor.dim() > 1
+            sizes.append(f"({both[0]})" if matrix else both[0])
+            axes.append(f"({both[1]})" if matrix else both[1])
         else:
             sizes.append(str(size))
             axes.append(step.names[0])

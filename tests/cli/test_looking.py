@@ -49,6 +49,14 @@ def test_the_corrections_of_the_slides_come_first_and_the_others_name_their_docu
             assert all(name in documents for name in said_by[number]) != ("slides" in said_by[number])
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_explain_fits_the_screen(run: Run, drawn: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for options in (["--notes"], ["--cell", WEIGHT]):
+        done = run("explain", drawn, SENTENCE, *options)
+        assert max(map(len, [*done.out.splitlines(), *done.err.splitlines()])) <= width
+
+
 def test_explain_follows_one_number_home(run: Run, drawn: Path) -> None:
     done = run("explain", drawn, SENTENCE, "--cell", WEIGHT)
     assert done.out.startswith("encoder.blocks.0.self_attention.weights[head=1,query=(likes),key=She] = ")
