@@ -15,6 +15,19 @@ if TYPE_CHECKING:
     from glassformer.artefact.train import train
     from glassformer.config import ModelConfig
     from glassformer.errors import GlassformerError
+    from glassformer.look.interventions import (
+        ChangeWord,
+        MaskWord,
+        Replace,
+        allow,
+        average_head,
+        average_layer,
+        forbid,
+        patch,
+        set_number,
+        zero_head,
+        zero_layer,
+    )
     from glassformer.look.load import load_trace
     from glassformer.look.run import trace
     from glassformer.look.trace import Trace
@@ -28,41 +41,63 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ChangeWord",
     "GlassformerError",
     "Inputs",
+    "MaskWord",
     "Model",
     "ModelConfig",
     "Recipe",
+    "Replace",
     "Tokenizer",
     "Trace",
     "Transformer",
+    "allow",
+    "average_head",
+    "average_layer",
     "build",
     "family_config",
+    "forbid",
     "load",
     "load_trace",
+    "patch",
+    "set_number",
     "tensor_names",
     "trace",
     "train",
     "watch",
+    "zero_head",
+    "zero_layer",
 ]
 
 _MODULES = {
+    "ChangeWord": "look.interventions",
     "GlassformerError": "errors",
     "Inputs": "models.inputs",
+    "MaskWord": "look.interventions",
     "Model": "artefact.model",
     "ModelConfig": "config",
     "Recipe": "artefact.recipe",
+    "Replace": "look.interventions",
     "Tokenizer": "text.tokenizer",
     "Trace": "look.trace",
     "Transformer": "models.transformer",
+    "allow": "look.interventions",
+    "average_head": "look.interventions",
+    "average_layer": "look.interventions",
     "build": "models.transformer",
     "family_config": "models.families",
+    "forbid": "look.interventions",
     "load": "artefact.open",
     "load_trace": "look.load",
+    "patch": "look.interventions",
+    "set_number": "look.interventions",
     "tensor_names": "models.names",
     "trace": "look.run",
     "train": "artefact.train",
     "watch": "look.watch",
+    "zero_head": "look.interventions",
+    "zero_layer": "look.interventions",
 }
 
 

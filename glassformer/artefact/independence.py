@@ -6,13 +6,15 @@ S tokens · V vocabulary
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from glassformer.artefact.artefact import Artefact
-from glassformer.artefact.trace import refuse_two_stacks, row_of
+from glassformer.artefact.trace import rows_of
+from glassformer.config import StackConfig
 from glassformer.parts.position import exact_device
 from glassformer.tasks.rows import Row, collate
 
@@ -52,35 +54,54 @@ class Independence:
 
 
 def independence(model: Artefact, text: str, pair: str | None = None) -> Independence:
-    """Compare a text or a pair alone with the same text padded, and in a batch with other texts.
+    """Compare a text, a pair, or a source and its target, alone with the same padded, and in a batch with others.
 
-    Raises ConfigError for an encoder–decoder, which needs two texts.
+    Raises ConfigError for an encoder–decoder without a target.
     """
-    refuse_two_stacks(model)
     device = exact_device(model.device)
     module = copy.deepcopy(model.module).to(device).double().eval()
-    mine, _ = row_of(model, text, pair)
-    limit = model.config.output_stack.max_length
-    padding = _PADDING if limit is None else min(_PADDING, limit - len(mine.ids))
-    longer = Row(ids=[*mine.ids, *list(mine.ids)[:1] * padding])
-    others = [Row(ids=list(mine.ids)[::-1]), *[longer] * (_BATCH_MATES - 1)]
+    first, second = rows_of(model, [text], None if pair is None else [pair])
+    config = model.config
+    stacks = [config.encoder or config.output_stack, config.output_stack]
+    sides = [Side.of(rows[0][0], stack) for rows, stack in zip((first, second), stacks, strict=True) if rows]
+    tokens = len(sides[-1].mine.ids)
 
-    def answers(rows: list[Row]) -> list[Tensor]:
+    def answers(rows: Sequence[list[Row]]) -> list[Tensor]:
         """What each head says of the first row, or its states where there is no head."""
-        inputs = collate(rows, pad_id=model.tokenizer.pad_id or 0).inputs.to(device)
+        inputs = [collate(side, pad_id=model.tokenizer.pad_id or 0).inputs.to(device) for side in rows]
         with torch.no_grad():
-            output = module(inputs)
-        found = [] if output.logits is None else [output.logits[0, : len(mine.ids)]]  # [S, V]
+            output = module(*inputs)
+        found = [] if output.logits is None else [output.logits[0, :tokens]]  # [S, V]
         found += [] if output.sentence_logits is None else [output.sentence_logits[0]]  # [L]
-        return found or [output.states[0, : len(mine.ids)]]  # [S, W]
+        return found or [output.states[0, :tokens]]  # [S, W]
 
-    alone = answers([mine])
+    alone = answers([[side.mine] for side in sides])
 
-    def difference(rows: list[Row]) -> float:
+    def difference(rows: Sequence[list[Row]]) -> float:
         pairs = zip(answers(rows), alone, strict=True)
         return max((other - own).abs().max().item() / own.abs().max().item() for other, own in pairs)
 
     return Independence(
-        padding=difference([mine, longer]) if padding else None,
-        batch_mates=difference([mine, *others]),
+        padding=difference([[side.mine, side.longer] for side in sides]) if any(s.padding for s in sides) else None,
+        batch_mates=difference([[side.mine, *side.others] for side in sides]),
     )
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the texts that a model reads: its row, a longer one that pads it by `padding`, and other rows."""
+
+    mine: Row
+    longer: Row
+    padding: int
+
+    @staticmethod
+    def of(mine: Row, stack: StackConfig) -> Side:
+        """As much padding as the stack's length has room for."""
+        room = _PADDING if stack.max_length is None else min(_PADDING, stack.max_length - len(mine.ids))
+        return Side(mine, Row(ids=[*mine.ids, *list(mine.ids)[:1] * room]), room)
+
+    @property
+    def others(self) -> list[Row]:
+        """The other rows of the batch."""
+        return [Row(ids=list(self.mine.ids)[::-1]), *[self.longer] * (_BATCH_MATES - 1)]

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import torch
+from torch import Tensor
 
 from glassformer.artefact import store
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.verbs import answer
 
 if TYPE_CHECKING:
+    from glassformer.look.interventions import Intervention
     from glassformer.look.trace import Trace
     from glassformer.tasks.classify import Class
     from glassformer.tasks.fill import Filled
@@ -80,20 +82,37 @@ class Model(Artefact):
 
     def trace(
         self,
-        text: str,
-        pair: str | None = None,
+        text: str | Texts,
+        pair: str | Texts | None = None,
         *,
+        scored_at: Tensor | Sequence[int] | None = None,
+        labels: Tensor | None = None,
         keep: Iterable[str] | str | None = None,
         dtype: torch.dtype | None = None,
+        predicts_in: torch.dtype | None = None,
+        interventions: Sequence[Intervention] = (),
+        gradients: str | None = None,
     ) -> Trace:
-        """Run one text, or a pair of texts, and give access to every tensor; `keep` names those to store rather than
-        compute again.
+        """Run a text, a pair of texts, or the source and the target of an encoder–decoder, and give access to every
+        tensor; several texts are run as one batch.
 
-        Always in float32 or float64 (`dtype`), whatever type the model predicts in.
+        Always in float32 or float64 (`dtype`), whatever type the model predicts in. The options are those of
+        `glassformer.trace`. Raises ConfigError for an encoder–decoder without a target, DataError for blanks.
         """
         from glassformer.artefact.trace import trace
 
-        return trace(self, text, pair, keep=keep, dtype=dtype)
+        return trace(
+            self,
+            text,
+            pair,
+            scored_at=scored_at,
+            labels=labels,
+            keep=keep,
+            dtype=dtype,
+            predicts_in=predicts_in,
+            interventions=interventions,
+            gradients=gradients,
+        )
 
     def info(self) -> dict[str, Any]:
         """Family, sizes, parameters by part, tokenizer, task, precision, data: plain lists and strings."""

@@ -1,58 +1,98 @@
-"""A trace of one text through a model, with cells named by the words of the text."""
+"""A trace of texts through a model, with cells named by the words of the texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
+from torch import Tensor
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.verbs import answer
 from glassformer.errors import ConfigError, DataError
 from glassformer.look.cell import Words
+from glassformer.look.interventions import Intervention
 from glassformer.look.run import trace as look
 from glassformer.look.trace import Trace
+from glassformer.models.inputs import Inputs
 from glassformer.tasks.rows import Row, collate, make_row
 from glassformer.text.windows import Window, text_rows
+
+Texts = str | Sequence[str]
+Rows = list[tuple[Row, list[str]]]
+"""Each text as a row, and its tokens as they are in the vocabulary."""
 
 
 def trace(
     model: Artefact,
-    text: str,
-    pair: str | None = None,
+    text: Texts,
+    pair: Texts | None = None,
     *,
+    scored_at: Tensor | Sequence[int] | None = None,
+    labels: Tensor | None = None,
     keep: Iterable[str] | str | None = None,
     dtype: torch.dtype | None = None,
+    predicts_in: torch.dtype | None = None,
+    interventions: Sequence[Intervention] = (),
+    gradients: str | None = None,
 ) -> Trace:
-    """Run a text, or a pair, and trace it; always in float32 or float64, whatever type the model predicts in.
+    """Run a text, a pair, or a source and its target, or several of them as one batch, and trace it; always in float32
+    or float64, whatever type the model predicts in. The options are those of `glassformer.trace`.
 
     A masked word can be named by its token, or by the model's best guess for it. Raises ConfigError for an
-    encoder–decoder, which needs two texts, DataError for a text of only blanks.
+    encoder–decoder without a target, DataError for a text of only blanks.
     """
-    refuse_two_stacks(model)
-    row, tokens = row_of(model, text, pair)
-    inputs = collate([row], pad_id=model.tokenizer.pad_id or 0).inputs.to(model.device)
-    after = model.tokenizer.frame_ids[1]
-    masked = row.masked_words or []
-    continued = model.config.encoder is None and model.config.head is not None and not any(masked)
-    # Of a decoder, look at what follows the last token of the text itself, not at what follows the end token.
-    places = torch.tensor([len(row.ids) - len(after) - 1], device=model.device) if continued else None
+    texts, pairs = [text] if isinstance(text, str) else list(text), listed(pair)
+    first, second = rows_of(model, texts, pairs)
     return look(
         model.module,
-        inputs,
-        scored_at=places,
+        inputs_of(model, first),
+        None if second is None else inputs_of(model, second),
+        scored_at=scored_at,
+        labels=labels,
         words=Words(
-            inputs=[tokens],
+            inputs=[tokens for _, tokens in first],
+            decoder_inputs=[] if second is None else [tokens for _, tokens in second],
             vocabulary=model.tokenizer.vocabulary(),
             labels=model.labels,
-            answers=_guessed(model, text, [place for place, hides in enumerate(masked) if hides])
-            if pair is None
-            else {},
+            answers=_guessed(model, texts, [row for row, _ in first]) if pairs is None else {},
         ),
         keep=keep,
         dtype=dtype,
-        predicts_in=torch.bfloat16 if model.fast else None,
+        predicts_in=predicts_in or (torch.bfloat16 if model.fast else None),
+        interventions=interventions,
+        gradients=gradients,
     )
+
+
+def listed(texts: Texts | None) -> list[str] | None:
+    """One text or several as a list."""
+    return [texts] if isinstance(texts, str) else None if texts is None else list(texts)
+
+
+def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[Rows, Rows | None]:
+    """The rows of the only stack, or of the encoder, and beside them those of the decoder of an encoder–decoder.
+
+    Raises ConfigError for an encoder–decoder without targets, DataError for a text of only blanks, for no text, and
+    where there are not as many second texts as first ones.
+    """
+    two_stacks = model.config.encoder is not None and model.config.decoder is not None
+    if not texts:
+        raise DataError("at least one text is needed", got="none")
+    if pairs is not None and len(pairs) != len(texts):
+        wanted = "target for each source" if two_stacks else "second text for each first one"
+        raise DataError(f"there must be one {wanted}", got=f"{len(texts)} and {len(pairs)}")
+    if not two_stacks:
+        if pairs is None:
+            return [row_of(model, one) for one in texts], None
+        return [row_of(model, one, two) for one, two in zip(texts, pairs, strict=True)], None
+    if pairs is None:
+        raise ConfigError(
+            f"{model.config.family} is an encoder–decoder: it needs a source and a target",
+            got="one text",
+            do="give the target too: model.trace(source, target), or --target TARGET on the command line",
+        )
+    return [row_of(model, one) for one in texts], [target_of(model, two) for two in pairs]
 
 
 def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, list[str]]:
@@ -71,20 +111,49 @@ def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, li
     return row, [*map(tokenizer.token, before), *encoding.tokens, *map(tokenizer.token, after)]
 
 
-def refuse_two_stacks(model: Artefact) -> None:
-    """Raise ConfigError for an encoder–decoder, which one text is not enough for."""
-    if model.config.encoder is not None and model.config.decoder is not None:
-        raise ConfigError(
-            "one text is looked at in a model of one stack",
-            got=f"{model.config.family}, which has two",
-            do="in Python, use a source and a target, each as Inputs(ids=...): "
-            "glassformer.trace(model.module, source, target), and verify() of the trace",
-        )
+def target_of(model: Artefact, text: str) -> tuple[Row, list[str]]:
+    """What the decoder reads while it predicts this target: the start token, then all tokens but the last.
+
+    Each place predicts the token after it, the last one the end of the target. A target without words is the start
+    token alone. Raises ConfigError for a model whose start token is not known.
+    """
+    tokenizer = model.tokenizer
+    before, after = tokenizer.frame_ids
+    whole = [*before, *tokenizer.encode(text, special=False).ids, *after]
+    ids = [start_id(model), *(whole[:-1] if after else whole)]
+    return Row(ids=ids), [tokenizer.token(id_) for id_ in ids]
 
 
-def _guessed(model: Artefact, text: str, places: list[int]) -> dict[tuple[int, int], str]:
+def start_id(model: Artefact) -> int:
+    """The token that a decoder starts with; raises ConfigError where neither model nor tokenizer names one."""
+    tokenizer = model.tokenizer
+    for found in (model.token_settings.get("decoder_start_token_id"), tokenizer.begin_id, tokenizer.pad_id):
+        if isinstance(found, int) and 0 <= found < model.config.output_stack.embed.vocabulary:
+            return found
+    raise ConfigError(
+        "a target begins with the decoder's start token",
+        got="a model whose settings and tokenizer name none",
+        do="use glassformer.trace(model.module, Inputs(ids=source), Inputs(ids=target))",
+    )
+
+
+def inputs_of(model: Artefact, rows: Rows) -> Inputs:
+    """The rows as one batch on the model's device."""
+    return collate([row for row, _ in rows], pad_id=model.tokenizer.pad_id or 0).inputs.to(model.device)
+
+
+def _guessed(model: Artefact, texts: Sequence[str], rows: Sequence[Row]) -> dict[tuple[int, int], str]:
     """The model's best guesses at the masked positions."""
-    if not places or model.config.encoder is None or model.config.head is None:
+    if model.config.encoder is None or model.config.decoder is not None or model.config.head is None:
         return {}
-    (filled,) = answer(model, "fill", [({"text": text}, "")], {"top": 1})
-    return {(0, place): mask.guesses[0].word for place, mask in zip(places, filled.masks, strict=True)}
+    masked = {
+        sentence: [place for place, hides in enumerate(row.masked_words) if hides]
+        for sentence, row in enumerate(rows)
+        if row.masked_words is not None
+    }
+    filled = answer(model, "fill", [({"text": texts[sentence]}, "") for sentence in masked], {"top": 1})
+    return {
+        (sentence, place): mask.guesses[0].word
+        for (sentence, places), found in zip(masked.items(), filled, strict=True)
+        for place, mask in zip(places, found.masks, strict=True)
+    }

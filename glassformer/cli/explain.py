@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.cli.opened import open_model
-from glassformer.cli.options import Device, Json, ModelFolder, OneText, Pair, Threads
+from glassformer.cli.options import Device, Json, ModelFolder, OneText, PairOrTarget, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def explain(
     model: ModelFolder,
     text: OneText,
-    pair: Pair = None,
+    pair: PairOrTarget = None,
     cell: Annotated[
         str | None,
         typer.Option(

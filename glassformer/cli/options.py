@@ -16,6 +16,10 @@ OneText = Annotated[
     str, typer.Argument(metavar="TEXT", help="A text; - reads one a line from standard input.", show_default=False)
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.")]
+PairOrTarget = Annotated[
+    str | None,
+    typer.Option("--pair", "--target", help="The second text of a pair, or the target of an encoder–decoder."),
+]
 TextFiles = Annotated[
     list[str] | None,
     typer.Option("--file", "-f", help="A file of texts, one a line, or a .jsonl, .csv, .tsv, .parquet (repeatable)."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from glassformer.cli.opened import open_model
-from glassformer.cli.options import Device, Fast, Json, ModelFolder, OneText, Pair, Threads
+from glassformer.cli.options import Device, Fast, Json, ModelFolder, OneText, PairOrTarget, Threads
 from glassformer.cli.screen import console, escaped, plain_table, record
 from glassformer.cli.texts import texts_to_explain
 
@@ -23,7 +23,7 @@ _SHOWN = 8
 def verify(
     model: ModelFolder,
     text: OneText,
-    pair: Pair = None,
+    pair: PairOrTarget = None,
     dtype: Annotated[
         Literal["float32", "float64"], typer.Option("--dtype", help="Precision of the check.")
     ] = "float32",
@@ -58,6 +58,7 @@ def _holds(opened: Model, text: str, pair: str | None, dtype: str, *, json: bool
             "holds": holds,
             "formulas": {check.name: check.error for check in verified.checks},
             "limit": verified.limit,
+            "kernel_limit": verified.kernel_limit,
             "honesty": asdict(honesty),
             "independence": asdict(own),
         }

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from glassformer.look.replay import Replay, eval_copy
+from glassformer.look.formulas import Statement
+from glassformer.look.replay import Replay, as_type, eval_copy
 from glassformer.look.verify import LIMITS
-from glassformer.models.inputs import Inputs, Output
+from glassformer.models.inputs import Output
 from glassformer.models.transformer import Transformer
 
 
 @dataclass(frozen=True)
 class Honesty:
-    """Largest differences of the answer, as shares of its largest number.
+    """Largest differences between what is shown and what the model returns, as shares of its largest number.
 
-    `watched`: the explicit path against the unwatched fast kernels, in the trace's own precision, held to
-    `limit`. `predicted`: against the precision the user predicts in; shown, for rounding is not a fault.
+    `watched`: the shown tensors against the output of the unwatched fast kernels, in the trace's own precision, held
+    to `limit`: the fixed one, or what both of them round where that is more. `predicted`: against the precision the
+    user predicts in; shown, for rounding is not a fault. `compared` are the shown tensors, `worst` the one with the
+    largest difference.
     """
 
     watched: float
@@ -26,16 +30,22 @@ class Honesty:
     traced_in: str
     predicted: float
     predicted_in: str
+    compared: tuple[str, ...] = ()
+    worst: str = ""
 
     @property
     def holds(self) -> bool:
-        """Whether looking left the answer as it is."""
+        """Whether what is shown is what is returned."""
         return self.watched <= self.limit
 
     def __str__(self) -> str:
-        verdict = "Looking does not change the answer" if self.holds else "LOOKING CHANGED THE ANSWER"
-        text = f"{verdict}: {self.watched:.1e} of its largest number against the fast kernels in {self.traced_in}"
-        text += f" (limit {self.limit:.0e})"
+        if self.holds:
+            text = f"Looking does not change the answer: {self.watched:.1e}"
+        else:
+            text = (
+                f"WHAT IS SHOWN DIFFERS FROM WHAT IS RETURNED, MOST IN {self.worst or 'THE ANSWER'}: {self.watched:.1e}"
+            )
+        text += f" of its largest number against the fast kernels in {self.traced_in} (limit {self.limit:.0e})"
         return f"{text}; {self.predicted:.1e} against prediction in {self.predicted_in}."
 
 
@@ -44,16 +54,60 @@ def measure(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
     assert replay.change is None
     dtype = next(replay.model.parameters()).dtype
     with torch.no_grad(), replay.own_precision():
-        watched = answer(replay.whole(list(replay.statement.formulas.keys() - {"loss"}))[1])
-        unwatched = answer(replay.model(replay.inputs, replay.decoder_inputs, scored_at=replay.scored_at))
-        predicted = answer(predict(replay, original, predicts_in))
+        watched, unwatched = shown(replay), returned(replay)
+        predicted = answers(replay.statement, predict(replay, original, predicts_in))
+        differences = {name: share(watched[name], unwatched[name]) for name in watched}
+        worst = max(differences, key=lambda name: differences[name])
+        limit = LIMITS[dtype]
+        if limit < differences[worst] < math.inf and dtype == torch.float32:
+            # Both ways round: they may differ by as much as each differs from itself in float64.
+            exact = replay.exact()
+            own, others = shown(exact), returned(exact)
+            rounding = (share(watched[name], own[name]) + share(unwatched[name], others[name]) for name in watched)
+            limit = max(limit, *rounding)
     return Honesty(
-        watched=share(watched, unwatched),
-        limit=LIMITS[dtype],
+        watched=differences[worst],
+        limit=limit,
         traced_in=str(dtype).removeprefix("torch."),
-        predicted=share(watched, predicted),
+        predicted=max(share(watched[name], predicted[name]) for name in watched),
         predicted_in=str(predicts_in).removeprefix("torch."),
+        compared=tuple(watched),
+        worst=worst,
     )
+
+
+def shown(replay: Replay) -> dict[str, Tensor | None]:
+    """The tensors that show the answer, of a run in which every tensor is looked at."""
+    seen, _ = replay.whole(list(replay.statement.formulas.keys() - {"loss"}))
+    names = answering_names(replay.statement)
+    return {name: plain(seen[name]) if name in seen else None for name in names.values()}
+
+
+def returned(replay: Replay) -> dict[str, Tensor | None]:
+    """The same as the model returns it when nobody looks."""
+    output = replay.model(replay.inputs, replay.decoder_inputs, scored_at=replay.scored_at)
+    return answers(replay.statement, output)
+
+
+def answers(statement: Statement, output: Output) -> dict[str, Tensor | None]:
+    """An output under the names of the tensors that show it."""
+    return {name: plain(getattr(output, part)) for part, name in answering_names(statement).items()}
+
+
+def answering_names(statement: Statement) -> dict[str, str]:
+    """Each part of a model's output that it has, and the tensor that shows it."""
+    found = {"logits": "head.logits"} if "head.logits" in statement.formulas else {}
+    for last in ("logits", "pooled", "first"):
+        if f"sentence_head.{last}" in statement.formulas:
+            found["sentence_logits"] = f"sentence_head.{last}"
+            break
+    found["states"] = statement.entering["states"]
+    return found | ({"memory": statement.memory} if statement.memory is not None else {})
+
+
+def plain(tensor: Tensor | None) -> Tensor | None:
+    """On the CPU, which has float64."""
+    return None if tensor is None else tensor.cpu().double()
 
 
 def predict(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> Output:
@@ -70,20 +124,14 @@ def predict(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
         return model(inputs, decoder_inputs, scored_at=replay.scored_at)
 
 
-def as_type(inputs: Inputs, dtype: torch.dtype) -> Inputs:
-    """Vectors in another precision; ids have none."""
-    return inputs if inputs.vectors is None else replace(inputs, vectors=inputs.vectors.to(dtype))
-
-
-def answer(output: Output) -> Tensor:
-    """What the model is run for: vocabulary scores, else label scores, else states. On the CPU: it has float64."""
-    for found in (output.logits, output.sentence_logits):
-        if found is not None and found.numel():
-            return found.cpu().double()
-    return output.states.cpu().double()
-
-
-def share(one: Tensor, two: Tensor) -> float:
-    """The largest difference as a share of the largest number."""
-    largest = float(one.abs().max())
-    return float((one - two).abs().max()) / largest if largest else float((two != 0).any())
+def share(one: Tensor | None, two: Tensor | None) -> float:
+    """The largest difference as a share of the largest number; ∞ where one is missing or has another shape."""
+    if one is None or two is None or one.shape != two.shape:
+        return math.inf
+    if not one.numel():
+        return 0.0
+    apart = torch.where(one == two, 0.0, (one - two).abs())  # equal infinities are equal
+    finite = one[one.isfinite()].abs()
+    largest = float(finite.max()) if finite.numel() else 0.0
+    found = float(apart.max()) / largest if largest else float(apart.any())
+    return found if math.isfinite(found) else math.inf

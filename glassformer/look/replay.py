@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +40,11 @@ def eval_copy(model: Transformer, dtype: torch.dtype) -> Transformer:
         weights[id(parameter)] = turned
     copied: Transformer = copy.deepcopy(model, weights)
     return copied.eval()
+
+
+def as_type(inputs: Inputs, dtype: torch.dtype) -> Inputs:
+    """Vectors in another precision; ids have none."""
+    return inputs if inputs.vectors is None else replace(inputs, vectors=inputs.vectors.to(dtype))
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,18 @@ class Replay:
             else:
                 self.run_in_stack(unit, kept)
         return seen
+
+    def exact(self) -> Replay:
+        """The same run in float64, on the CPU where the device has none."""
+        device = torch.device("cpu") if self.inputs.device.type == "mps" else self.inputs.device
+        other = self.decoder_inputs
+        return replace(
+            self,
+            model=eval_copy(self.model, torch.float64).to(device),
+            inputs=as_type(self.inputs, torch.float64).to(device),
+            decoder_inputs=None if other is None else as_type(other, torch.float64).to(device),
+            scored_at=None if self.scored_at is None else self.scored_at.to(device),
+        )
 
     @property
     def answering(self) -> Inputs:

@@ -12,15 +12,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from glassformer.errors import ConfigError, ShapeError, UnknownNameError, did_you_mean
+from glassformer.errors import ConfigError, UnknownNameError, did_you_mean
 from glassformer.look.cell import Words, split_name
 from glassformer.look.facts import facts
 from glassformer.look.formulas import state
 from glassformer.look.honesty import Honesty, measure
 from glassformer.look.interventions import Intervention, TensorFacts, as_change, changed_inputs, touched
 from glassformer.look.named import axis_names
+from glassformer.look.places import Places, check_sides, choose_scored_at
 from glassformer.look.replay import Replay, eval_copy
-from glassformer.look.trace import Trace, heads_of
+from glassformer.look.tensors import heads_of
+from glassformer.look.trace import Trace
 from glassformer.look.verify import LIMITS
 from glassformer.look.watch import chosen, refuse_sharded
 from glassformer.models.inputs import Inputs
@@ -36,7 +38,7 @@ def trace(
     inputs: Inputs,
     decoder_inputs: Inputs | None = None,
     *,
-    scored_at: Tensor | None = None,
+    scored_at: Places = None,
     labels: Tensor | None = None,
     words: Words | None = None,
     keep: Iterable[str] | str | None = None,
@@ -48,8 +50,8 @@ def trace(
     """Run `model` on one batch in eval mode and make every tensor available.
 
     `scored_at` [N] are flat indices into B·S at which the vocabulary is scored; without them: where there are labels,
-    else the masked tokens, else the last token of a decoder, else everywhere. `labels` [N] or [B, S] (−100 = none)
-    are the right tokens and give `loss`. `keep` names what is stored beside the tensors that enter each block
+    else the masked tokens, else everywhere. S counts the tokens of `decoder_inputs` where there are two stacks.
+    `labels` [N] or [B, S] (−100 = none) are the right tokens and give `loss`. `keep` names what is stored beside the tensors that enter each block
     (patterns allowed; `()` for no more); by default queries, keys and what is small, and everything of a small run.
     `dtype` is float32 or float64 (default: the model's own, float32 for lower ones); `predicts_in` is what the
     honesty gate compares with (default: the model's). `gradients` is `loss` or one cell, `head.logits[place=0,
@@ -58,19 +60,20 @@ def trace(
     """
     original = transformer(model)
     refuse_sharded(original)
+    check_sides(original, inputs, decoder_inputs)
     own = next(original.parameters()).dtype
     dtype = dtype or (own if own in LIMITS else torch.float32)
     if dtype not in LIMITS:
         raise ConfigError("a trace runs in float32 or float64", got=str(dtype))
     if inputs.vectors is not None:
         inputs = replace(inputs, vectors=inputs.vectors.to(dtype))
-    scored_at, labels = choose_scored_at(original, inputs, decoder_inputs, scored_at, labels)
+    places, labels = choose_scored_at(original, inputs, decoder_inputs, scored_at, labels)
     run = Run(
         original=original,
         model=eval_copy(original, dtype),
         inputs=inputs,
         decoder_inputs=decoder_inputs,
-        scored_at=scored_at,
+        scored_at=places,
         labels=labels,
         words=words or Words(),
         keep=keep,
@@ -86,38 +89,6 @@ def transformer(model: nn.Module | HasModule) -> Transformer:
     if not isinstance(original, Transformer):
         raise ConfigError("a trace needs a glassformer Transformer", got=type(original).__name__)
     return original
-
-
-def choose_scored_at(
-    model: Transformer, inputs: Inputs, decoder_inputs: Inputs | None, scored_at: Tensor | None, labels: Tensor | None
-) -> tuple[Tensor | None, Tensor | None]:
-    """Where the vocabulary is scored, [N], and the right tokens there, [N] or None."""
-    side = decoder_inputs if decoder_inputs is not None and model.decoder is not None else inputs
-    for given in (inputs, side):
-        given.check()
-        if 0 in given.shape:
-            raise ShapeError("a trace needs at least one token", got=f"a text of shape {list(given.shape)}")
-    count = side.shape[0] * side.shape[1]
-    if scored_at is not None and (scored_at.dim() != 1 or bool(((scored_at < 0) | (scored_at >= count)).any())):
-        raise ShapeError(
-            f"scored_at [N] must be from 0 to {count - 1}, counted through all tokens", got=str(scored_at.tolist())
-        )
-    if labels is not None and labels.dim() == 2:
-        flat = labels.flatten()
-        scored_at = (flat != -100).nonzero()[:, 0] if scored_at is None else scored_at
-        labels = flat[scored_at]
-    if labels is not None and (scored_at is None or labels.shape != scored_at.shape):
-        raise ShapeError("labels must be [B, S], or [N] beside scored_at [N]", got=str(list(labels.shape)))
-    if model.head is None or scored_at is not None:
-        return scored_at, labels
-    if side.masked_words is not None and bool(side.masked_words.any()):
-        return side.masked_words.flatten().nonzero()[:, 0], None
-    batch, tokens = side.shape
-    if model.decoder is not None:
-        order = torch.arange(tokens, device=side.device).expand(batch, -1)
-        last = order if side.real is None else order.masked_fill(~side.real, -1)
-        return last.amax(dim=1) + torch.arange(batch, device=side.device) * tokens, None
-    return torch.arange(batch * tokens, device=side.device), None
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,27 @@
-"""A run of a model with all its tensors: stored, or computed again when they are asked for.
-
-N positions where the vocabulary is scored
-"""
+"""A run of a model with all its tensors, explained, verified, changed by hand, and saved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
-from glassformer.config import ModelConfig
-from glassformer.errors import ConfigError, UnknownNameError, did_you_mean
+from glassformer.errors import ConfigError
 from glassformer.look import saved
-from glassformer.look.cell import Axes, Words, find_cell, read_cell, split_name
+from glassformer.look.cell import find_cell, read_cell, split_name
 from glassformer.look.explain import explain
 from glassformer.look.explanation import Explanation
-from glassformer.look.facts import FACT_AXES
-from glassformer.look.formulas import Statement
 from glassformer.look.honesty import Honesty
 from glassformer.look.interventions import Intervention, as_python, touched
-from glassformer.look.named import Source, axis_names
+from glassformer.look.named import Source
 from glassformer.look.replay import Replay
-from glassformer.look.verify import LIMITS, Verification, check
+from glassformer.look.tensors import Tensors
+from glassformer.look.verify import LIMITS, Check, Verification, check, rounding
 from glassformer.look.watch import chosen
-from glassformer.models.names import parameter_names
 from glassformer.models.transformer import Transformer
 
 REPEATED = 12
@@ -35,26 +29,17 @@ REPEATED = 12
 
 
 @dataclass(frozen=True)
-class Trace(Mapping[str, Tensor]):
+class Trace(Tensors):
     """Every tensor of one run by name. `kept(name)` is False for what is computed again when it is asked for.
 
     `original` is the model as it was given, `run_again` makes the same run with other interventions, and
     `measure_honesty` measures the honesty gate; a trace read from a file without its model has none of the three.
     """
 
-    statement: Statement
-    stored: Mapping[str, Tensor]
-    facts: Mapping[str, Tensor]
-    scored_at: Tensor | None
-    words: Words
-    config: ModelConfig
-    replay: Replay | None = None
     original: Transformer | None = None
     run_again: Callable[[tuple[Intervention, ...]], Trace] | None = None
     measure_honesty: Callable[[], Honesty] | None = None
     interventions: tuple[Intervention, ...] = ()
-    versions: tuple[int, ...] = ()
-    gradients: Mapping[str, Tensor] = field(default_factory=dict)
     saved_honesty: Honesty | None = None
 
     def __repr__(self) -> str:
@@ -65,127 +50,6 @@ class Trace(Mapping[str, Tensor]):
             texts = [f"{tokens} tokens" for tokens in shapes]
         kept = f"{len(self.stored)} stored" if len(self.stored) < len(self) else "all stored"
         return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept})"
-
-    # ----------------------------------------------------------------- tensors
-
-    def __getitem__(self, name: str) -> Tensor:
-        return self.fetch([name])[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.statement.formulas)
-
-    def __len__(self) -> int:
-        return len(self.statement.formulas)
-
-    def kept(self, name: str) -> bool:
-        """True = stored, False = computed again on demand; raises UnknownNameError."""
-        self.check_name(name)
-        return name in self.stored
-
-    def tensor(self, name: str) -> Tensor:
-        """Any tensor by name: of the run, a weight (`parameters.*`), or a fact (`inputs.ids`)."""
-        if name in self.facts:
-            return self.facts[name]
-        if name in self.parameters:
-            return self.parameters[name]
-        return self[name]
-
-    @cached_property
-    def parameters(self) -> Mapping[str, Tensor]:
-        """The weights by public name."""
-        if self.replay is None:
-            return {}
-        return {name: weight.detach() for name, weight in parameter_names(self.replay.model).items()}
-
-    def fetch(self, names: Iterable[str]) -> dict[str, Tensor]:
-        """Several tensors at once; each unit that has to be run again is run once."""
-        found: dict[str, Tensor] = {}
-        missing: dict[str, list[str]] = {}
-        for name in names:
-            self.check_name(name)
-            if name in self.stored:
-                found[name] = self.stored[name]
-            else:
-                missing.setdefault(self.statement.unit(name), []).append(name)
-        for unit, wanted in missing.items():
-            found |= self.recompute(unit, wanted)
-        return found
-
-    def recompute(self, unit: str, names: Sequence[str]) -> dict[str, Tensor]:
-        """Run one unit from its stored input; raises ConfigError when the weights are gone or have changed."""
-        if self.replay is None:
-            raise ConfigError(
-                f"{names[0]} is not stored and this trace has no model to compute it again",
-                do="load it with the model, or save it with weights=True",
-            )
-        if self.versions != tuple(parameter._version for parameter in self.replay.model.parameters()):
-            raise ConfigError(
-                "the model's weights have changed since this trace", do="trace again, or keep all: keep='*'"
-            )
-        seen = self.replay.unit(unit, names, lambda name: self.stored[name])
-        return {name: seen[name] for name in names}
-
-    def gradient(self, name: str) -> Tensor:
-        """The gradient with respect to a stored tensor; raises UnknownNameError."""
-        if name not in self.gradients:
-            do = did_you_mean(name, self.gradients) if self.gradients else "trace with gradients='loss'"
-            raise UnknownNameError(f"there is no gradient of {name}", do=do)
-        return self.gradients[name]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what is stored."""
-        return sum(tensor.nbytes for tensor in self.stored.values())
-
-    # ----------------------------------------------------------------- axes and cells
-
-    def check_name(self, name: str) -> None:
-        """Refuse a name this model does not have."""
-        if name not in self.statement.formulas:
-            raise UnknownNameError(f"there is no tensor {name!r}", do=did_you_mean(name, self.statement.formulas))
-
-    def axes(self, name: str) -> tuple[str, ...]:
-        """The names of a tensor's axes."""
-        if name in self.facts:
-            return ("place",) if name == "labels" else axis_names(FACT_AXES[name.partition(".")[2]])
-        if name in self.parameters:
-            return ("row", "column")[2 - self.parameters[name].dim() :]
-        self.check_name(name)
-        return axis_names(self.statement.formulas[name].axes)
-
-    def described(self, name: str, tensor: Tensor | None = None) -> Axes:
-        """A tensor's axes with their sizes and whose words they count."""
-        sizes = tuple((self.tensor(name) if tensor is None else tensor).shape)
-        axes = self.axes(name)
-        if name in self.statement.formulas:
-            formula = self.statement.formulas[name]
-            tokens, keys = formula.tokens, formula.keys
-        else:
-            tokens = keys = name.partition(".")[0]
-        shared = self.shared(name, tokens, dict(zip(axes, sizes, strict=True)))
-        return Axes(name, axes, sizes, tokens, keys, self.chosen_tokens, shared)
-
-    def shared(self, name: str, side: str, sizes: Mapping[str, int]) -> dict[str, int]:
-        """The length of each axis that is stored with size 1, because one number is that of all."""
-        if name in self.parameters:
-            return {}
-        known = next((self.facts[fact] for fact in (f"{side}.ids", f"{side}.vectors") if fact in self.facts), None)
-        whole = {} if known is None else {"sentence": known.shape[0], "query": known.shape[1]}
-        if name.endswith("_attention.may_look"):
-            whole["head"] = heads_of(self.config, name)
-        return {axis: count for axis, count in whole.items() if sizes.get(axis) == 1 < count}
-
-    @cached_property
-    def chosen_tokens(self) -> tuple[tuple[int, int], ...]:
-        """The sentence and token of each place where the vocabulary was scored."""
-        if self.scored_at is None or "head.logits" not in self.statement.formulas:
-            return ()
-        tokens = self.facts[f"{self.statement.formulas['head.logits'].tokens}.positions"].shape[1]
-        return tuple(divmod(place, tokens) for place in self.scored_at.tolist())
-
-    def cell(self, name: str, asked: str | Mapping[str, str | int]) -> dict[str, int]:
-        """A cell given in words, as the index along each axis; raises UnknownNameError."""
-        return find_cell(self.described(name), read_cell(asked) if isinstance(asked, str) else asked, self.words)
 
     # ----------------------------------------------------------------- truth
 
@@ -207,19 +71,55 @@ class Trace(Mapping[str, Tensor]):
         return explain(name, cell, self.statement.formulas.get(name), held, self.described, self.words)
 
     def verify(self, names: Iterable[str] | str | None = None) -> Verification:
-        """Hold each tensor against its formula, unit by unit, so that little is in memory at once."""
+        """Hold each tensor against its formula, unit by unit, so that little is in memory at once.
+
+        A stream that was stored from a fast kernel may differ from its formula by what both kernels round. Tensors
+        whose formula needs what a saved trace does not hold are listed as unchecked.
+        """
         by_unit: dict[str, list[str]] = {}
-        by_hand = []
+        by_hand, unchecked = [], []
         for name in chosen(names, self.statement.formulas):
             if touched(self.interventions, name):
                 by_hand.append(name)
+            elif self.replay is None and not self.has_all_for(name):
+                unchecked.append(name)
             else:
                 by_unit.setdefault(self.statement.unit(name), []).append(name)
         checks = []
         for unit, members in by_unit.items():
-            held = self.hold(name for name in self.statement.formulas if self.statement.unit(name) == unit)
-            checks += [check(self.statement.formulas[name], held) for name in members]
-        return Verification(tuple(checks), LIMITS[self.dtype], tuple(by_hand))
+            inside = (name for name in self.statement.formulas if self.statement.unit(name) == unit)
+            held = self.hold(name for name in inside if self.replay is not None or name in self.stored)
+            for name in members:
+                found = check(self.statement.formulas[name], held)
+                if LIMITS[self.dtype] < found.error < math.inf and name in self.stored:
+                    found = self.with_rounding(found, unit, held)
+                checks.append(found)
+        return Verification(tuple(checks), LIMITS[self.dtype], tuple(by_hand), tuple(unchecked))
+
+    def has_all_for(self, name: str) -> bool:
+        """Whether a tensor and all that its formula reads are at hand without the model."""
+        read = [name, *(operand.name for operand in self.statement.formulas[name].rule.operands.values())]
+        return all(each in self.stored or each in self.facts for each in read)
+
+    def with_rounding(self, found: Check, unit: str, held: Source) -> Check:
+        """The check of a stored stream, held to what the kernel that made it and the formula's own round."""
+        if self.replay is None or self.dtype != torch.float32:
+            return found
+        names = [name for name in self.statement.formulas if self.statement.unit(name) == unit]
+        exact = self.exact
+        pairs = []
+        for watched in ([found.name], names):  # the fast kernels, then the formula's way
+            one = self.replay.unit(unit, watched, self.stored.__getitem__)[found.name]
+            two = exact.unit(unit, watched, lambda name: self.stored[name].to(exact.inputs.device, torch.float64))
+            pairs.append((one.detach(), two[found.name].detach()))
+        limit = rounding(self.statement.formulas[found.name], held, pairs)
+        return replace(found, limit=limit) if limit > LIMITS[self.dtype] else found
+
+    @cached_property
+    def exact(self) -> Replay:
+        """The run in float64."""
+        assert self.replay is not None
+        return self.replay.exact()
 
     def hold(self, names: Iterable[str]) -> Source:
         """Several tensors kept at hand, so that each is computed once."""
@@ -287,9 +187,3 @@ def shortened(sentences: Sequence[Sequence[str]]) -> str:
     first = sentences[0]
     words = " ".join(first[:REPEATED]) + (f" … ({len(first)} words)" if len(first) > REPEATED else "")
     return f"{words!r}" + (f" and {len(sentences) - 1} more" if len(sentences) > 1 else "")
-
-
-def heads_of(config: ModelConfig, name: str) -> int:
-    """The heads of the attention that a tensor belongs to."""
-    side, _, index, attention, _ = name.split(".")
-    return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)

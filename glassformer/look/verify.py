@@ -6,6 +6,7 @@ may round by as much as its terms do, so they are the measure. Equal infinities 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,39 +19,79 @@ from glassformer.look.rules.evaluator import Evaluator, Formula
 LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5}
 
 
+WITHOUT_WEIGHTS = "load the trace with its model, load_trace(path, model), or save it with weights=True"
+
+
 @dataclass(frozen=True)
 class Check:
-    """How well one tensor agrees with its formula. `worst` is the cell of the largest error."""
+    """How well one tensor agrees with its formula. `worst` is the cell of the largest error.
+
+    `limit` is its own where it was stored from a fast kernel that rounds more than the common limit allows.
+    """
 
     name: str
     error: float
     worst: tuple[int, ...] = ()
     note: str = ""
+    limit: float | None = None
 
 
 @dataclass(frozen=True)
 class Verification:
-    """The checks of all tensors, and the limit they are held to. Tensors set by hand are listed, not judged."""
+    """The checks of all tensors, and the limit they are held to. Tensors set by hand are listed, not judged.
+
+    `unchecked` are those whose formula needs weights or numbers that a saved trace does not hold; `do` is the remedy.
+    """
 
     checks: tuple[Check, ...]
     limit: float
     by_hand: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    do: str = WITHOUT_WEIGHTS
+
+    def limit_of(self, check: Check) -> float:
+        """What a check is held to."""
+        return self.limit if check.limit is None else check.limit
 
     @property
     def worst(self) -> Check:
-        """The check with the largest error."""
-        return max(self.checks, key=lambda check: check.error)
+        """The check with the largest error, measured by its limit; an empty one where nothing could be checked."""
+        return max(self.checks, key=lambda check: check.error / self.limit_of(check), default=Check("", 0.0))
+
+    @property
+    def kernel_limit(self) -> float:
+        """The largest limit of the streams stored from fast kernels; the common one where that was enough."""
+        return max((self.limit_of(check) for check in self.checks), default=self.limit)
 
     @property
     def holds(self) -> bool:
-        """Whether every tensor agrees with its formula."""
-        return all(check.error <= self.limit for check in self.checks)
+        """Whether every tensor that was not set by hand was checked and agrees with its formula."""
+        return not self.unchecked and all(check.error <= self.limit_of(check) for check in self.checks)
 
     def __str__(self) -> str:
-        verdict = "agree with their formulas" if self.holds else "DO NOT all agree with their formulas"
-        text = f"{len(self.checks)} tensors {verdict}: largest error {self.worst.error:.1e} in {self.worst.name}"
-        text += f" (limit {self.limit:.0e})"
-        return text + (f"; set by hand and not judged: {', '.join(self.by_hand)}" if self.by_hand else "")
+        parts = [self.verdict] if self.checks or not self.unchecked else []
+        if self.unchecked:
+            parts.append(f"{len(self.unchecked)} could not be checked without the weights ({self.do})")
+        if self.by_hand:
+            parts.append(f"set by hand and not judged: {', '.join(self.by_hand)}")
+        return "; ".join(parts)
+
+    @property
+    def verdict(self) -> str:
+        """The sentence about the checks that were made."""
+        agree = all(check.error <= self.limit_of(check) for check in self.checks)
+        text = f"{len(self.checks)} tensors {'agree' if agree else 'DO NOT all agree'} with their formulas"
+        by_formula = [check for check in self.checks if check.limit is None]
+        by_kernel = [check for check in self.checks if check.limit is not None]
+        if by_formula or not by_kernel:
+            largest = max(by_formula, key=lambda check: check.error, default=self.worst)
+            text += f": largest error {largest.error:.1e}" + (f" in {largest.name}" if largest.name else "")
+            text += f" (limit {self.limit:.0e})"
+        if by_kernel:
+            largest = max(by_kernel, key=lambda check: check.error)
+            text += f"; stored from the fast kernels: largest error {largest.error:.1e} in {largest.name}"
+            text += f" (limit {self.kernel_limit:.0e}, which the kernels round by)"
+        return text
 
 
 def check(formula: Formula, source: Source) -> Check:
@@ -78,6 +119,16 @@ def check_sizes(formula: Formula, stored: Tensor, source: Source) -> None:
         length = {"token": tokens, "query": tokens, "key": keys}.get(name, size)
         if size not in (length, 1):
             raise FormulaError(f"{formula.name} must count {length} words along {name}", got=str(size))
+
+
+def rounding(formula: Formula, source: Source, pairs: Sequence[tuple[Tensor, Tensor]]) -> float:
+    """By how much a tensor may differ from its formula because each of these computations rounds.
+
+    Each pair is the tensor as one kernel computed it and as the same kernel does in float64. Where the two kernels
+    agree in float64, their results differ by no more than the sum of both roundings.
+    """
+    _, size = formula.rule.whole(Evaluator(formula, source))
+    return sum(float(((one.cpu() - two.cpu()).abs() / (1 + size.abs())).max()) for one, two in pairs)
 
 
 def compare(name: str, stored: Tensor, value: Tensor, size: Tensor) -> Check:

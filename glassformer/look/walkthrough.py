@@ -133,6 +133,12 @@ class _Walkthrough:
         assert stack is not None
         return stack.blocks[int(index)]
 
+    def stack_of(self, name: str) -> list[str]:
+        """Which of two stacks a tensor belongs to; nothing where there is one."""
+        config, side = self.trace.config, name.partition(".")[0]
+        both = config.encoder is not None and config.decoder is not None
+        return [side.capitalize()] if both and side in ("encoder", "decoder") else []
+
     # ----------------------------------------------------------------- what a step shows
 
     def step(self, name: str, held: Source) -> Step:
@@ -143,14 +149,14 @@ class _Walkthrough:
         cells, left = self.row(axes, tensor)
         mixed = isinstance(formula.rule, WeightedSum)
         heads = range(min(tensor.shape[1], self.limits.heads)) if mixed else ()
-        at = (name.rpartition(".")[0], held, self.sentence, self.word)
+        at = (name.rpartition(".")[0], held, self.sentence, min(self.word, tensor.shape[-2] - 1) if mixed else 0)
         mixings = tuple(mixing(self.trace, *at, head, self.limits) for head in heads)
         remarks = [LEFT_OUT] if mixed and self.as_in_the_slides(tensor, mixings) else []
         if left:
             remarks.append(f"{left:,} more numbers of this kind are not worked out.")
         parts = [PARTS[step] for step in name.split(".") if step in PARTS]
         return Step(
-            title=". ".join([*parts[:1], title.text]),
+            title=". ".join([*self.stack_of(name), *parts[:1], title.text]),
             name=name,
             formula=formula.in_words(),
             axes=axes,

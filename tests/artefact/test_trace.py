@@ -1,43 +1,166 @@
-"""One text through a model: which of its tokens is asked about."""
+"""Texts through a model: one stack and two, one text and several, and where the vocabulary is scored."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+
+import pytest
 import torch
+from torch import nn
 
 import glassformer
 from glassformer.artefact.independence import independence
 from glassformer.artefact.model import Model
-from glassformer.errors import ConfigError
-from glassformer.models.families import gpt2, t5
+from glassformer.artefact.trace import start_id
+from glassformer.errors import ConfigError, DataError, ShapeError
+from glassformer.look.run import trace as look
+from glassformer.models.families import family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.text.tokenizer import Tokenizer
 from tests.refusals import refused
 
+SOURCE, TARGET = "She likes the summer", "He loves to cook healthy food"
+Shake = Callable[[nn.Module], None]
 
-def test_a_decoder_tells_what_comes_after_the_texts_own_last_token(tokenizer: Tokenizer) -> None:
-    """Not after the token that the tokenizer sets at the end."""
-    module = build(gpt2(layers=1, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=24))
-    text = "She likes the summer"
-    found = Model(module, tokenizer).trace(text)
-    tokens = [tokenizer.token(id_) for id_ in found.facts["inputs.ids"][0].tolist()]
-    before, after = tokenizer.frame_ids
-    assert after
-    last = len(tokens) - len(after) - 1
-    assert found.scored_at is not None
-    assert found.scored_at.tolist() == [last]
-    assert tokens[last] == tokenizer.encode(text, special=False).tokens[-1]
-    alone = torch.tensor([[*before, *tokenizer.encode(text, special=False).ids]])
+
+def writer(tokenizer: Tokenizer) -> Model:
+    """A decoder."""
+    return Model(
+        build(gpt2(layers=1, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=24)), tokenizer
+    )
+
+
+def translator(tokenizer: Tokenizer, shake: Shake, family: str = "t5", **settings: int) -> Model:
+    """An encoder–decoder."""
+    sizes = {"layers": 1, "decoder_layers": 2, "width": 16, "heads": 2, "feed_forward": 20}
+    length = {} if family == "t5" else {"max_length": 32}
+    module = build(family_config(family, {**sizes, **length, "vocabulary": tokenizer.vocabulary_size}))
+    shake(module)
+    return Model(module, tokenizer, token_settings=settings)
+
+
+def test_a_decoder_tells_what_comes_after_each_token(tokenizer: Tokenizer) -> None:
+    model = writer(tokenizer)
+    found = model.trace(SOURCE)
     with torch.no_grad():
-        logits = module(Inputs(ids=alone)).logits  # [1, S, V]
-    torch.testing.assert_close(found["head.logits"], logits[:, -1])
+        logits = model.module(Inputs(ids=found.facts["inputs.ids"])).logits  # [1, S, V]
+    assert logits is not None
+    torch.testing.assert_close(found["head.logits"], logits[0])
+    last = model.trace(SOURCE, scored_at=[3])
+    torch.testing.assert_close(last["head.logits"], logits[0, 3:4])
 
 
-def test_an_encoder_decoder_is_refused_with_the_call_that_works(tokenizer: Tokenizer) -> None:
-    module = build(t5(layers=1, width=16, heads=2, vocabulary=tokenizer.vocabulary_size))
-    model = Model(module, tokenizer)
-    for look in (model.trace, lambda text: independence(model, text)):
-        with refused(ConfigError, got="t5", do="glassformer.trace(model.module, source, target)"):
-            look("She likes")
-    source, target = Inputs(ids=torch.tensor([[5, 6, 7]])), Inputs(ids=torch.tensor([[8, 9]]))
-    assert glassformer.trace(model.module, source, target).verify().holds
+def test_both_kinds_of_trace_take_the_same_arguments() -> None:
+    by_ids, by_text = (inspect.signature(call).parameters for call in (look, Model.trace))
+    options = {name: value for name, value in by_ids.items() if value.kind is inspect.Parameter.KEYWORD_ONLY}
+    assert {name: value.default for name, value in options.items() if name != "words"} == {
+        name: value.default for name, value in by_text.items() if value.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+
+
+def test_several_texts_are_one_batch(model: Model) -> None:
+    texts = ["She likes the [MASK] summer.", "He [MASK] to cook"]
+    found = model.trace(texts)
+    assert [len(row) for row in found.words.inputs] == found.facts["inputs.real"].sum(dim=1).tolist()
+    assert found.scored_at is not None
+    assert len(found.scored_at) == 2
+    assert {sentence for sentence, _ in found.words.answers or {}} == {0, 1}
+    for sentence, text in enumerate(texts):
+        alone = model.trace(text)
+        torch.testing.assert_close(found["head.logits"][sentence], alone["head.logits"][0])
+        (place,) = (at for row, at in found.words.answers or {} if row == sentence)
+        assert alone.words.answers == {(0, place): (found.words.answers or {})[sentence, place]}
+    assert found.verify().holds
+
+
+def test_gradients_labels_and_changes_are_given_with_a_text_as_with_ids(model: Model) -> None:
+    labels = torch.full((1, len(model.trace(SOURCE).words.inputs[0])), -100)
+    labels[0, 2] = 9
+    step = glassformer.zero_head("encoder.blocks.0.self_attention", 1)
+    found = model.trace(SOURCE, labels=labels, gradients="loss", interventions=(step,), dtype=torch.float64)
+    ids = Inputs(ids=found.facts["inputs.ids"])
+    by_ids = look(model.module, ids, labels=labels, gradients="loss", interventions=(step,), dtype=torch.float64)
+    assert torch.equal(found["loss"], by_ids["loss"])
+    assert torch.equal(found.gradient("encoder.embed.sum"), by_ids.gradient("encoder.embed.sum"))
+
+
+# --------------------------------------------------------------------------- two stacks
+
+
+@pytest.mark.parametrize("family", ["t5", "bart", "marian"])
+def test_a_source_and_its_target(tokenizer: Tokenizer, shake: Shake, family: str) -> None:
+    model = translator(tokenizer, shake, family, decoder_start_token_id=7)
+    found = model.trace(SOURCE, TARGET, dtype=torch.float64)
+    source, target = (tokenizer.encode(text).ids for text in (SOURCE, TARGET))
+    assert found.facts["inputs.ids"].tolist() == [list(source)]
+    # Each place of the decoder has read all that comes before the token it predicts.
+    assert found.facts["decoder_inputs.ids"].tolist() == [[7, *target[:-1]]]
+    assert found.words.decoder_inputs == [[tokenizer.token(id_) for id_ in [7, *target[:-1]]]]
+    with torch.no_grad():
+        logits = model.module.double()(
+            Inputs(ids=torch.tensor([source])), Inputs(ids=torch.tensor([[7, *target[:-1]]]))
+        ).logits
+    assert logits is not None
+    torch.testing.assert_close(found["head.logits"], logits[0])
+    assert found.verify().holds
+    assert found.honesty.holds
+    weights = found.explain("decoder.blocks.0.cross_attention.weights", "head=0,query=he,key=she")
+    assert weights.value == pytest.approx(weights.recomputed)
+    assert f"{tokenizer.token(7)} " in repr(found)
+    own = independence(model, SOURCE, TARGET)
+    assert own.holds
+    assert own.padding is not None
+
+
+def test_several_sources_and_targets(tokenizer: Tokenizer, shake: Shake) -> None:
+    model = translator(tokenizer, shake)
+    texts = [SOURCE, "They go hiking quite often"], [TARGET, "A dog"]
+    found = model.trace(*texts, dtype=torch.float64)
+    alone = model.trace(texts[0][1], texts[1][1], dtype=torch.float64)
+    tokens = alone["head.logits"].shape[0]
+    second = found.facts["decoder_inputs.ids"].shape[1]
+    torch.testing.assert_close(found["head.logits"][second : second + tokens], alone["head.logits"])
+    with refused(DataError, wanted="target for each source", got="2 and 1"):
+        model.trace(texts[0], [TARGET])
+
+
+def test_the_token_that_a_decoder_starts_with(tokenizer: Tokenizer, shake: Shake) -> None:
+    assert start_id(translator(tokenizer, shake, decoder_start_token_id=7)) == 7
+    assert start_id(translator(tokenizer, shake)) == tokenizer.pad_id
+    assert start_id(translator(tokenizer, shake, decoder_start_token_id=10**6)) == tokenizer.pad_id
+
+
+def test_an_empty_target_is_the_start_alone(tokenizer: Tokenizer, shake: Shake) -> None:
+    found = translator(tokenizer, shake).trace(SOURCE, "")
+    before, _ = tokenizer.frame_ids
+    assert found.facts["decoder_inputs.ids"].tolist() == [[tokenizer.pad_id, *before]]
+
+
+def test_texts_that_do_not_fit_the_stacks_are_refused(tokenizer: Tokenizer, shake: Shake, model: Model) -> None:
+    two = translator(tokenizer, shake)
+    for call in (two.trace, lambda text: independence(two, text)):
+        with refused(ConfigError, wanted="a source and a target", got="one text", do="model.trace(source, target)"):
+            call(SOURCE)
+    ids = Inputs(ids=torch.tensor([[5, 6, 7]]))
+    with refused(ConfigError, wanted="decoder_inputs", got="one text"):
+        glassformer.trace(two, ids)
+    with refused(ConfigError, wanted="one stack", got="two"):
+        glassformer.trace(model, ids, ids)
+    with refused(ConfigError, got="str", do="model.trace(text)"):
+        glassformer.trace(model, SOURCE)  # type: ignore[arg-type]
+    with refused(DataError, wanted="at least one text"):
+        model.trace([])
+
+
+@pytest.mark.parametrize("places", [[99], ["likes"], [0.5], 3, torch.tensor([0.5])])
+def test_places_that_are_not_there_are_refused(model: Model, places: list[int]) -> None:
+    with refused(ShapeError, wanted="scored_at"):
+        model.trace(SOURCE, scored_at=places)
+
+
+@pytest.mark.parametrize("labels", [[[0]], [[99999] * 6], "the"])
+def test_labels_that_are_not_there_are_refused(model: Model, labels: torch.Tensor) -> None:
+    with refused(ShapeError, wanted="labels"):
+        model.trace(SOURCE, labels=labels)

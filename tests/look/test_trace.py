@@ -170,9 +170,8 @@ def test_the_vocabulary_is_scored_where_it_is_needed() -> None:
     assert places_of(trace(model, Inputs(ids=IDS, masked_words=masked_words))) == [6]
     assert places_of(trace(model, Inputs(ids=IDS), scored_at=torch.tensor([3]))) == [3]
     writer = row_named("gpt2").model()
-    real = torch.tensor([[True, True, True, False], [True, True, True, True]])
-    assert places_of(trace(writer, Inputs(ids=IDS))) == [3, 7]
-    assert places_of(trace(writer, Inputs(ids=IDS, real=real))) == [2, 7]
+    assert places_of(trace(writer, Inputs(ids=IDS))) == list(range(8))
+    assert places_of(trace(writer, Inputs(ids=IDS), scored_at=[3, 7])) == [3, 7]
 
 
 def test_labels_need_places() -> None:
@@ -276,7 +275,7 @@ def test_the_gate_is_closed_when_looking_changes_the_answer(monkeypatch: pytest.
     monkeypatch.setattr(attention, "fused", lambda *arguments: fused(*arguments) * 1.01)
     gate = found.honesty
     assert not gate.holds
-    assert "LOOKING CHANGED THE ANSWER" in str(gate)
+    assert gate.worst in gate.compared
 
 
 def test_the_gate_belongs_to_the_run_before_interventions() -> None:

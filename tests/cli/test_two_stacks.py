@@ -1,0 +1,70 @@
+"""explain and verify of an encoder–decoder: a source and a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.artefact.model import Model
+from glassformer.models.families import t5
+from glassformer.models.transformer import build
+from glassformer.text.train import train_tokenizer
+from tests.contracts.families import random_weights
+
+Run = Callable[..., Any]
+
+SOURCE, TARGET = "She likes the summer better", "He loves it"
+SENTENCES = ("She likes the summer better than the winter.", "He loves it to cook healthy food for his friends.")
+CELLS = {
+    "decoder.blocks.0.cross_attention.query[head=1,query=he,channel=0]": "decoder.embed.word[",
+    "decoder.blocks.0.cross_attention.key[head=1,key=summer,channel=0]": "encoder.embed.word[",
+}
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny T5 with a decoder of one block."""
+    tokenizer = train_tokenizer("wordpiece", SENTENCES * 3, vocabulary=150)
+    config = t5(layers=1, width=20, heads=2, feed_forward=10, query_size=4, vocabulary=tokenizer.vocabulary_size)
+    module = random_weights(build(config), seed=0)
+    return Model(module, tokenizer).save(tmp_path_factory.mktemp("models") / "t5")
+
+
+def test_all_three_checks_hold_with_a_target(run: Run, translator: Path) -> None:
+    done = run("verify", translator, SOURCE, "--target", TARGET)
+    assert (done.code, done.out.count("✓")) == (0, 3), done.out
+    (record,) = run("verify", translator, SOURCE, "--target", TARGET, "--json").records
+    assert record["holds"]
+    assert record["independence"]["padding"] <= 1e-12
+    assert "decoder.blocks.0.cross_attention.weights" in record["formulas"]
+
+
+@pytest.mark.parametrize("word", [[], ["--word", "5"]])
+def test_the_walk_goes_through_both_stacks(run: Run, translator: Path, word: list[str]) -> None:
+    """A word of the source that the shorter target has no place for is the target's last."""
+    done = run("explain", translator, SOURCE, "--target", TARGET, *word)
+    assert done.code == 0, done.err
+    titles = [line for line in done.out.splitlines() if line[:1].isdigit()]
+    assert any("Encoder. Self-attention" in title for title in titles)
+    assert any("Decoder. Self-attention" in title for title in titles)
+    assert any("Decoder. Attention to the other text" in title for title in titles)
+    assert "Looking does not change the answer" in done.err
+    assert "decoder.blocks.0.cross_attention.mixed" in done.out
+
+
+@pytest.mark.parametrize(("cell", "end"), CELLS.items())
+def test_one_number_is_followed_into_its_stack(run: Run, translator: Path, cell: str, end: str) -> None:
+    done = run("explain", translator, SOURCE, "--target", TARGET, "--cell", cell)
+    assert done.code == 0, done.err
+    assert done.out.startswith(cell)
+    assert end in done.out
+
+
+@pytest.mark.parametrize("verb", ["explain", "verify"])
+def test_without_a_target_it_is_refused_with_what_to_write(run: Run, translator: Path, verb: str) -> None:
+    done = run(verb, translator, SOURCE)
+    assert (done.code, done.out) == (2, "")
+    assert "--target TARGET" in done.err
