@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from glassformer.cli.opened import open_model
-from glassformer.cli.options import Device, Json, ModelFolder, OneText, PairOrTarget, Threads
+from glassformer.cli.options import Device, Json, ModelFolder, PairOrTarget, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
+from glassformer.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 
 def explain(
     model: ModelFolder,
-    text: OneText,
+    text: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT...", help="A text, or several as one batch; - reads one a line from standard input."
+        ),
+    ],
     pair: PairOrTarget = None,
     cell: Annotated[
         str | None,
@@ -32,6 +38,9 @@ def explain(
     word: Annotated[
         str, typer.Option("--word", help="The word whose row is computed: the word, word@3, or its position from 0.")
     ] = "0",
+    sentence: Annotated[
+        int, typer.Option("--sentence", min=0, help="Which of several texts the word belongs to, from 0.")
+    ] = 0,
     notes: Annotated[bool, typer.Option("--notes", help="Add where the source documents are imprecise.")] = False,
     json: Json = False,
     device: Device = "auto",
@@ -41,16 +50,24 @@ def explain(
     inputs.
     """
     opened = open_model(model, device=device, threads=threads)
-    for each in texts_to_explain(text):
+    for each in _together(text):
         trace = opened.trace(each, pair)
         if cell is not None:
             _follow(trace, cell, json=json)
         else:
-            _walk(trace, word, notes=notes, json=json)
+            _walk(trace, sentence, word, notes=notes, json=json)
         _note(str(trace.honesty))
 
 
-def _walk(trace: Trace, word: str, *, notes: bool, json: bool) -> None:
+def _together(texts: Sequence[str]) -> Iterator[str | list[str]]:
+    """One text after the other from standard input; several of the command as one batch."""
+    if len(texts) == 1:
+        yield from texts_to_explain(texts[0])
+    else:
+        yield [text for given in texts for text in texts_to_explain(given)]
+
+
+def _walk(trace: Trace, sentence: int, word: str, *, notes: bool, json: bool) -> None:
     from glassformer.look.cell import find_word
     from glassformer.look.explanation import Limits
     from glassformer.look.lines import screen_width
@@ -58,8 +75,12 @@ def _walk(trace: Trace, word: str, *, notes: bool, json: bool) -> None:
     from glassformer.look.walkthrough import no_notes, walkthrough
 
     limits = Limits.fitting(trace.config)
-    place = find_word(trace.words, word, option="--word")
-    steps = walkthrough(trace, word=place, notes=_notes if notes else no_notes, limits=limits)
+    texts = len(trace.words.inputs)
+    if sentence >= texts:
+        do = f"there {'is one text' if texts == 1 else f'are {texts} texts'}"
+        raise UnknownNameError(f"--sentence counts from 0 to {texts - 1}", got=str(sentence), do=do)
+    place = find_word(trace.words, word, option="--word", sentence=sentence)
+    steps = walkthrough(trace, sentence=sentence, word=place, notes=_notes if notes else no_notes, limits=limits)
     if json:
         for step in steps:
             record(_plain(step), sys.stdout)

@@ -13,12 +13,13 @@ from glassformer.look.lines import USUAL, grid, indented, label, wrapped
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is written out: terms of a sum, cells of a row, heads, words, blocks of layers, answers."""
+    """How much is written out: terms of a sum, cells of a row, heads, words, sentences, blocks of layers, answers."""
 
     terms: int = 16
     cells: int = 16
     heads: int = 4
     words: int = 12
+    sentences: int = 4
     blocks: int = 1
     answers: int = 5
 

@@ -114,6 +114,7 @@ class Focus:
         if len(axes) < 2 or not tensor.numel():
             return
         *outer, down, across = axes
+        batch = f"sentence {self.sentence}" if axes[0] == "sentence" and tensor.shape[0] > 1 else ""
         if down == "sentence":
             tensor = tensor[self.sentence : self.sentence + 1] if tensor.shape[0] > self.sentence else tensor[:1]
         elif outer[:1] == ["sentence"]:
@@ -121,20 +122,18 @@ class Focus:
         matrices = list(tensor) if outer else [tensor]
         for head, matrix in enumerate(matrices[: self.limits.heads]):
             left = len(matrices) - self.limits.heads if head == self.limits.heads - 1 else 0
-            caption = self.caption(name, axes, outer, head)
+            caption = ", ".join(part for part in (batch, self.caption(name, axes, outer, head)) if part)
             yield self.table(name, (down, across), matrix, caption, f"{left} more {outer[0]}s" if left > 0 else "")
 
     def caption(self, name: str, axes: tuple[str, ...], outer: Sequence[str], head: int) -> str:
-        """Which head, and in a batch which sentence."""
-        if not outer:
-            which = {"place": "the hidden words" if self.trace.facts.get("inputs.masked_words") is not None else ""}
-            found = which.get(axes[-2], "") or ("all words" if axes[-2] in WORDS else "")
-        else:
+        """Which head, or whose rows."""
+        if outer:
             found = "all heads" if name.endswith(".may_look") else f"{outer[0].replace('_', '-')} {head}"
-        texts = self.trace.words.inputs
-        batch = f"sentence {self.sentence}" if len(texts) > 1 and "sentence" in axes else ""
+        else:
+            hides = axes[-2] == "place" and self.trace.facts.get("inputs.masked_words") is not None
+            found = "the hidden words" if hides else "all words" if axes[-2] in WORDS else ""
         rows = "rows look at columns" if axes[-2:] == ("query", "key") else ""
-        return ", ".join(part for part in (batch, found, rows) if part)
+        return ", ".join(part for part in (found, rows) if part)
 
     def table(self, name: str, axes: tuple[str, str], matrix: Tensor, caption: str, more: str) -> Table:
         """One matrix; the vocabulary runs down, with the places beside each other."""

@@ -19,7 +19,7 @@ from glassformer.look.learned import Learned, learned
 from glassformer.look.mix import Mixing, mixing
 from glassformer.look.named import Source, axis_names
 from glassformer.look.rules.sums import WeightedSum
-from glassformer.look.tables import LISTED, Focus, Table, hidden_words
+from glassformer.look.tables import LISTED, Focus, Table, hidden_words, shown_words
 from glassformer.look.titles import PARTS, title_of
 from glassformer.look.trace import Trace
 
@@ -216,29 +216,39 @@ class _Walkthrough:
     # ----------------------------------------------------------------- first and last
 
     def words_and_masks(self) -> Step:
-        tables, remarks = [], []
+        tables, hidden = [], False
         for side in ("inputs", "decoder_inputs"):
             positions = self.trace.facts.get(f"{side}.positions")
             if positions is None:
                 continue
-            count = positions.shape[1]
-            hidden, real = hidden_words(self.trace, side, self.sentence, count), self.trace.facts.get(f"{side}.real")
-            ids = self.trace.facts.get(f"{side}.ids")
-            words = self.focus.words(side, count)
-            rows, marks = [], []
-            for place in self.focus.first_words(count):
-                at = (self.sentence, place)
-                id_ = (float(ids[at]),) if ids is not None else ()
-                rows.append((words[place], (float(place), *id_, float(not hidden[place]))))
-                marks.append("hidden" if hidden[place] else "padding" if real is not None and not real[at] else "")
-            header = ("place", "id", "seen") if ids is not None else ("place", "seen")
-            more = f"{count - len(rows)} more words" if count > len(rows) else ""
-            sentences = ids.shape[0] if ids is not None else positions.shape[0]
-            caption = f"{side}, {sentences} × {count} (sentence × word)"
-            tables.append(Table(caption, header, tuple(rows), tuple(marks), more))
-            if any(hidden):
-                remarks += [SEEN, GUESSED if self.trace.words.answers else BRACKETS]
-        return Step("The words, and which of them are hidden", tables=tuple(tables), remarks=tuple(remarks))
+            ids, count = self.trace.facts.get(f"{side}.ids"), positions.shape[1]
+            sentences = positions.shape[0] if ids is None else ids.shape[0]
+            shown = list(range(min(sentences, self.limits.sentences)))
+            shown = shown if self.sentence in shown else [*shown[:-1], self.sentence]
+            for sentence in shown:
+                which = f", sentence {sentence}" if sentences > 1 else ""
+                caption = f"{side}, {sentences} × {count} (sentence × word){which}"
+                left = sentences - len(shown) if sentence == shown[-1] else 0
+                tables.append(self.words_of(side, sentence, count, caption, left))
+                hidden = hidden or any(hidden_words(self.trace, side, sentence, count))
+        remarks = (SEEN, GUESSED if self.trace.words.answers else BRACKETS) if hidden else ()
+        return Step("The words, and which of them are hidden", tables=tuple(tables), remarks=remarks)
+
+    def words_of(self, side: str, sentence: int, count: int, caption: str, left: int) -> Table:
+        """The words of a sentence, each with its place, its number in the vocabulary, and whether it is seen."""
+        hidden, real = hidden_words(self.trace, side, sentence, count), self.trace.facts.get(f"{side}.real")
+        ids = self.trace.facts.get(f"{side}.ids")
+        words = shown_words(self.trace, side, sentence, count)
+        rows, marks = [], []
+        for place in self.focus.first_words(count):
+            at = (sentence, place)
+            id_ = (float(ids[at]),) if ids is not None else ()
+            rows.append((words[place], (float(place), *id_, float(not hidden[place]))))
+            marks.append("hidden" if hidden[place] else "padding" if real is not None and not real[at] else "")
+        header = ("place", "id", "seen") if ids is not None else ("place", "seen")
+        more = [f"{count - len(rows)} more words"] if count > len(rows) else []
+        more += [f"{left} more sentences"] if left else []
+        return Table(caption, header, tuple(rows), tuple(marks), ", ".join(more))
 
     def answers(self) -> Step:
         held = self.trace.hold(["head.probabilities", "head.logits"])
@@ -247,7 +257,8 @@ class _Walkthrough:
         if probabilities.dim() == 3:
             probabilities = probabilities[self.sentence]
             side = self.trace.statement.formulas["head.probabilities"].tokens
-            names = [f"place {place}, {word}" for place, word in enumerate(self.focus.words(side, len(probabilities)))]
+            after = "after " if self.trace.config.output_stack.causal else ""
+            names = [f"{after}{word}" for word in self.focus.words(side, len(probabilities))]
         tables = []
         for place in range(min(probabilities.shape[0], self.limits.words)):
             values, ids = probabilities[place].topk(min(self.limits.answers, probabilities.shape[1]))

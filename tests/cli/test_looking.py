@@ -57,6 +57,21 @@ def test_explain_fits_the_screen(run: Run, drawn: Path, monkeypatch: pytest.Monk
         assert max(map(len, [*done.out.splitlines(), *done.err.splitlines()])) <= width
 
 
+def test_several_texts_are_one_batch(run: Run, drawn: Path) -> None:
+    texts = (SENTENCE, "He loves to [MASK] healthy", "They go hiking quite [MASK]")
+    steps = run("explain", drawn, *texts, "--sentence", "1", "--word", "cook", "--json").records
+    assert [len(table["rows"]) for table in steps[0]["tables"]] == [5, 5, 5]
+    named = {step["name"]: step for step in steps}
+    assert named["encoder.embed.sum"]["sizes"] == [3, 5, 6]
+    assert {(cell["cell"]["sentence"], cell["cell"]["token"]) for cell in named["encoder.embed.sum"]["cells"]} == {
+        (1, 3)
+    }
+    assert len(named["head.logits"]["tables"][0]["header"]) == 4
+    done = run("explain", drawn, *texts, "--sentence", "3")
+    assert (done.code, done.out) == (2, "")
+    assert "--sentence counts from 0 to 2; got 3" in done.err
+
+
 def test_explain_follows_one_number_home(run: Run, drawn: Path) -> None:
     done = run("explain", drawn, SENTENCE, "--cell", WEIGHT)
     assert done.out.startswith("encoder.blocks.0.self_attention.weights[head=1,query=(likes),key=She] = ")
