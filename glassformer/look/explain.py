@@ -28,10 +28,14 @@ def explain(
         kind = "a weight, learned in training" if name.startswith("parameters.") else "given with the text"
         return Explanation(name, dict(cell), where, value, "given", f"{name}[{where}] is {kind}", "")
 
+    described: dict[str, Axes] = {}  # a softmax has a factor for each token of the vocabulary
+
     def reference(factor: Factor) -> Reference:
         if factor.name is None:
             return Reference(None, {}, "", factor.value)
-        known = axes_of(factor.name, source.tensor(factor.name))
+        if factor.name not in described:
+            described[factor.name] = axes_of(factor.name, source.tensor(factor.name))
+        known = described[factor.name]
         at = dict(zip(known.names, factor.index, strict=True))
         return Reference(factor.name, at, in_words(known, at, words), factor.value)
 

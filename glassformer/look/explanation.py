@@ -128,8 +128,8 @@ def explained_lines(explanation: Explanation, limits: Limits | None = None, widt
     yield from indented(wrapped(explanation.formula, width - 2), 2)
     kept, left, rest = explanation.largest((limits or Limits()).terms)
     if kept:
-        value = "exponential" if explanation.rule in ("softmax", "log_softmax") else "value"
-        rows = [("term", heading_of(kept), value, "sum so far")]
+        worth = "exponential" if explanation.rule in ("softmax", "log_softmax") else "value"
+        rows = [("term", heading_of(kept), worth, "sum so far")]
         rows += [(term_name(term), term.numbers, number(term.value), number(term.running)) for term in kept]
         yield from indented(grid(rows, width - 4), 4)
     if left:

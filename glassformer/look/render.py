@@ -29,7 +29,11 @@ def write(steps: Iterable[Step], limits: Limits | None = None, width: int = USUA
     """All steps as lines of at most `width` columns."""
     for count, step in enumerate(steps, start=1):
         yield ""
-        yield from wrapped(f"{count}. {step.title}" + ("   (not in the slides)" if step.extra else ""), width)
+        title = f"{count}. {step.title}"
+        extra = "(not in the slides)" if step.extra else ""
+        beside = columns_of(f"{title}   {extra}") <= width
+        for line in [f"{title}   {extra}".rstrip()] if beside else [title, f"   {extra}".rstrip()]:
+            yield from wrapped(line, width, rest=3)
         yield from indented(step_lines(step, limits or Limits(), width - 3))
 
 

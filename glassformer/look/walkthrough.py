@@ -58,7 +58,7 @@ class Step:
 LEFT_OUT = "The slides show the first three of these steps and leave out the rest; here are all."
 GUESSED = "In brackets: hidden words, each by the model's best guess. The model itself is given [MASK]."
 BRACKETS = "In brackets: hidden words."
-SEEN = "seen: 1 = the model is given the word, 0 = the word is hidden."
+SEEN = "seen: 1 = the model is given the word, 0 = the word is hidden, or padding."
 
 
 def no_notes(name: str) -> tuple[Note, ...]:
@@ -243,8 +243,9 @@ class _Walkthrough:
         for place in self.focus.first_words(count):
             at = (sentence, place)
             id_ = (float(ids[at]),) if ids is not None else ()
-            rows.append((words[place], (float(place), *id_, float(not hidden[place]))))
-            marks.append("hidden" if hidden[place] else "padding" if real is not None and not real[at] else "")
+            mark = "hidden" if hidden[place] else "padding" if real is not None and not real[at] else ""
+            rows.append((words[place], (float(place), *id_, float(not mark))))
+            marks.append(mark)
         header = ("place", "id", "seen") if ids is not None else ("place", "seen")
         more = [f"{count - len(rows)} more words"] if count > len(rows) else []
         more += [f"{left} more sentences"] if left else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glassformer.errors import UnknownNameError
-from glassformer.look.cell import Axes, Words, find_cell, name_cell, read_cell, split_name
+from glassformer.look.cell import Axes, Words, find_cell, find_word, name_cell, read_cell, split_name
 from tests.look.rows import ANSWERS, ATTENTION, SENTENCE, VOCABULARY, slides_trace
 from tests.refusals import refused
 
@@ -124,6 +124,28 @@ def test_names_with_brackets() -> None:
     assert split_name("a.b[head=1,query=[MASK]@2]") == ("a.b", "head=1,query=[MASK]@2")
     with refused(UnknownNameError, got="a.b[head=1"):
         split_name("a.b[head=1")
+
+
+@pytest.mark.parametrize(
+    ("asked", "place"),
+    [("walking", 1), ("the", 0), ("walk", 1), ("sun", 4), ("2", 2), ('"2"', 5), ("2@5", 5), ("moon", 6), ("(moon)", 6)],
+)
+def test_a_word_of_a_text_is_found_by_its_name_its_place_or_its_beginning(asked: str, place: int) -> None:
+    words = Words(inputs=[["the", "walk", "##ing", "##s", "Ġsun", "2", "[MASK]"]], answers={(0, 6): "moon"})
+    if asked == "walking":
+        words = Words(inputs=[["the", "walk", "##ing", "Ġsun"]])
+    assert find_word(words, asked, option="--word") == place
+
+
+def test_a_word_that_occurs_twice_is_chosen_by_its_place() -> None:
+    words = Words(inputs=[["the", "dog", "Ġthe", "cat"]])
+    assert find_word(words, "the@2", option="--word") == 2
+    with refused(UnknownNameError, got="2 in the text", do="--word the@0, --word the@2"):
+        find_word(words, "the", option="--word")
+    with refused(UnknownNameError, do="dog"):
+        find_word(words, "dig", option="--word")
+    with refused(UnknownNameError, wanted="0 to 3", got="4"):
+        find_word(words, "4", option="--word")
 
 
 def test_a_trace_takes_cells_in_its_names() -> None:
