@@ -226,30 +226,43 @@ def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) ->
     return [(index, index) for index in found]
 
 
-def name_cell(axes: Axes, cell: Mapping[str, int], words: Words) -> dict[str, str]:
-    """Each axis' index as a person would write it: a word where there is one, with its place where it occurs twice."""
+def name_cell(
+    axes: Axes, cell: Mapping[str, int], words: Words, before: dict[tuple[str, int, int], str] | None = None
+) -> dict[str, str]:
+    """Each axis' index as a person would write it: a word where there is one, with its place where it occurs twice.
+
+    A hidden word whose answer is known is written in brackets: `(likes)`. `before` holds what the indices of these
+    axes were called before, by axis, sentence and index, and is filled: a softmax names every token of a vocabulary.
+    """
+    before = {} if before is None else before
     named: dict[str, str] = {}
+    sentence = cell.get("sentence", 0)
     for axis, size in zip(axes.names, axes.sizes, strict=True):
-        index = cell[axis]
         if (size == 1 and axis == "sentence") or axis in axes.shared:
             continue
-        named[axis] = str(index)
-        sentence, place, side = cell.get("sentence", 0), index, axes.side(axis)
-        if axis == "place" and index < len(axes.positions):
-            (sentence, place), side = axes.positions[index], axes.tokens
-        row = words.listed(axis) if side is None else words.sentence(side, sentence)
-        if place < len(row):
-            word = row[place]
-            plain = not re.fullmatch(r"-?\d+", word) and not re.search(r"[,\"@]|\s", word)
-            if side is not None:
-                at = [at for _, at in candidates(axis, word, sentence, axes, words)]
-                once, unique = len(at) == 1, at.count(place) == 1
-            else:
-                once, unique = word not in words.doubles, True
-            answer = (words.answers or {}).get((sentence, place)) if side == "inputs" else None
-            if answer is not None and re.fullmatch(r"[^,\"@()\s]+", answer):  # a hidden word, in brackets
-                at = words.positions("inputs", sentence, f"({answer})")
-                word, plain, once, unique = f"({answer})", True, at == [place], place in at
-            if unique:
-                named[axis] = (word if plain else f'"{word}"') + ("" if once else f"@{place}")
+        key = (axis, sentence, cell[axis])
+        if key not in before:
+            before[key] = name_index(axes, axis, cell[axis], sentence, words)
+        named[axis] = before[key]
     return named
+
+
+def name_index(axes: Axes, axis: str, index: int, sentence: int, words: Words) -> str:
+    """One index of an axis as a person would write it."""
+    place, side = index, axes.side(axis)
+    if axis == "place" and index < len(axes.positions):
+        (sentence, place), side = axes.positions[index], axes.tokens
+    row = words.listed(axis) if side is None else words.sentence(side, sentence)
+    if place >= len(row):
+        return str(index)
+    word = row[place]
+    plain = not re.fullmatch(r"-?\d+", word) and not re.search(r"[,\"@]|\s", word)
+    answer = (words.answers or {}).get((sentence, place)) if side == "inputs" else None
+    if answer is not None and re.fullmatch(r"[^,\"@()\s]+", answer):
+        word, plain = f"({answer})", True
+    if side is not None:
+        at = [at for _, at in candidates(axis, word, sentence, axes, words)]
+        once, unique = len(at) == 1, at.count(place) == 1
+    else:
+        once, unique = word not in words.doubles, True
+    return (word if plain else f'"{word}"') + ("" if once else f"@{place}") if unique else str(index)

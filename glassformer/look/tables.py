@@ -89,7 +89,8 @@ class Focus:
 
     def worked_out(self) -> int:
         """For how many tokens of the vocabulary a place's numbers are worked out: fewer where there are many places."""
-        return self.limits.cells if len(self.places()) == 1 else min(self.limits.cells, self.limits.answers)
+        places = len(self.places())
+        return self.limits.cells if places == 1 else min(self.limits.answers, max(self.limits.cells // places, 1))
 
     def place_name(self, place: int) -> str:
         """The word at a step of the axis `place`; what follows it, in a model that continues a text."""

@@ -126,6 +126,17 @@ def test_names_with_brackets() -> None:
         split_name("a.b[head=1")
 
 
+def test_a_hidden_word_in_brackets_finds_its_place_again() -> None:
+    answers = {(0, 1): "the", (0, 2): "the", (1, 1): "cat", (1, 2): "3,4"}
+    rows = [["a", "[MASK]", "[MASK]", "(the)"], ["a", "[MASK]", "[MASK]", "cat"]]
+    words = Words(inputs=rows, answers=answers)
+    axes = Axes("logits", ("place",), (4,), positions=tuple(answers))
+    shown = [name_cell(axes, {"place": place}, words)["place"] for place in range(4)]
+    assert shown == ["(the)@1", "(the)@2", "(cat)", "3"]
+    for place, name in enumerate(shown):
+        assert find_cell(axes, read_cell(f"place={name}"), words) == {"place": place}
+
+
 @pytest.mark.parametrize(
     ("asked", "place"),
     [("walking", 1), ("the", 0), ("walk", 1), ("sun", 4), ("2", 2), ('"2"', 5), ("2@5", 5), ("moon", 6), ("(moon)", 6)],
