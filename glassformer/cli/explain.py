@@ -24,9 +24,7 @@ def explain(
     model: ModelFolder,
     text: Annotated[
         list[str],
-        typer.Argument(
-            metavar="TEXT...", help="A text, or several as one batch; - reads one a line from standard input."
-        ),
+        typer.Argument(metavar="TEXT", help="A text, or several as one batch; - reads one a line from standard input."),
     ],
     pair: PairOrTarget = None,
     cell: Annotated[

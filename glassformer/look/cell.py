@@ -192,7 +192,7 @@ def find_word(words: Words, asked: str, *, option: str, side: str = "inputs", se
     if re.fullmatch(r"-?\d+", asked):
         if known and not 0 <= int(asked) < len(known):
             raise UnknownNameError(
-                f"{option} counts from 0 to {len(known) - 1}", got=asked, do=f"words: {' '.join(known)}"
+                f"{option} counts from 0 to {len(known) - 1}", got=asked, do=f"words: {some(known, ' ')}"
             )
         return int(asked)
     found = re.fullmatch(r"(?P<word>.+)@(?P<at>\d+)", asked, flags=re.DOTALL)
@@ -200,15 +200,20 @@ def find_word(words: Words, asked: str, *, option: str, side: str = "inputs", se
     word = word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word
     places = words.positions(side, sentence, word) or words.beginnings(side, sentence, word)
     if not places:
-        do = f"{did_you_mean(word, dict.fromkeys(known))}; words: {' '.join(known)}"
+        do = f"{did_you_mean(word, dict.fromkeys(known))} words: {some(known, ' ')}"
         raise UnknownNameError(f"{option} names a word of the text", got=asked, do=do)
     fitting = [place for place in places if at in (None, place)]
     if len(fitting) != 1:
-        ways = ", ".join(f"{option} {word}@{place}" for place in places)
+        ways = some([f"{option} {word}@{place}" for place in places], ", ")
         raise UnknownNameError(
             f"{option} names one word", got=f"{asked}, {len(places)} in the text", do=f"write {ways}"
         )
     return fitting[0]
+
+
+def some(words: Sequence[str], between: str, most: int = 20) -> str:
+    """The words of a sentence for people, the first ones of a long text."""
+    return between.join([*words[:most], *(["…"] if len(words) > most else [])])
 
 
 def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) -> list[tuple[int, int]]:
