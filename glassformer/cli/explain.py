@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ from glassformer.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
+    from glassformer.look.walkthrough import Note
 
 
 def explain(
@@ -29,7 +30,12 @@ def explain(
             "--cell", help="Trace one number: encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]."
         ),
     ] = None,
-    word: Annotated[int, typer.Option("--word", min=0, help="Position of the word whose row is computed, from 0.")] = 0,
+    word: Annotated[
+        str, typer.Option("--word", help="The word whose row is computed: the word, word@3, or its position from 0.")
+    ] = "0",
+    sentence: Annotated[
+        int, typer.Option("--sentence", min=0, help="Which of several texts the word belongs to, from 0.")
+    ] = 0,
     notes: Annotated[bool, typer.Option("--notes", help="Add where the source documents are imprecise.")] = False,
     json: Json = False,
     device: Device = "auto",
@@ -40,54 +46,78 @@ def explain(
     """
     which, texts = split_model("explain", text, model)
     opened = open_model(which, device=device, threads=threads)
-    for each in texts_to_explain(texts):
+    for each in _together(texts):
         trace = opened.trace(each, pair)
         if cell is not None:
             _follow(trace, cell, json=json)
         else:
-            _walk(trace, word, notes=notes, json=json)
-        note(str(trace.honesty))
+            _walk(trace, sentence, word, notes=notes, json=json)
+        _note(str(trace.honesty))
 
 
-def _walk(trace: Trace, word: int, *, notes: bool, json: bool) -> None:
+def _together(texts: Sequence[str]) -> Iterator[str | list[str]]:
+    """One text after the other from standard input; several of the command as one batch."""
+    if len(texts) < 2:
+        yield from texts_to_explain(texts)
+    else:
+        yield list(texts_to_explain(texts))
+
+
+def _walk(trace: Trace, sentence: int, word: str, *, notes: bool, json: bool) -> None:
+    from glassformer.look.cell import find_word
     from glassformer.look.explanation import Limits
+    from glassformer.look.lines import screen_width
     from glassformer.look.render import write
     from glassformer.look.walkthrough import no_notes, walkthrough
 
-    tokens = trace.words.sentence("inputs", 0)
-    if word >= len(tokens):
-        raise UnknownNameError(f"--word counts from 0 to {len(tokens) - 1}", got=str(word), do=f"words: {list(tokens)}")
     limits = Limits.fitting(trace.config)
-    steps = walkthrough(trace, word=word, notes=_notes if notes else no_notes, limits=limits)
+    texts = len(trace.words.inputs)
+    if sentence >= texts:
+        do = f"there {'is one text' if texts == 1 else f'are {texts} texts'}"
+        raise UnknownNameError(f"--sentence counts from 0 to {texts - 1}", got=str(sentence), do=do)
+    place = find_word(trace.words, word, option="--word", sentence=sentence)
+    steps = walkthrough(trace, sentence=sentence, word=place, notes=_notes if notes else no_notes, limits=limits)
     if json:
         for step in steps:
             record(_plain(step), sys.stdout)
     else:
-        _print(write(steps, limits))
+        _print(write(steps, limits, screen_width()))
 
 
 def _follow(trace: Trace, cell: str, *, json: bool) -> None:
     from glassformer.look.explanation import explained_lines
     from glassformer.look.follow import follow
+    from glassformer.look.lines import indented, screen_width
     from glassformer.look.mix import shares
     from glassformer.look.render import share_lines
 
+    width = screen_width()
     for explanation in follow(trace, cell):
         if json:
             record(_plain(explanation), sys.stdout)
             continue
-        _print(explained_lines(explanation))
+        _print(explained_lines(explanation, width=width))
         if explanation.name.endswith(".mixed"):
             attention = explanation.name.rpartition(".")[0]
             found = shares(trace, attention, query=explanation.cell["query"], sentence=explanation.cell["sentence"])
-            _print(["  each word's share:", *(f"    {line}" for line in share_lines(found))])
+            _print(["  each word's share:", *indented(share_lines(found, width - 4), 4)])
 
 
-def _notes(name: str) -> tuple[tuple[str, str], ...]:
-    """The corrections to the source documents that belong to a tensor."""
+def _notes(name: str) -> tuple[Note, ...]:
+    """The corrections to the source documents that belong to a tensor, first those of the one that is followed."""
     from glassformer.demo.notes import notes_about
+    from glassformer.look.walkthrough import FOLLOWS
 
-    return tuple((note.number, note.sentence) for note in notes_about(name))
+    found = notes_about(name, FOLLOWS)
+    return tuple((note.number, note.sentence, note.said_elsewhere(FOLLOWS)) for note in found)
+
+
+def _note(text: str) -> None:
+    """A note on lines that fit the screen."""
+    from glassformer.look.lines import screen_width, wrapped
+
+    for line in wrapped(text, screen_width()):
+        note(line)
 
 
 def _print(lines: Iterable[str]) -> None:

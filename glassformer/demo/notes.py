@@ -10,26 +10,37 @@ from glassformer.demo.texts import read_table
 
 @dataclass(frozen=True)
 class Note:
-    """One correction: its number, a title, one sentence, and the endings of the tensor names it belongs to."""
+    """One correction: its number, a title, the documents it corrects (`slides`, `notes`, `post`, `guide`), one
+    sentence, and the endings of the tensor names it belongs to.
+    """
 
     number: str
     title: str
+    said_by: tuple[str, ...]
     sentence: str
     about: tuple[str, ...]
 
     def __str__(self) -> str:
         return f"{self.number} {self.title}: {self.sentence}"
 
+    def said_elsewhere(self, document: str) -> str:
+        """The documents it corrects, in words; empty where the given document is one of them."""
+        return "" if document in self.said_by else " and ".join(f"the {name}" for name in self.said_by)
+
 
 @cache
 def notes() -> tuple[Note, ...]:
     """All corrections, in their order."""
     return tuple(
-        Note(number, entry["title"], entry["note"], tuple(entry["about"]))
+        Note(number, entry["title"], tuple(entry["said_by"]), entry["note"], tuple(entry["about"]))
         for number, entry in read_table("notes").items()
     )
 
 
-def notes_about(tensor: str) -> tuple[Note, ...]:
-    """The corrections that belong beside a tensor, by its public name: `encoder.blocks.0.self_attention.masked`."""
-    return tuple(note for note in notes() if any(tensor.endswith(ending) for ending in note.about))
+def notes_about(tensor: str, follows: str = "slides") -> tuple[Note, ...]:
+    """The corrections that belong beside a tensor, by its public name: `encoder.blocks.0.self_attention.masked`.
+
+    Those of the document that is followed come first.
+    """
+    found = (note for note in notes() if any(tensor.endswith(ending) for ending in note.about))
+    return tuple(sorted(found, key=lambda note: follows not in note.said_by))

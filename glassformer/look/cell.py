@@ -55,8 +55,22 @@ class Words:
         return [
             place
             for place, written in enumerate(row)
-            if word in (written, unmarked(written), answers.get((sentence, place)))
+            if word in (written, unmarked(written), (answer := answers.get((sentence, place))), f"({answer})")
         ]
+
+    def beginnings(self, side: str, sentence: int, word: str) -> list[int]:
+        """Where a word begins that its tokenizer has cut into several tokens: `walk` and `##ing`, `Ġwalk` and `ing`."""
+        row = self.sentence(side, sentence)
+        found = []
+        for place, first in enumerate(row):
+            joined = unmarked(first)
+            for following in row[place + 1 :]:
+                if len(joined) >= len(word) or following.startswith(BLANKS):
+                    break
+                joined += following.removeprefix("##")
+            if joined == word:
+                found.append(place)
+        return found
 
 
 @dataclass(frozen=True)
@@ -169,6 +183,39 @@ def find(axis: str, asked: str, size: int, sentence: int, axes: Axes, words: Wor
     raise UnknownNameError(f"which {word!r} is meant", got=got, do=f"write one of {', '.join(ways)}")
 
 
+def find_word(words: Words, asked: str, *, option: str, side: str = "inputs", sentence: int = 0) -> int:
+    """The place of a word of a text, asked for as the word, as `word@3` or as its place; raises UnknownNameError.
+
+    `option` is what the answer was asked with, for the error. Where nothing is known of the words, only places are.
+    """
+    known = words.sentence(side, sentence)
+    if re.fullmatch(r"-?\d+", asked):
+        if known and not 0 <= int(asked) < len(known):
+            raise UnknownNameError(
+                f"{option} counts from 0 to {len(known) - 1}", got=asked, do=f"words: {some(known, ' ')}"
+            )
+        return int(asked)
+    found = re.fullmatch(r"(?P<word>.+)@(?P<at>\d+)", asked, flags=re.DOTALL)
+    word, at = (asked, None) if found is None else (found["word"], int(found["at"]))
+    word = word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word
+    places = words.positions(side, sentence, word) or words.beginnings(side, sentence, word)
+    if not places:
+        do = f"{did_you_mean(word, dict.fromkeys(known))} words: {some(known, ' ')}"
+        raise UnknownNameError(f"{option} names a word of the text", got=asked, do=do)
+    fitting = [place for place in places if at in (None, place)]
+    if len(fitting) != 1:
+        ways = some([f"{option} {word}@{place}" for place in places], ", ")
+        raise UnknownNameError(
+            f"{option} names one word", got=f"{asked}, {len(places)} in the text", do=f"write {ways}"
+        )
+    return fitting[0]
+
+
+def some(words: Sequence[str], between: str, most: int = 20) -> str:
+    """The words of a sentence for people, the first ones of a long text."""
+    return between.join([*words[:most], *(["…"] if len(words) > most else [])])
+
+
 def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) -> list[tuple[int, int]]:
     """All indices that a word could mean along an axis, each with the place that is written after `@`."""
     side = axes.side(axis)
@@ -184,26 +231,43 @@ def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) ->
     return [(index, index) for index in found]
 
 
-def name_cell(axes: Axes, cell: Mapping[str, int], words: Words) -> dict[str, str]:
-    """Each axis' index as a person would write it: a word where there is one, with its place where it occurs twice."""
+def name_cell(
+    axes: Axes, cell: Mapping[str, int], words: Words, before: dict[tuple[str, int, int], str] | None = None
+) -> dict[str, str]:
+    """Each axis' index as a person would write it: a word where there is one, with its place where it occurs twice.
+
+    A hidden word whose answer is known is written in brackets: `(likes)`. `before` holds what the indices of these
+    axes were called before, by axis, sentence and index, and is filled: a softmax names every token of a vocabulary.
+    """
+    before = {} if before is None else before
     named: dict[str, str] = {}
+    sentence = cell.get("sentence", 0)
     for axis, size in zip(axes.names, axes.sizes, strict=True):
-        index = cell[axis]
         if (size == 1 and axis == "sentence") or axis in axes.shared:
             continue
-        named[axis] = str(index)
-        sentence, place, side = cell.get("sentence", 0), index, axes.side(axis)
-        if axis == "place" and index < len(axes.positions):
-            (sentence, place), side = axes.positions[index], axes.tokens
-        row = words.listed(axis) if side is None else words.sentence(side, sentence)
-        if place < len(row):
-            word = row[place]
-            plain = not re.fullmatch(r"-?\d+", word) and not re.search(r"[,\"@]|\s", word)
-            if side is not None:
-                at = [at for _, at in candidates(axis, word, sentence, axes, words)]
-                once, unique = len(at) == 1, at.count(place) == 1
-            else:
-                once, unique = word not in words.doubles, True
-            if unique:
-                named[axis] = (word if plain else f'"{word}"') + ("" if once else f"@{place}")
+        key = (axis, sentence, cell[axis])
+        if key not in before:
+            before[key] = name_index(axes, axis, cell[axis], sentence, words)
+        named[axis] = before[key]
     return named
+
+
+def name_index(axes: Axes, axis: str, index: int, sentence: int, words: Words) -> str:
+    """One index of an axis as a person would write it."""
+    place, side = index, axes.side(axis)
+    if axis == "place" and index < len(axes.positions):
+        (sentence, place), side = axes.positions[index], axes.tokens
+    row = words.listed(axis) if side is None else words.sentence(side, sentence)
+    if place >= len(row):
+        return str(index)
+    word = row[place]
+    plain = not re.fullmatch(r"-?\d+", word) and not re.search(r"[,\"@]|\s", word)
+    answer = (words.answers or {}).get((sentence, place)) if side == "inputs" else None
+    if answer is not None and re.fullmatch(r"[^,\"@()\s]+", answer):
+        word, plain = f"({answer})", True
+    if side is not None:
+        at = [at for _, at in candidates(axis, word, sentence, axes, words)]
+        once, unique = len(at) == 1, at.count(place) == 1
+    else:
+        once, unique = word not in words.doubles, True
+    return (word if plain else f'"{word}"') + ("" if once else f"@{place}") if unique else str(index)

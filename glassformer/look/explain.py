@@ -28,12 +28,19 @@ def explain(
         kind = "a weight, learned in training" if name.startswith("parameters.") else "given with the text"
         return Explanation(name, dict(cell), where, value, "given", f"{name}[{where}] is {kind}", "")
 
+    # A softmax has a factor for each token of the vocabulary: what is the same for all is found once.
+    described: dict[str, Axes] = {}
+    called: dict[str, dict[tuple[str, int, int], str]] = {}
+
     def reference(factor: Factor) -> Reference:
         if factor.name is None:
             return Reference(None, {}, "", factor.value)
-        known = axes_of(factor.name, source.tensor(factor.name))
+        if factor.name not in described:
+            described[factor.name] = axes_of(factor.name, source.tensor(factor.name))
+        known = described[factor.name]
         at = dict(zip(known.names, factor.index, strict=True))
-        return Reference(factor.name, at, in_words(known, at, words), factor.value)
+        named = name_cell(known, at, words, called.setdefault(factor.name, {}))
+        return Reference(factor.name, at, ",".join(f"{axis}={index}" for axis, index in named.items()), factor.value)
 
     working = formula.rule.at(Evaluator(formula, source), cell)
     sums = accumulate(term.value for term in working.terms)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from glassformer.config import ModelConfig
+from glassformer.look.cell import read_cell
+from glassformer.look.lines import USUAL, grid, indented, label, wrapped
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is written out: terms of a sum, cells of a row, heads, words, blocks of layers, answers."""
+    """How much is written out: terms of a sum, cells of a row, heads, words, sentences, blocks of layers, answers."""
 
     terms: int = 16
     cells: int = 16
     heads: int = 4
     words: int = 12
+    sentences: int = 4
     blocks: int = 1
     answers: int = 5
 
     @staticmethod
     def fitting(config: ModelConfig) -> Limits:
         """Everything of a model as small as the slides'; a few of each of a larger one."""
-        return Limits() if config.output_stack.width <= 16 else Limits(terms=3, cells=4, heads=2)
+        return Limits() if config.output_stack.width <= 8 else Limits(terms=3, cells=4, heads=2)
 
 
 @dataclass(frozen=True)
@@ -119,32 +122,59 @@ def number(value: float) -> str:
     return text.replace("-", "−")
 
 
-def columns(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> Iterator[str]:
-    """Rows as aligned columns, numbers to the right; `left` are the columns that hold words."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        padded = [
-            cell.ljust(width) if index in left else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(padded).rstrip()
-
-
-def indented(lines: Iterable[str], by: int = 3) -> Iterator[str]:
-    """Lines moved to the right."""
-    return (f"{' ' * by}{line}".rstrip() for line in lines)
-
-
-def explained_lines(explanation: Explanation, limits: Limits | None = None) -> Iterator[str]:
-    """One number in full: formula, terms with their running sum, the number computed again."""
-    yield f"{explanation.name}[{explanation.where}] = {number(explanation.value)}"
-    yield f"  {explanation.formula}"
+def explained_lines(explanation: Explanation, limits: Limits | None = None, width: int = USUAL) -> Iterator[str]:
+    """One number in full: formula, a table of its terms with their running sum, the number computed again."""
+    yield from wrapped(f"{explanation.name}[{explanation.where}] = {number(explanation.value)}", width)
+    yield from indented(wrapped(explanation.formula, width - 2), 2)
     kept, left, rest = explanation.largest((limits or Limits()).terms)
-    rows = [(term.numbers, number(term.value), f"sum {number(term.running)}", term.cells) for term in kept]
-    yield from indented(columns(rows, left=(3,)), 4) if rows else ()
+    if kept:
+        worth = "exponential" if explanation.rule in ("softmax", "log_softmax") else "value"
+        rows = [("term", heading_of(kept), worth, "sum so far")]
+        rows += [(term_name(term), term.numbers, number(term.value), number(term.running)) for term in kept]
+        yield from indented(grid(rows, width - 4), 4)
     if left:
         yield f"    {left} more: sum {number(rest)}"
     for quantity, value in explanation.quantities.items():
         yield f"    {quantity}: {number(value)}"
+    if explanation.operands:
+        yield "    made from:"
+        for operand in made_from(explanation):
+            yield from indented(wrapped(operand, width - 6, rest=4), 6)
     if explanation.recomputed is not None:
-        yield f"  computed again: {number(explanation.recomputed)}, difference {explanation.difference:.1e}"
+        again = f"computed again: {number(explanation.recomputed)}, difference {explanation.difference:.1e}"
+        yield from indented(wrapped(again, width - 2), 2)
+
+
+def heading_of(terms: Sequence[Part]) -> str:
+    """What the numbers of the terms are: `query · key`; where it differs from term to term, `numbers`."""
+    found = {
+        " · ".join("constant" if factor.name is None else last_of(factor.name) for factor in term.factors)
+        for term in terms
+    }
+    return found.pop() if len(found) == 1 and "" not in found else "numbers"
+
+
+def last_of(name: str) -> str:
+    """The end of a name: `query`, `query.weight`."""
+    steps = name.split(".")
+    return ".".join(steps[-2:]) if steps[0] == "parameters" else steps[-1]
+
+
+def term_name(term: Part) -> str:
+    """What a term is: the step of an axis by its word."""
+    axis, _, index = term.what.partition(" ")
+    for factor in term.factors:
+        if index.isdigit() and factor.cell.get(axis) == int(index):
+            return f"{axis} {label(read_cell(factor.where).get(axis, index))}"
+    return label(term.what, 24)
+
+
+def made_from(explanation: Explanation) -> Iterator[str]:
+    """The cells that a number was made from, a line for each tensor; what differs between them is `…`."""
+    by_name: dict[str | None, list[dict[str, str]]] = {}
+    for operand in explanation.operands:
+        by_name.setdefault(operand.name, []).append(read_cell(operand.where))
+    for name, found in by_name.items():
+        where = ((axis, {cell.get(axis, "") for cell in found}) for axis in found[0])
+        shown = ",".join(f"{axis}={words.pop() if len(words) == 1 else '…'}" for axis, words in where)
+        yield f"{name}[{shown}]" if shown else f"{name}"

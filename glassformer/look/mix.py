@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from glassformer.look.cell import word_at
 from glassformer.look.explanation import Limits
 from glassformer.look.named import Source
+from glassformer.look.tables import shown_words
 from glassformer.look.trace import Trace
 
 
@@ -45,7 +45,7 @@ def mixing(trace: Trace, attention: str, held: Source, sentence: int, query: int
     row = looks[min(sentence, looks.shape[0] - 1), min(head, heads - 1), min(query, queries - 1)]  # [K]
     formula = trace.statement.formulas[f"{attention}.weights"]
     masked_words = trace.facts.get(f"{formula.keys}.masked_words")
-    known = trace.words.sentence(formula.keys, sentence)
+    known = shown_words(trace, formula.keys, sentence, len(weights))
     added = weights[:, None] * values  # [K, E]
     shown = sorted(weights.abs().topk(min(limits.words, len(weights))).indices.tolist())
     running = added[:0].sum(0)
@@ -56,7 +56,7 @@ def mixing(trace: Trace, attention: str, held: Source, sentence: int, query: int
         reason = "" if row[key] else "absent: masked" if is_masked else "absent"
         moves.append(
             Move(
-                word_at(known, key),
+                known[key],
                 float(weights[key]),
                 tuple(values[key, : limits.cells].tolist()),
                 tuple(added[key, : limits.cells].tolist()),

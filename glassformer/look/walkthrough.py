@@ -6,7 +6,7 @@ was left out and what it sums to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -15,39 +15,39 @@ from torch import Tensor
 from glassformer.config import BlockConfig
 from glassformer.look.cell import word_at
 from glassformer.look.explanation import Explanation, Limits
+from glassformer.look.learned import Learned, learned
 from glassformer.look.mix import Mixing, mixing
 from glassformer.look.named import Source, axis_names
-from glassformer.look.rules.evaluator import Formula
-from glassformer.look.rules.notation import Title
-from glassformer.look.rules.sums import Add, WeightedSum
+from glassformer.look.rules.sums import WeightedSum
+from glassformer.look.tables import LISTED, Focus, Table, hidden_words, shown_words
+from glassformer.look.titles import PARTS, title_of
 from glassformer.look.trace import Trace
 
-Note = tuple[str, str]
-"""A correction: its number and its sentence."""
+FOLLOWS = "slides"
+"""The document whose order the walk-through follows."""
+
+Note = tuple[str, str, str]
+"""A correction: its number, its sentence, and the documents it corrects, empty for the one that is followed."""
 
 NotesOf = Callable[[str], tuple[Note, ...]]
 """The corrections that belong to a tensor, by its name."""
 
 
 @dataclass(frozen=True)
-class Table:
-    """Labelled rows of numbers; `marks` are written behind a row, `more` is what was left out."""
-
-    caption: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[float, ...]], ...]
-    marks: tuple[str, ...] = ()
-    more: str = ""
-
-
-@dataclass(frozen=True)
 class Step:
-    """One step of the walk-through. `extra`: the slides do not have it. `notes`: corrections with their numbers."""
+    """One step of the walk-through.
+
+    `axes` and `sizes` are the shape of its tensor, `learned` the weights it uses, `cells` and `mixings` the numbers of
+    the chosen word worked out, `tables` the whole tensor. `extra`: the slides do not have it. `notes`: corrections.
+    """
 
     title: str
     name: str = ""
     formula: str = ""
+    axes: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
     extra: bool = False
+    learned: tuple[Learned, ...] = ()
     tables: tuple[Table, ...] = ()
     cells: tuple[Explanation, ...] = ()
     mixings: tuple[Mixing, ...] = ()
@@ -55,58 +55,10 @@ class Step:
     notes: tuple[Note, ...] = ()
 
 
-TITLES: Mapping[str, Title] = {
-    "word": Title("Each word becomes a vector"),
-    "position": Title("Where each word stands"),
-    "segment": Title("Which segment each word belongs to", extra=True),
-    "relative_bias": Title("A number for each distance", extra=True),
-    "query": Title("Queries: what each word looks for"),
-    "key": Title("Keys: what each word offers"),
-    "value": Title("Values: what each word gives"),
-    "query_rotated": Title("Queries turned by their position", extra=True),
-    "key_rotated": Title("Keys turned by their position", extra=True),
-    "scores": Title("Scores: query times key, one after the other"),
-    "scaled": Title("Scores divided by the root of the query size", extra=True),
-    "biased": Title("The bias of the distance is added", extra=True),
-    "may_look": Title("Who may look at whom"),
-    "weights": Title("Softmax: scores become weights"),
-    "mixed": Title("Weights times values, word after word"),
-    "merged": Title("The heads side by side"),
-    "output": Title("Back to the width of the model"),
-    "residual": Title("What came in is added back"),
-    "gate": Title("The gate of the feed-forward network", extra=True),
-    "hidden": Title("The feed-forward network widens"),
-    "head.hidden": Title("A layer of the head's own", extra=True),
-    "activated": Title("The activation function between the two layers"),
-    "head.activated": Title("The activation function between the two layers", extra=True),
-    "first": Title("The first token represents the sentence", extra=True),
-    "pooled": Title("Its vector through a layer of its own", extra=True),
-    "logits": Title("A score for each token of the vocabulary"),
-    "sentence_head.logits": Title("A score for each label", extra=True),
-    "log_probabilities": Title("Logarithms of the probabilities", extra=True),
-    "probabilities": Title("Softmax: scores become probabilities"),
-    "loss": Title("The mean of −log probability of the right tokens", extra=True),
-}
-
 LEFT_OUT = "The slides show the first three of these steps and leave out the rest; here are all."
-
-UNTABLED = ("hidden", "activated", "gate", "mixed")
-
-PARTS = {
-    "self_attention": "Self-attention",
-    "cross_attention": "Attention to the other text",
-    "feed_forward": "Feed-forward",
-}
-
-
-def title_of(formula: Formula) -> Title:
-    """The title of a tensor: by its whole name, by its rule, or by the last word of its name."""
-    last = formula.name.rpartition(".")[2]
-    if last == "sum" and isinstance(formula.rule, Add):
-        *others, final = formula.rule.terms
-        added = f"{', '.join(others)} and {final} are added".capitalize()
-        return Title(added if others else "The word alone: no position is added")
-    return TITLES.get(formula.name) or formula.rule.title or TITLES.get(last, Title(last))
+GUESSED = "In brackets: hidden words, each by the model's best guess. The model itself is given [MASK]."
+BRACKETS = "In brackets: hidden words."
+SEEN = "seen: 1 = the model is given the word, 0 = the word is hidden, or padding."
 
 
 def no_notes(name: str) -> tuple[Note, ...]:
@@ -119,11 +71,20 @@ def walkthrough(
 ) -> Iterator[Step]:
     """The steps for one word of one sentence, each cell of its row worked out.
 
-    `notes` gives the corrections that belong to a tensor's name, each as its number (`C-2`) and a sentence: it appears
-    once, at the first step it belongs to. Large models are cut down to `limits`. Yields one step after the other, so
-    that a large model can be shown while it is computed.
+    `notes` gives the corrections that belong to a tensor's name, each as its number (`C-2`), a sentence, and the
+    documents it corrects: it appears once, at the first step it belongs to. Large models are cut down to `limits`.
+    Yields one step after the other, so that a large model can be shown while it is computed.
     """
     return _Walkthrough(trace, sentence, word, notes, limits or Limits.fitting(trace.config)).steps()
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """The tensors of a unit in the order of the slides: values are only made once there are weights."""
+    order = [name for name in names if not name.endswith("_attention.value")]
+    for name in names:
+        if name not in order:
+            order.insert(order.index(f"{name.removesuffix('value')}weights") + 1, name)
+    return order
 
 
 @dataclass
@@ -137,6 +98,9 @@ class _Walkthrough:
     limits: Limits
     noted: set[str] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        self.focus = Focus(self.trace, self.sentence, self.word, self.limits)
+
     def steps(self) -> Iterator[Step]:
         yield self.words_and_masks()
         statement = self.trace.statement
@@ -147,7 +111,7 @@ class _Walkthrough:
                 if unit == blocks[self.limits.blocks]:
                     yield Step(self.more_blocks(blocks))
                 continue
-            names = [name for name in statement.formulas if statement.unit(name) == unit]
+            names = in_order([name for name in statement.formulas if statement.unit(name) == unit])
             held = self.trace.hold(names)
             for name in names:
                 yield self.step(name, held)
@@ -189,15 +153,18 @@ class _Walkthrough:
         mixings = tuple(mixing(self.trace, *at, head, self.limits) for head in heads)
         remarks = [LEFT_OUT] if mixed and self.as_in_the_slides(tensor, mixings) else []
         if left:
-            remarks.append(f"{left} more cells of this row.")
+            remarks.append(f"{left:,} more numbers of this kind are not worked out.")
         parts = [PARTS[step] for step in name.split(".") if step in PARTS]
         return Step(
             title=". ".join([*self.stack_of(name), *parts[:1], title.text]),
             name=name,
             formula=formula.in_words(),
+            axes=axes,
+            sizes=tuple(tensor.shape),
             # The slides draw attention of a text to itself, and one residual.
             extra=title.extra or "cross_attention" in name or name.endswith("feed_forward.residual"),
-            tables=tuple(self.tables(name, axes, tensor)),
+            learned=tuple(learned(self.trace, formula, held, self.limits)),
+            tables=tuple(self.focus.tables(name, axes, tensor)),
             cells=() if mixed else tuple(self.trace.explain_cell(name, cell, held) for cell in cells),
             mixings=mixings,
             remarks=tuple(remarks),
@@ -212,98 +179,101 @@ class _Walkthrough:
     def new_notes(self, name: str) -> tuple[Note, ...]:
         """Corrections that belong to this tensor and have not been shown yet."""
         fresh = tuple(note for note in self.notes(name) if note[0] not in self.noted)
-        self.noted.update(number for number, _ in fresh)
+        self.noted.update(number for number, *_ in fresh)
         return fresh
 
     # ----------------------------------------------------------------- cells
 
     def row(self, axes: tuple[str, ...], tensor: Tensor) -> tuple[list[dict[str, int]], int]:
-        """The cells of the word's row; and how many were left out."""
-        fixed = {"sentence": self.sentence, "token": self.word, "query": self.word, "place": 0}
+        """The cells of the word's row, or of every hidden word of its sentence; and how many were left out."""
+        if not tensor.numel():
+            return [], 0
+        fixed = {"sentence": self.sentence, "token": self.word, "query": self.word}
         if "query" not in axes:
             fixed["key"] = self.word
-        limits = {"head": self.limits.heads, "key_value_head": self.limits.heads, "key": self.limits.words}
-        ways: list[range] = []
-        whole = 1
-        for axis, size in zip(axes, tensor.shape, strict=True):
-            if axis in fixed:
-                here = min(fixed[axis], size - 1)
-                ways.append(range(here, here + 1))
-            else:
-                ways.append(range(min(size, limits.get(axis, self.limits.cells))))
-                whole *= size
-        cells = [dict(zip(axes, cell, strict=True)) for cell in product(*ways)] if tensor.numel() else []
-        return cells, whole - len(cells) if cells else 0
+        limits = {"head": self.limits.heads, "key_value_head": self.limits.heads}
+        cells: list[dict[str, int]] = []
+        whole = 0
+        for place in self.focus.places() if "place" in axes else [0]:
+            ways: list[Sequence[int]] = []
+            count = 1
+            for axis, size in zip(axes, tensor.shape, strict=True):
+                if axis in fixed or axis == "place":
+                    ways.append([min(place if axis == "place" else fixed[axis], size - 1)])
+                    continue
+                count *= size
+                if axis == "key":
+                    ways.append(self.focus.first_words(size))
+                elif axis in LISTED:
+                    numbers = tensor[tuple(way[0] for way in ways)]
+                    ways.append(self.focus.likeliest(numbers, self.focus.worked_out()))
+                else:
+                    ways.append(range(min(size, limits.get(axis, self.limits.cells))))
+            cells += [dict(zip(axes, cell, strict=True)) for cell in product(*ways)]
+            whole += count
+        return cells, whole - len(cells)
 
-    def tables(self, name: str, axes: tuple[str, ...], tensor: Tensor) -> Iterator[Table]:
-        """The vectors of all words, where the tensor has one for each."""
-        counted = [axis for axis in axes if axis in ("token", "query", "key")]
-        if len(counted) != 1 or axes[-1] != "channel" or name.rpartition(".")[2] in UNTABLED:
-            return
-        sides = self.trace.described(name, tensor)
-        words = self.words(sides.keys if counted == ["key"] else sides.tokens, tensor.shape[axes.index(counted[0])])
-        sentence = tensor[min(self.sentence, tensor.shape[0] - 1)]
-        heads = sentence if sentence.dim() == 3 else sentence[None]
-        shown = words[: self.limits.words]
-        for head, matrix in enumerate(heads[: self.limits.heads].tolist()):
-            caption = f"head {head}" if sentence.dim() == 3 else "all words"
-            rows = tuple((word, tuple(line[: self.limits.cells])) for word, line in zip(shown, matrix, strict=False))
-            header = tuple(str(channel) for channel in range(min(len(matrix[0]), self.limits.cells)))
-            yield Table(caption, header, rows, more=self.left_out(len(words), len(matrix[0]), heads.shape[0], head))
-
-    def left_out(self, words: int, channels: int, heads: int, head: int) -> str:
-        parts = [(words - self.limits.words, "words"), (channels - self.limits.cells, "channels")]
-        if head == self.limits.heads - 1:
-            parts.append((heads - self.limits.heads, "heads"))
-        return ", ".join(f"{count} more {what}" for count, what in parts if count > 0)
-
-    def words(self, side: str, count: int) -> list[str]:
-        """The words of the sentence; their places where they have no names."""
-        known = list(self.trace.words.sentence(side, self.sentence))
-        return [word_at(known, place) for place in range(count)]
+    # ----------------------------------------------------------------- first and last
 
     def words_and_masks(self) -> Step:
-        tables = []
+        tables, hidden = [], False
         for side in ("inputs", "decoder_inputs"):
             positions = self.trace.facts.get(f"{side}.positions")
             if positions is None:
                 continue
-            count = positions.shape[1]
-            masked_words, real = self.trace.facts.get(f"{side}.masked_words"), self.trace.facts.get(f"{side}.real")
-            ids = self.trace.facts.get(f"{side}.ids")
-            rows, marks = [], []
-            for place, word in enumerate(self.words(side, count)[: self.limits.words]):
-                at = (self.sentence, place)
-                rows.append((word, (float(place), *((float(ids[at]),) if ids is not None else ()))))
-                is_masked = masked_words is not None and bool(masked_words[at])
-                marks.append("masked" if is_masked else "padding" if real is not None and not real[at] else "")
-            header = ("place", "id") if ids is not None else ("place",)
-            more = f"{count - self.limits.words} more words" if count > self.limits.words else ""
-            tables.append(Table(side, header, tuple(rows), tuple(marks), more))
-        return Step("The words, and which of them are masked", tables=tuple(tables))
+            ids, count = self.trace.facts.get(f"{side}.ids"), positions.shape[1]
+            sentences = positions.shape[0] if ids is None else ids.shape[0]
+            shown = list(range(min(sentences, self.limits.sentences)))
+            shown = shown if self.sentence in shown else [*shown[:-1], self.sentence]
+            for sentence in shown:
+                which = f", sentence {sentence}" if sentences > 1 else ""
+                caption = f"{side}, {sentences} × {count} (sentence × word){which}"
+                left = sentences - len(shown) if sentence == shown[-1] else 0
+                tables.append(self.words_of(side, sentence, count, caption, left))
+                hidden = hidden or any(hidden_words(self.trace, side, sentence, count))
+        remarks = (SEEN, GUESSED if self.trace.words.answers else BRACKETS) if hidden else ()
+        return Step("The words, and which of them are hidden", tables=tuple(tables), remarks=remarks)
 
-    # ----------------------------------------------------------------- answers
+    def words_of(self, side: str, sentence: int, count: int, caption: str, left: int) -> Table:
+        """The words of a sentence, each with its place, its number in the vocabulary, and whether it is seen."""
+        hidden, real = hidden_words(self.trace, side, sentence, count), self.trace.facts.get(f"{side}.real")
+        ids = self.trace.facts.get(f"{side}.ids")
+        words = shown_words(self.trace, side, sentence, count)
+        rows, marks = [], []
+        for place in self.focus.first_words(count):
+            at = (sentence, place)
+            id_ = (float(ids[at]),) if ids is not None else ()
+            mark = "hidden" if hidden[place] else "padding" if real is not None and not real[at] else ""
+            rows.append((words[place], (float(place), *id_, float(not mark))))
+            marks.append(mark)
+        header = ("place", "id", "seen") if ids is not None else ("place", "seen")
+        more = [f"{count - len(rows)} more words"] if count > len(rows) else []
+        more += [f"{left} more sentences"] if left else []
+        return Table(caption, header, tuple(rows), tuple(marks), ", ".join(more))
 
     def answers(self) -> Step:
         held = self.trace.hold(["head.probabilities", "head.logits"])
         probabilities = held.tensor("head.probabilities")
+        names = [self.focus.place_name(place) for place in range(probabilities.shape[0])]
         if probabilities.dim() == 3:
             probabilities = probabilities[self.sentence]
+            side = self.trace.statement.formulas["head.probabilities"].tokens
+            after = "after " if self.trace.config.output_stack.causal else ""
+            names = [f"{after}{word}" for word in self.focus.words(side, len(probabilities))]
         tables = []
         for place in range(min(probabilities.shape[0], self.limits.words)):
             values, ids = probabilities[place].topk(min(self.limits.answers, probabilities.shape[1]))
             found = zip(ids.tolist(), values.tolist(), strict=True)
             rows = tuple((word_at(self.trace.words.vocabulary, index), (value,)) for index, value in found)
-            tables.append(Table(self.place_name(place), ("probability",), rows))
+            tables.append(Table(self.where(place, names[place]), ("probability",), rows))
         more = probabilities.shape[0] - len(tables)
         remarks = (f"{more} more places.",) if more else ()
         return Step("The model's guesses", "head.probabilities", tables=tuple(tables), remarks=remarks)
 
-    def place_name(self, place: int) -> str:
-        if self.trace.scored_at is None:
-            return f"place {place}"
-        side = self.trace.statement.formulas["head.logits"].tokens
+    def where(self, place: int, name: str) -> str:
+        """A place with the number of its word, and in a batch of its sentence."""
+        if place >= len(self.trace.chosen_tokens):
+            return name
         sentence, token = self.trace.chosen_tokens[place]
-        known = self.trace.words.sentence(side, sentence)
-        at = f"{known[token] if token < len(known) else 'token'} at place {token} of sentence {sentence}"
-        return f"after {at}" if self.trace.config.output_stack.causal else at
+        several = len({at for at, _ in self.trace.chosen_tokens}) > 1
+        return f"{name}, word {token}" + (f" of sentence {sentence}" if several else "")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from glassformer.artefact.open import load
-from glassformer.demo.notes import notes_about
+from glassformer.demo.notes import notes, notes_about
 
 Run = Callable[..., Any]
 
@@ -23,7 +23,7 @@ def test_explain_at_the_board(run: Run, drawn: Path) -> None:
     assert done.code == 0
     titles = [line for line in done.out.splitlines() if line[:1].isdigit()]
     assert len(titles) > 15
-    assert "[MASK]@1" in done.out
+    assert all(word in done.out for word in ("(likes)", "(the)"))
     assert "Looking does not change the answer" in done.err
     assert "Note C-2" not in done.out
     assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)
@@ -31,7 +31,7 @@ def test_explain_at_the_board(run: Run, drawn: Path) -> None:
 
 def test_explain_tells_each_correction_once_at_the_first_tensor_it_is_about(run: Run, drawn: Path) -> None:
     steps = run("explain", drawn, SENTENCE, "--notes", "--json").records
-    told = {number: step["name"] for step in steps for number, _ in step["notes"]}
+    told = {number: step["name"] for step in steps for number, *_ in step["notes"]}
     about = {note.number: step["name"] for step in reversed(steps) for note in notes_about(step["name"])}
     assert told == about
     assert told["C-35"] == "encoder.blocks.0.self_attention.may_look"
@@ -40,9 +40,41 @@ def test_explain_tells_each_correction_once_at_the_first_tensor_it_is_about(run:
     assert [line.split()[1].rstrip(":") for line in lines if line.startswith("   Note ")] == list(told)
 
 
+def test_the_corrections_of_the_slides_come_first_and_the_others_name_their_document(run: Run, drawn: Path) -> None:
+    for step in run("explain", drawn, SENTENCE, "--notes", "--json").records:
+        said_by = {note.number: note.said_by for note in notes()}
+        elsewhere = ["slides" not in said_by[number] for number, *_ in step["notes"]]
+        assert elsewhere == sorted(elsewhere)
+        for number, _, documents in step["notes"]:
+            assert all(name in documents for name in said_by[number]) != ("slides" in said_by[number])
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_explain_fits_the_screen(run: Run, drawn: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for options in (["--notes"], ["--cell", WEIGHT]):
+        done = run("explain", drawn, SENTENCE, *options)
+        assert max(map(len, [*done.out.splitlines(), *done.err.splitlines()])) <= width
+
+
+def test_several_texts_are_one_batch(run: Run, drawn: Path) -> None:
+    texts = (SENTENCE, "He loves to [MASK] healthy", "They go hiking quite [MASK]")
+    steps = run("explain", drawn, *texts, "--sentence", "1", "--word", "cook", "--json").records
+    assert [len(table["rows"]) for table in steps[0]["tables"]] == [5, 5, 5]
+    named = {step["name"]: step for step in steps}
+    assert named["encoder.embed.sum"]["sizes"] == [3, 5, 6]
+    assert {(cell["cell"]["sentence"], cell["cell"]["token"]) for cell in named["encoder.embed.sum"]["cells"]} == {
+        (1, 3)
+    }
+    assert len(named["head.logits"]["tables"][0]["header"]) == 4
+    done = run("explain", drawn, *texts, "--sentence", "3")
+    assert (done.code, done.out) == (2, "")
+    assert "--sentence counts from 0 to 2; got 3" in done.err
+
+
 def test_explain_follows_one_number_home(run: Run, drawn: Path) -> None:
     done = run("explain", drawn, SENTENCE, "--cell", WEIGHT)
-    assert done.out.startswith("encoder.blocks.0.self_attention.weights[head=1,query=[MASK]@1,key=She] = ")
+    assert done.out.startswith("encoder.blocks.0.self_attention.weights[head=1,query=(likes),key=She] = ")
     assert "encoder.embed.word[" in done.out
     records = run("explain", drawn, SENTENCE, "--cell", WEIGHT, "--json").records
     assert records[0]["value"] == pytest.approx(
@@ -71,10 +103,34 @@ def test_explain_of_a_cell_that_is_not_there(run: Run, drawn: Path, cell: str, t
     assert told in done.err
 
 
-def test_explain_of_a_word_that_is_not_there(run: Run, drawn: Path) -> None:
-    done = run("explain", drawn, SENTENCE, "--word", "5")
+@pytest.mark.parametrize("word", ["summer", "3", "summer@3", '"summer"'])
+def test_explain_of_a_word_or_its_place(run: Run, drawn: Path, word: str) -> None:
+    steps = {step["name"]: step for step in run("explain", drawn, SENTENCE, "--word", word, "--json").records}
+    cells = steps["encoder.blocks.0.self_attention.scores"]["cells"]
+    assert {cell["cell"]["query"] for cell in cells} == {3}
+
+
+@pytest.mark.parametrize("word", ["likes", "(likes)", "[MASK]@1"])
+def test_explain_of_a_hidden_word_works_out_its_logits(run: Run, drawn: Path, word: str) -> None:
+    steps = {step["name"]: step for step in run("explain", drawn, SENTENCE, "--word", word, "--json").records}
+    assert {cell["cell"]["place"] for cell in steps["head.logits"]["cells"]} == {0}
+    assert len(steps["head.logits"]["cells"]) == 15
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("5", "--word counts from 0 to 4; got 5"),
+        ("-1", "--word counts from 0 to 4; got -1"),
+        ("sumer", "did you mean 'summer'"),
+        ("[MASK]", "write --word [MASK]@1, --word [MASK]@2"),
+        ("[MASK]@3", "write --word [MASK]@1, --word [MASK]@2"),
+    ],
+)
+def test_explain_of_a_word_that_is_not_there_or_occurs_twice(run: Run, drawn: Path, word: str, told: str) -> None:
+    done = run("explain", drawn, SENTENCE, "--word", word)
     assert (done.code, done.out) == (2, "")
-    assert "--word counts from 0 to 4; got 5" in done.err
+    assert told in done.err
 
 
 def test_texts_to_look_at_are_read_from_standard_input(run: Run, drawn: Path) -> None:

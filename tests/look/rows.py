@@ -26,6 +26,7 @@ from tests.contracts.families import ROWS, Row
 VOCABULARY = ("she", "likes", "the", "summer", "better", "he", "loves", "to", "cook", "healthy",
               "they", "go", "hiking", "quite", "often")  # fmt: skip
 SENTENCE = ("She", "[MASK]", "[MASK]", "summer", "better")
+SHOWN = ("She", "(likes)", "(the)", "summer", "better")
 ANSWERS = {(0, 1): "likes", (0, 2): "the"}
 ATTENTION = "encoder.blocks.0.self_attention"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glassformer.errors import UnknownNameError
-from glassformer.look.cell import Axes, Words, find_cell, name_cell, read_cell, split_name
+from glassformer.look.cell import Axes, Words, find_cell, find_word, name_cell, read_cell, split_name
 from tests.look.rows import ANSWERS, ATTENTION, SENTENCE, VOCABULARY, slides_trace
 from tests.refusals import refused
 
@@ -96,7 +96,7 @@ def test_a_number_that_heads_and_queries_share_is_found_by_any_of_them() -> None
     asked = [
         found.explain(f"{name}[head={head},query={query},key=[MASK]@1]") for head in (0, 1) for query in (0, "likes")
     ]
-    assert {(each.where, each.value) for each in asked} == {("key=[MASK]@1", 0.0)}
+    assert {(each.where, each.value) for each in asked} == {("key=(likes)", 0.0)}
     with refused(UnknownNameError, wanted=f"{name} counts from 0 to 1", got="2"):
         found.explain(f"{name}[head=2,query=0,key=0]")
 
@@ -126,12 +126,46 @@ def test_names_with_brackets() -> None:
         split_name("a.b[head=1")
 
 
+def test_a_hidden_word_in_brackets_finds_its_place_again() -> None:
+    answers = {(0, 1): "the", (0, 2): "the", (1, 1): "cat", (1, 2): "3,4"}
+    rows = [["a", "[MASK]", "[MASK]", "(the)"], ["a", "[MASK]", "[MASK]", "cat"]]
+    words = Words(inputs=rows, answers=answers)
+    axes = Axes("logits", ("place",), (4,), positions=tuple(answers))
+    shown = [name_cell(axes, {"place": place}, words)["place"] for place in range(4)]
+    assert shown == ["(the)@1", "(the)@2", "(cat)", "3"]
+    for place, name in enumerate(shown):
+        assert find_cell(axes, read_cell(f"place={name}"), words) == {"place": place}
+
+
+@pytest.mark.parametrize(
+    ("asked", "place"),
+    [("walking", 1), ("the", 0), ("walk", 1), ("sun", 4), ("2", 2), ('"2"', 5), ("2@5", 5), ("moon", 6), ("(moon)", 6)],
+)
+def test_a_word_of_a_text_is_found_by_its_name_its_place_or_its_beginning(asked: str, place: int) -> None:
+    words = Words(inputs=[["the", "walk", "##ing", "##s", "Ġsun", "2", "[MASK]"]], answers={(0, 6): "moon"})
+    if asked == "walking":
+        words = Words(inputs=[["the", "walk", "##ing", "Ġsun"]])
+    assert find_word(words, asked, option="--word") == place
+
+
+def test_a_word_that_occurs_twice_is_chosen_by_its_place() -> None:
+    words = Words(inputs=[["the", "dog", "Ġthe", "cat"]])
+    assert find_word(words, "the@2", option="--word") == 2
+    with refused(UnknownNameError, got="2 in the text", do="--word the@0, --word the@2"):
+        find_word(words, "the", option="--word")
+    with refused(UnknownNameError, do="dog"):
+        find_word(words, "dig", option="--word")
+    with refused(UnknownNameError, wanted="0 to 3", got="4"):
+        find_word(words, "4", option="--word")
+
+
 def test_a_trace_takes_cells_in_its_names() -> None:
     found = slides_trace()
     one = found.explain(f"{ATTENTION}.weights[head=1,query=likes,key=She]")
     two = found.explain(f"{ATTENTION}.weights", {"head": 1, "query": 1, "key": "She"})
     assert one == two
-    assert one.where == "head=1,query=[MASK]@1,key=She"
+    assert one.where == "head=1,query=(likes),key=She"
+    assert found.explain(f"{ATTENTION}.weights[{one.where}]") == one
     assert found.explain("head.logits[place=likes,vocabulary=cook]").cell == {"place": 0, "vocabulary": 8}
     with refused(UnknownNameError, do="query=[MASK]@1, query=[MASK]@2"):
         found.explain(f"{ATTENTION}.weights[head=1,query=[MASK],key=She]")

@@ -1,0 +1,113 @@
+"""Lines that fit a screen: text, sums and tables are broken between numbers, never inside one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+NARROWEST, USUAL, WIDEST = 60, 80, 120
+
+WORD, LABEL = 16, 30
+"""The most columns of a word that is cut, and of all that stands in front of a row of numbers."""
+
+_HELD = "\0"
+"""Stands for a blank at which no line is broken."""
+
+
+def screen_width() -> int:
+    """The columns of the terminal, from 60 to 120; 80 where there is no terminal."""
+    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((USUAL, 24)).columns))
+
+
+def columns_of(text: str) -> int:
+    """How many columns a text takes: two for a wide character, none for one that is written over another."""
+    return sum(
+        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in text
+    )
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """A text filled up with blanks."""
+    blanks = " " * (width - columns_of(text))
+    return blanks + text if right else text + blanks
+
+
+def label(word: str, most: int = WORD) -> str:
+    """A word as a label: on one line, and cut when it is long."""
+    shown = "".join(character if character.isprintable() else repr(character)[1:-1] for character in word)
+    while columns_of(shown) > most:
+        shown = f"{shown.removesuffix('…')[:-1]}…"
+    return shown
+
+
+def indented(lines: Iterable[str], by: int = 3) -> Iterator[str]:
+    """Lines moved to the right."""
+    return (f"{' ' * by}{line}".rstrip() for line in lines)
+
+
+def wrapped(text: str, width: int, *, first: int = 0, rest: int = 2) -> Iterator[str]:
+    """A text on lines of at most `width` columns; `first` and `rest` are the blanks in front.
+
+    A product stays whole and an operator stays with what follows it. What is longer than a line is a name or a word,
+    and broken at a comma, a bracket or a dot, else where the line ends.
+    """
+    text = text.replace(" · ", f"{_HELD}·{_HELD}")
+    text = re.sub(r"(?<= )([-+−=×→/]) ", rf"\1{_HELD}", text)
+    line, filled = " " * first, False
+    for piece in text.split(" "):
+        for part in _parts(piece, width - max(first, rest)):
+            joint = " " if filled else ""
+            if filled and columns_of(line) + columns_of(joint) + columns_of(part) > width:
+                yield line.replace(_HELD, " ").rstrip()
+                line, joint = " " * rest, ""
+            line, filled = line + joint + part, True
+    yield line.replace(_HELD, " ").rstrip()
+
+
+def _parts(piece: str, width: int) -> Iterator[str]:
+    """What does not fit on a line, in parts that do."""
+    while columns_of(piece) > width:
+        end = len(piece)
+        while columns_of(piece[:end]) > width:
+            end -= 1
+        breaks = [found.end() for found in re.finditer(rf"[,\[({_HELD}]|\.(?=[a-z])", piece[:end])]
+        end = breaks[-1] if breaks else end
+        yield piece[:end]
+        piece = piece[end:]
+    yield piece
+
+
+def grid(
+    rows: Sequence[Sequence[str]], width: int, *, marks: Sequence[str] = (), left: Sequence[int] = ()
+) -> Iterator[str]:
+    """Rows as aligned columns; the first row holds the headings, the first column the labels.
+
+    Columns that do not fit beside the others follow below, with the labels again. `marks` are written behind the rows.
+    `left` are the columns, other than the labels, whose cells are words.
+    """
+    marks = marks or ("",) * len(rows)
+    widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
+    beside = max((columns_of(mark) + 2 for mark in marks if mark), default=0)
+    for block in _blocks(widths[1:], width - widths[0] - beside):
+        for row, mark in zip(rows, marks, strict=True):
+            numbers = (padded(row[at + 1], widths[at + 1], right=at + 1 not in left) for at in block)
+            line = "  ".join([padded(row[0], widths[0]), *numbers])
+            yield (f"{line}  {mark}" if mark else line).rstrip()
+
+
+def _blocks(widths: Sequence[int], room: int) -> list[range]:
+    """Which columns stand beside each other: as many as there is room for, in blocks of like size."""
+
+    def taken(block: range) -> int:
+        return sum(widths[at] + 2 for at in block)
+
+    for size in range(len(widths), 1, -1):
+        blocks = -(-len(widths) // size)
+        even = -(-len(widths) // blocks)
+        found = [range(start, min(start + even, len(widths))) for start in range(0, len(widths), even)]
+        if all(taken(block) <= room for block in found):
+            return found
+    return [range(at, at + 1) for at in range(len(widths))] or [range(0)]
