@@ -25,7 +25,7 @@ def describe(model: Artefact) -> dict[str, Any]:
         "parameters": _parameters(model),
         "tokenizer": _tokenizer(model),
         "reads_at_once": model.max_text_tokens if model.has_tokenizer else model.length,
-        "prediction": {"device": str(model.device), "precision": _precision(model)},
+        "prediction": {"device": str(model.device), "precision": _precision(model), "saved_in": _saved_in(model)},
         "data": None if model.data is None else model.data.model_dump(mode="json", exclude_none=True),
         "scores": model.metrics.get("scores"),
         "notes": list(model.notes),
@@ -95,10 +95,11 @@ def _tokenizer(model: Artefact) -> dict[str, Any] | None:
 
 def _precision(model: Artefact) -> str:
     kept = str(next(model.module.parameters()).dtype).removeprefix("torch.")
-    saved = str(model.saved_as or "").removeprefix("torch.")
-    if saved not in ("", kept):
-        kept += f" (saved in {saved})"
     return f"bfloat16 (fast), weights {kept}" if model.fast else kept
+
+
+def _saved_in(model: Artefact) -> str | None:
+    return None if model.saved_as is None else str(model.saved_as).removeprefix("torch.")
 
 
 # How the options that the slides do not draw are read from a config; the others are parts of training.

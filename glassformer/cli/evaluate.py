@@ -16,7 +16,7 @@ def evaluate(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MODEL] FILES...",
+            metavar="[MODEL] FILES",
             help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
             "of the package. Then data to measure on; by default what was held out in training.",
         ),

@@ -13,7 +13,7 @@ ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help=f"A saved mode
 Texts = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[MODEL] TEXT...",
+        metavar="[MODEL] TEXT",
         help=f"The model, {_WHICH}; without one, a model of the package answers. "
         "Then texts; - reads one a line from standard input.",
         show_default=False,

@@ -51,8 +51,11 @@ def test_weights_are_halved_on_the_disk_and_widened_when_opened(english: Path, m
         widened = named.module.get_parameter(name)
         assert widened.dtype == torch.float32
         assert torch.equal(widened, parameter.to(torch.bfloat16).float())
-    assert named.info()["prediction"]["precision"] == "float32 (saved in bfloat16)"
-    assert load(english.parent.parent / "whole").info()["prediction"]["precision"] == "float32"
+    said = named.info()["prediction"]
+    assert (said["precision"], said["saved_in"]) == ("float32", "bfloat16")
+    said = load(english.parent.parent / "whole").info()["prediction"]
+    assert (said["precision"], said["saved_in"]) == ("float32", "float32")
+    assert model.info()["prediction"]["saved_in"] is None
     again = open_as_saved("english")
     assert next(again.module.parameters()).dtype == torch.bfloat16
     assert "bfloat16" in write_card(again, english)
@@ -88,7 +91,7 @@ def test_a_training_may_begin_from_it(english: Path, text_file: Path, tmp_path: 
     tuned = train(values, out=tmp_path / "tuned", set={"train.steps": 1}, progress=Listener())
     assert tuned.tokenizer.fingerprint == model.tokenizer.fingerprint
     assert next(tuned.module.parameters()).dtype == torch.float32
-    assert load(tmp_path / "tuned").info()["prediction"]["precision"] == "float32"
+    assert load(tmp_path / "tuned").info()["prediction"]["saved_in"] == "float32"
     model.save("english")
     assert resolve(values).model.start == str(Path.cwd() / "english")
 

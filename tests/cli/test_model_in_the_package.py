@@ -143,7 +143,7 @@ def test_models_are_listed(run: Run, english: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_other_verbs_take_its_name(run: Run, english: Path, text_file: Path, tmp_path: Path) -> None:
-    assert "bfloat16" in run("info", "english", "--json").records[0]["prediction"]["precision"]
+    assert run("info", "english", "--json").records[0]["prediction"]["saved_in"] == "bfloat16"
     assert run("export", "english", tmp_path / "theirs").code == 0
     assert run("fill", tmp_path / "theirs", TEXT, "--json").records == run("fill", TEXT, "--json").records
     small = ["--steps", "1", "--batch", "2", "--length", "16", "--set", "train.compile=off"]
