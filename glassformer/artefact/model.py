@@ -101,6 +101,12 @@ class Model(Artefact):
 
         return describe(self)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from glassformer.artefact.html import of_model
+
+        return of_model(self)
+
     def save(self, directory: str | Path) -> Path:
         """Write the model to a directory, atomically; raises CheckpointError when that is impossible."""
         return store.write(directory, self)

@@ -102,6 +102,7 @@ def _write(
         if number + len(batch) <= out.done:
             number += len(batch)
             continue
+        before = max(number, out.done)
         found = answer(opened, verb, ((one.values, one.where) for one in batch), options)
         for each, its in zip(batch, found, strict=True):
             number += 1
@@ -113,5 +114,5 @@ def _write(
             else:
                 SHOW[verb](each.values, its, out.handle)
             out.whole()
-            advance(1)
+        advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer

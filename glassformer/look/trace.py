@@ -66,6 +66,12 @@ class Trace(Mapping[str, Tensor]):
         kept = f"{len(self.stored)} stored" if len(self.stored) < len(self) else "all stored"
         return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from glassformer.look.html import of_trace
+
+        return of_trace(self)
+
     # ----------------------------------------------------------------- tensors
 
     def __getitem__(self, name: str) -> Tensor:
