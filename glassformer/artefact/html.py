@@ -31,4 +31,6 @@ def of_model(model: Artefact) -> str:
         if isinstance(value, int | float)
     ]
     measured = f"measured on {model.metrics.get('measured_on', 'unknown text')}"
-    return page(f"{facts['family']} model", table(rows), table(scores, head=("score", measured)) if scores else "")
+    return page(
+        f"{facts['family']} model", table(rows), table(scores, head=("score", measured), right=(1,)) if scores else ""
+    )

@@ -95,7 +95,7 @@ class Explanation:
         return page(
             f"{self.name}[{self.where}] = {number(self.value)}",
             paragraph(self.formula),
-            table(rows, head=("numbers", "term", "sum", "from")) if rows else "",
+            table(rows, head=("numbers", "term", "sum", "from"), right=(0, 1, 2)) if rows else "",
             table(facts) if facts else "",
         )
 

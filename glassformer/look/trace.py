@@ -24,6 +24,7 @@ from glassformer.look.formulas import Statement
 from glassformer.look.honesty import Honesty
 from glassformer.look.interventions import Intervention, as_python, touched
 from glassformer.look.named import Source, axis_names
+from glassformer.look.picture import of_trace
 from glassformer.look.replay import Replay
 from glassformer.look.verify import LIMITS, Verification, check
 from glassformer.look.watch import chosen
@@ -68,8 +69,6 @@ class Trace(Mapping[str, Tensor]):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from glassformer.look.html import of_trace
-
         return of_trace(self)
 
     # ----------------------------------------------------------------- tensors
