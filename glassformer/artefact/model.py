@@ -92,7 +92,9 @@ class Model(Artefact):
         Always in float32 or float64 (`dtype`), whatever type the model predicts in.
         """
         from glassformer.artefact.trace import trace
+        from glassformer.runtime.device import check_float64
 
+        check_float64(self.device, dtype)
         return trace(self, text, pair, keep=keep, dtype=dtype)
 
     def info(self) -> dict[str, Any]:

@@ -237,7 +237,7 @@ def _last_good(partial: Path, marks: list[Mark]) -> Mark:
                 total, size = zlib.crc32(chunk, total), size + len(chunk)
             if (size, total) == (mark.size, mark.checksum):
                 good = mark
-    if good is None:
+    if good is None or not good.results:
         raise _not_ours(partial)
     return good
 
