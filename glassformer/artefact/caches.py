@@ -70,7 +70,7 @@ def caches(folders: Sequence[str | Path] = ("runs",)) -> list[Cache]:
         if path.is_dir()
     ]
     found += [
-        Cache("models of the hub, shared", path, _size(path), why="huggingface_hub's own command clears it: hf cache")
+        Cache("models of the hub, shared", path, _size(path), why="huggingface_hub's own command clears it")
         for path in (hub_models(),)
         if path.is_dir()
     ]
