@@ -19,7 +19,7 @@ import pytest
 from glassformer.cli.partial import Mark, Partial, beside
 
 Run = Callable[..., Any]
-ROWS = 150  # in two batches of answers: 64, and the rest
+ROWS = 110  # in two batches of answers: 64, and the rest
 WORDS = ["She", "likes", "the", "summer", "better", "than", "winter", "He", "loves", "to", "cook", "day", "ended"]
 
 # Stops itself at each of these results, in the middle of the one after it: half of it is in the file.
@@ -45,6 +45,7 @@ for at, by, words in json.loads(sys.argv[1]):
     process = os.fork()
     if process == 0:
         Partial.whole = stop(at, by)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
         sys.argv = ["glassformer", *words]
         code = main(words)
         sys.stderr.flush()
@@ -84,7 +85,7 @@ def test_the_bytes_are_those_of_a_command_that_was_not_stopped(
     words = {"lines": ["fill", trained, "--file", asked, "--json", "--top", "2", "--threads", "1"]}
     words["tables"] = [word for word in words["lines"] if word != "--json"]
     kill, stop = signal.SIGKILL, signal.SIGINT
-    points = [("lines", 0, kill), ("lines", 64, kill), ("lines", 100, stop), ("tables", 70, kill), ("tables", 1, stop)]
+    points = [("lines", 0, kill), ("lines", 64, kill), ("lines", 100, stop), ("tables", 70, kill)]
     cases = [(name, at, by, tmp_path / f"{at}-{name}") for name, at, by in points]
     told = [(at, int(by), [*map(str, words[name]), "--out", str(out)]) for name, at, by, out in cases]
     done = subprocess.run(
@@ -148,7 +149,7 @@ def test_what_differs_is_named(
         done = run(*asks, "--resume")
         assert (done.code, done.err.count("\n")) == (2, 1), done.err
         assert name in done.err
-    mine.write_text(asked.read_text().replace(" 149", " 150"))
+    mine.write_text(asked.read_text().replace(" 109", " 110"))
     done = run("fill", trained, *words, "--json", "--resume")
     assert (done.code, "asked.txt" in done.err) == (2, True)
     assert [path.read_bytes() for path in beside(out)] == before
@@ -230,7 +231,7 @@ def test_resuming_where_nothing_is_begins_and_a_bad_line_keeps_what_is_before_it
     mine.write_text(asked.read_text() + "no mask here\n")
     done = run("fill", trained, "--file", mine, "--json", "--out", out)
     kept = len(beside(out)[0].read_text().splitlines())
-    assert (done.code, "line 151" in done.err, f"{kept} " in done.err, kept) == (2, True, True, 64)
+    assert (done.code, "line 111" in done.err, f"{kept} " in done.err, kept) == (2, True, True, 64)
     assert out.read_bytes() == before
 
 
