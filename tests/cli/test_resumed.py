@@ -25,7 +25,9 @@ WORDS = ["She", "likes", "the", "summer", "better", "than", "winter", "He", "lov
 # Stops itself at each of these results, in the middle of the one after it: half of it is in the file.
 STOPPED = """
 import json, os, signal, sys
-import torch
+import typer, torch
+import glassformer.artefact.model, glassformer.artefact.open, glassformer.artefact.progress, glassformer.look.saved
+import glassformer.cli.ask, glassformer.data.files, glassformer.tasks.fill
 from glassformer.cli.__main__ import main
 from glassformer.cli.partial import Partial
 
