@@ -12,7 +12,6 @@ import torch
 from rich.console import Console
 
 import glassformer as gf
-from glassformer.artefact import progress as shown
 from glassformer.artefact.model import Model
 from glassformer.artefact.progress import ConsoleProgress, standard_error
 from glassformer.look.cell import Words
@@ -164,7 +163,7 @@ def test_a_notebook_gets_lines(monkeypatch: pytest.MonkeyPatch, stream: type[io.
         monkeypatch.setenv(name, value)
     gf.train("slides", set={"train.steps": 30}, out=tmp_path / "run")
     moments = iter([0.0, *(float(second) for second in range(0, 2000, 2))])
-    monkeypatch.setattr(shown.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr("glassformer.artefact.progress.time.monotonic", lambda: next(moments))
     with ConsoleProgress().counting("answers", 100) as advance:
         for _ in range(200):
             advance(7)

@@ -84,7 +84,9 @@ def stopped(run: Run, monkeypatch: pytest.MonkeyPatch, at: int, *words: str | Pa
 def test_the_bytes_are_those_of_a_command_that_was_not_stopped(
     run: Run, trained: Path, asked: Path, tmp_path: Path
 ) -> None:
-    words = {"lines": ["fill", trained, "--file", asked, "--json", "--top", "2", "--threads", "1"]}
+    words: dict[str, list[str | Path]] = {
+        "lines": ["fill", trained, "--file", asked, "--json", "--top", "2", "--threads", "1"]
+    }
     words["tables"] = [word for word in words["lines"] if word != "--json"]
     kill, stop = signal.SIGKILL, signal.SIGINT
     points = [("lines", 0, kill), ("lines", 64, kill), ("lines", 100, stop), ("tables", 70, kill)]
@@ -116,7 +118,7 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(
     run: Run, trained: Path, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "answers"
-    words = ["fill", trained, "--file", asked, "--json", "--out", out]
+    words: list[str | Path] = ["fill", trained, "--file", asked, "--json", "--out", out]
     done = stopped(run, monkeypatch, 70, *words)
     assert (done.code, done.out) == (130, "")
     kept, again = done.err.splitlines()[-2:]
@@ -136,10 +138,10 @@ def test_what_differs_is_named(
 ) -> None:
     mine, out = tmp_path / "asked.txt", tmp_path / "answers"
     mine.write_text(asked.read_text())
-    words = ["--file", mine, "--out", out]
+    words: list[str | Path] = ["--file", mine, "--out", out]
     assert stopped(run, monkeypatch, 70, "fill", trained, *words, "--json").code == 130
     before = [path.read_bytes() for path in beside(out)]
-    named = {
+    named: dict[str, list[str | Path]] = {
         "model": ["fill", drawn, *words, "--json"],
         "top": ["fill", trained, *words, "--json", "--top", "2"],
         "json": ["fill", trained, *words],
@@ -163,7 +165,7 @@ def test_results_that_have_changed_are_refused(
     run: Run, trained: Path, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "answers"
-    words = ["fill", trained, "--file", asked, "--json", "--out", out]
+    words: list[str | Path] = ["fill", trained, "--file", asked, "--json", "--out", out]
     assert stopped(run, monkeypatch, 70, *words).code == 130
     partial, note = beside(out)
     whole = partial.read_bytes(), note.read_bytes()

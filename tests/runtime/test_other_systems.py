@@ -145,12 +145,12 @@ def test_a_file_that_a_virus_scanner_holds_is_replaced_when_it_lets_go(
             raise PermissionError(errno.EACCES, "used by another process")
         real(draft, target)
 
-    monkeypatch.setattr(atomic.os, "replace", held)
-    monkeypatch.setattr(atomic.time, "sleep", waited.append)
+    monkeypatch.setattr("glassformer.atomic.os.replace", held)
+    monkeypatch.setattr("glassformer.atomic.time.sleep", waited.append)
     (tmp_path / "new").write_text("new")
     (tmp_path / "old").write_text("old")
     with monkeypatch.context() as there:
-        there.setattr(atomic.os, "name", "nt")
+        there.setattr("glassformer.atomic.os.name", "nt")
         atomic.replace(tmp_path / "new", tmp_path / "old")
     assert ((tmp_path / "old").read_text(), len(waited)) == ("new", 3)
     waited.clear()
@@ -167,9 +167,11 @@ def test_a_pipe_without_a_reader_on_windows(
     """Windows says EINVAL."""
     reads = os.open(tmp_path / "out", os.O_RDONLY | os.O_CREAT)
     results = streams._Results(reads, "w", closefd=False)
-    monkeypatch.setattr(streams.errno, "EINVAL", errno.EBADF)  # what writing to a file open for reading says
+    monkeypatch.setattr(
+        "glassformer.cli.streams.errno.EINVAL", errno.EBADF
+    )  # what writing to a file open for reading says
     with monkeypatch.context() as there:
-        there.setattr(streams.os, "name", name)
+        there.setattr("glassformer.cli.streams.os.name", name)
         with pytest.raises(kind) as caught:
             results.write(b"x")
     os.close(reads)
