@@ -31,9 +31,9 @@ Built by `python -m experiments.tables` from `docs/results/*.json`; no measured 
 One WordPiece vocabulary of {VOCABULARY:,} tokens learned on fifty of the 55 books of `text_books`; rows of {LENGTH}
 tokens; batch {BATCH}; {MINUTES:g} minutes on two cores for each model, unless said. Held out: *Dracula*, *The Origin
 of Species*, *Pride and Prejudice*, *Alice's Adventures in Wonderland*, *The Adventures of Sherlock Holmes*; and, from
-elsewhere, the validation and test parts of WikiText-2. Loss is in nats for each masked token, at the same places for every row of
-the table (15 % of the tokens, 80/10/10, one fixed draw). Tokens that the books' vocabulary does not know are asked too,
-unlike in training: about one in nine of WikiText-2's, none of the books'.
+elsewhere, the validation and test parts of WikiText-2. Loss is in nats for each masked token, at the same places for
+every row of the table (15 % of the tokens, 80/10/10, one fixed draw). Tokens that the books' vocabulary does not know
+are asked too, unlike in training: about one in nine of WikiText-2's, none of the books'.
 """
 
 BENCH_TEXT = """# Speed

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,8 @@ from pathlib import Path
 # The subfolder that holds all new files of a folder until they are moved into it.
 _READY = ".saved"
 _DRAFT = re.compile(r"\.(?P<name>.+)\.(?P<owner>(?P<process>\d+)-\d+)\.(draft|removed)", re.DOTALL)
+# Seconds between attempts to rename, one in all.
+_WAITS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.25, 0.35)
 
 
 @contextmanager
@@ -31,7 +34,7 @@ def atomic_write(target: Path) -> Iterator[Path]:
     try:
         yield draft
         flush(draft)
-        os.replace(draft, target)
+        replace(draft, target)
         flush_one(target.parent)
     finally:
         _discard(draft)
@@ -67,10 +70,26 @@ def current(directory: Path) -> Path:
     return ready if os.path.isdir(ready) else directory  # not ready.is_dir(), which raises for a name that is too long
 
 
+def replace(draft: Path, target: Path) -> None:
+    """Rename a file or folder to `target`, replacing it; raises OSError.
+
+    On Windows this fails while another program, often a virus scanner, has one of the two open: it is tried for a
+    second.
+    """
+    waits = _WAITS if os.name == "nt" else ()
+    for wait in waits:
+        try:
+            os.replace(draft, target)
+            return
+        except PermissionError:
+            time.sleep(wait)
+    os.replace(draft, target)
+
+
 def remove(directory: Path) -> None:
     """Remove a folder atomically: it is renamed first."""
     aside = _beside(directory, "removed")
-    os.rename(directory, aside)
+    replace(directory, aside)
     _discard(aside)
 
 
@@ -127,7 +146,7 @@ def clear_drafts(folder: Path, name: str | None = None) -> None:
 
 def _alive(process: int) -> bool:
     if os.name == "nt":  # on Windows os.kill would end the process
-        return True
+        return _alive_on_windows(process)
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -135,6 +154,20 @@ def _alive(process: int) -> bool:
     except (PermissionError, OverflowError):  # it belongs to another user, or is no possible id
         return True
     return True
+
+
+def _alive_on_windows(process: int) -> bool:
+    """Whether a process runs, by its exit code: 259 (STILL_ACTIVE) until it ends."""
+    import ctypes
+
+    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined, unused-ignore]
+    handle = kernel.OpenProcess(0x1000, False, process)  # PROCESS_QUERY_LIMITED_INFORMATION
+    if not handle:
+        return bool(kernel.GetLastError() != 87)  # ERROR_INVALID_PARAMETER: there is no such process
+    code = ctypes.c_ulong()
+    known = kernel.GetExitCodeProcess(handle, ctypes.byref(code))
+    kernel.CloseHandle(handle)
+    return not known or code.value == 259
 
 
 def _discard(path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "glassformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-EVERYONE = {"settings", "errors", "paths", "plain", "config", "atomic", "pickles", "json_text", "checksum"}
+EVERYONE = {"settings", "errors", "paths", "plain", "config", "atomic", "pickles", "json_text", "checksum", "locking"}
 LIBRARY = EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks", "decode", "training", "convert", "look"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "settings": {"errors", "paths", "plain"},
     "config": {"errors", "settings"},
     "atomic": set(),
+    "locking": set(),
     "pickles": {"errors"},
     "json_text": set(),
     "checksum": {"json_text"},

@@ -51,7 +51,7 @@ def evaluate(
         )
     split = split or "validation"
     data = _named_files(model, kind.Data(), files, columns or {}) if files else _own_text(model, split)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
         shares = {"validation": data.validation, "test": data.test}
         cache = (None if files else _tokens_of_the_run(model, data, shares, progress)) or Path(folder)
         if "unigram_counts" not in model.metrics and isinstance(data, CorpusSection):

@@ -100,7 +100,9 @@ class Model(Artefact):
         `glassformer.trace`. Raises ConfigError for an encoder–decoder without a target, DataError for blanks.
         """
         from glassformer.artefact.trace import trace
+        from glassformer.runtime.device import check_float64
 
+        check_float64(self.device, dtype)
         return trace(
             self,
             text,
@@ -119,6 +121,12 @@ class Model(Artefact):
         from glassformer.artefact.info import describe
 
         return describe(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from glassformer.artefact.html import of_model
+
+        return of_model(self)
 
     def save(self, directory: str | Path) -> Path:
         """Write the model to a directory, atomically; raises CheckpointError when that is impossible."""

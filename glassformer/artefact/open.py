@@ -16,7 +16,7 @@ from glassformer.atomic import current
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.paths import check_path
 from glassformer.pickles import refuse_pickles
-from glassformer.runtime.device import choose_device
+from glassformer.runtime.device import check_float64, choose_device
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
 
@@ -34,6 +34,7 @@ def load(
     `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for a device that is not available.
     """
     where, kind = choose_device(str(device or "auto")), choose_dtype(dtype)
+    check_float64(where, kind)
     model = open_as_saved(path)
     model.module.to(device=where, dtype=kind)
     model._fast = fast

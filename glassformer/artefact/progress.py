@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
@@ -48,11 +50,32 @@ class NoProgress:
         return steps
 
 
+# Seconds until a count is shown where there is no terminal, and the most between two of them.
+_FIRST, _MOST = 10.0, 600.0
+
+
+def standard_error() -> Console:
+    """A console on standard error that draws bars and colours only where it is a terminal.
+
+    A notebook is none, and neither is a program that a notebook has started, where standard error looks like one:
+    rich would draw widgets there, or write the terminal's control characters into the page. So it would into a log
+    file where FORCE_COLOR is set, as Jupyter sets it for the programs that it starts.
+    """
+    console = Console(stderr=True, highlight=False, force_jupyter=False)
+    drawn = console.file.isatty() and not _of_a_notebook()
+    return console if drawn else Console(stderr=True, highlight=False, force_jupyter=False, force_terminal=False)
+
+
+def _of_a_notebook() -> bool:
+    """Whether this process, or the one that has started it, is a Jupyter kernel: it gives this variable to both."""
+    return "JPY_PARENT_PID" in os.environ
+
+
 class ConsoleProgress:
-    """Shows bars on a terminal, and in a log file one line for each tenth of the run."""
+    """Shows bars on a terminal, and in a notebook or a log file one line for each tenth of the run."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True, highlight=False)
+        self._console = console or standard_error()
 
     def note(self, message: str) -> None:
         """Print one sentence."""
@@ -76,6 +99,35 @@ class ConsoleProgress:
         ) as bars:
             bar = bars.add_task(title, total=characters or None)
             yield lambda done: bars.advance(bar, done)
+
+    @contextmanager
+    def counting(self, what: str, done: int = 0) -> Iterator[Advance]:
+        """How many of them there are, and how many come in a second, where their number is not known before.
+
+        Without a terminal a line after 10 seconds, and then after times that double, up to 10 minutes.
+        """
+        count = _Count(what, done)
+        if not self._console.is_terminal:
+            wait, last = _FIRST, time.monotonic()
+
+            def advance(more: int) -> None:
+                nonlocal wait, last
+                count.add(more)
+                if time.monotonic() - last >= wait:
+                    self.note(str(count))
+                    wait, last = min(2 * wait, _MOST), time.monotonic()
+
+            yield advance
+            return
+        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        with Bars(*columns, console=self._console, transient=True) as bars:
+            bar = bars.add_task(str(count), total=None)
+
+            def show(more: int) -> None:
+                count.add(more)
+                bars.update(bar, description=str(count))
+
+            yield show
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
         """A bar with loss, speed and time left; each evaluation stays as a line."""
@@ -132,6 +184,20 @@ def _beside(name: str, scores: Mapping[str, float]) -> str:
         if f"{baseline}_{name}" in scores:
             return f" ({baseline.replace('_', ' ')} {scores[f'{baseline}_{name}']:.1%})"
     return ""
+
+
+class _Count:
+    """A number of things, and how many of them come in a second."""
+
+    def __init__(self, what: str, done: int) -> None:
+        self._what, self._before, self._now, self._began = what, done, done, time.monotonic()
+
+    def add(self, more: int) -> None:
+        self._now += more
+
+    def __str__(self) -> str:
+        speed = (self._now - self._before) / max(time.monotonic() - self._began, 1e-9)
+        return f"{self._now:,} {self._what}, {speed:,.{0 if speed >= 10 else 1}f} a second"
 
 
 class _Pace:

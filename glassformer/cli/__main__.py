@@ -10,9 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import inspect
+import io
 import itertools
 import sys
 from collections.abc import Callable, Sequence
+from typing import Annotated
 
 from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.errors import GlassformerError, did_you_mean
@@ -34,6 +37,7 @@ VERBS: dict[str, dict[str, str]] = {
         "verify": "check every tensor of your model on your text against its formula",
         "models": "list the models that came with the package",
         "info": "show what a saved model is: sizes, task, tokenizer, data",
+        "cache": "show what is kept on this machine, where and how large; --clear deletes it",
     },
     "In and out": {
         "import": "convert a Hugging Face folder to a glassformer folder",
@@ -128,7 +132,7 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     # Typer's versions contain click under different names; its base error is found through one that all of them export.
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command()(_reporting_interrupts(_command(verb)))
+    app.command()(_reporting_interrupts(_quietly(_command(verb))))
     try:
         code = app(args=list(arguments), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:
@@ -144,6 +148,42 @@ def _command(verb: str) -> Callable[..., None]:
     module = importlib.import_module(f"glassformer.cli.{verb}{'_' if verb == 'import' else ''}")
     command: Callable[..., None] = getattr(module, module.__name__.rpartition(".")[2])
     return command
+
+
+def _quietly(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the option --quiet: without progress and notes. Results, errors and what Ctrl-C has kept are
+    still printed.
+    """
+    import typer
+
+    quiet = inspect.Parameter(
+        "quiet",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[
+            bool, typer.Option("--quiet", "-q", help="Results and errors only: no progress or notes.")
+        ],
+    )
+
+    def quietly(*, quiet: bool, **options: object) -> None:
+        # All notes and all progress go to standard error, and errors are printed where this has ended.
+        with contextlib.redirect_stderr(_Nowhere()) if quiet else contextlib.nullcontext():
+            command(**options)
+
+    every = [*inspect.signature(command, eval_str=True).parameters.values(), quiet]
+    every = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in every]
+    quietly.__name__, quietly.__doc__ = command.__name__, command.__doc__
+    quietly.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    quietly.__annotations__ = {each.name: each.annotation for each in every}
+    return quietly
+
+
+class _Nowhere(io.TextIOBase):
+    """A stream that nobody reads."""
+
+    def write(self, text: str) -> int:
+        """All of it is taken."""
+        return len(text)
 
 
 def _reporting_interrupts(command: Callable[..., None]) -> Callable[..., int]:

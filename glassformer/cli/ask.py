@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.cli.destination import Answers, counted, destination
 from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Fast, Json, NamedModel, Out, Pair, TextFiles, Texts, Threads
-from glassformer.cli.screen import note_windows, record, refuse_out_over_input, results
+from glassformer.cli.options import Device, Fast, Json, NamedModel, Out, Pair, Resume, TextFiles, Texts, Threads
+from glassformer.cli.screen import note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
-from glassformer.cli.texts import batches, records
+from glassformer.cli.texts import Text, batches, records
 from glassformer.tasks import VERBS
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
 
 # The options that only one verb has, with their defaults.
 _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
@@ -40,6 +44,7 @@ def asking(verb: str) -> Callable[..., None]:
         **{f"{role}_column": _COLUMNS[role] for role in entry.columns},
         **_OPTIONS.get(verb, {}),
         "out": (Out, None),
+        "resume": (Resume, False),
         "json": (Json, False),
         "fast": (Fast, False),
         "device": (Device, "auto"),
@@ -64,22 +69,49 @@ def asking(verb: str) -> Callable[..., None]:
 
 def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, str]) -> None:
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
-    from glassformer.artefact.verbs import answer  # not at the top: --help must not import torch
-
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
     trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
     columns = {"text": "text", **{role: name for role, name in trained.items() if name is not None}, **columns}
     refuse_out_over_input(values["out"], values["file"])
     asked = records(texts, values["file"], columns, values.get("pair"))
-    with results(values["out"]) as handle:
-        for batch in batches(asked):
-            for each, found in zip(
-                batch, answer(opened, verb, ((one.values, one.where) for one in batch), options), strict=True
-            ):
-                note_windows(found.windows, opened.row_tokens)
-                if values["json"]:
-                    record(found.to_dict(), handle)
-                else:
-                    SHOW[verb](each.values, found, handle)
-            handle.flush()  # who sends one line waits for its answer
+    asks = {"verb": verb, **options, "columns": columns, "json": values["json"]}
+    with destination(opened, {**values, "text": texts}, asks) as out, counted(values["out"], out.done) as advance:
+        _write(opened, verb, asked, options, out, advance, json=values["json"])
+
+
+def _write(
+    opened: Model,
+    verb: str,
+    asked: Iterable[Text],
+    options: Mapping[str, Any],
+    out: Answers,
+    advance: Callable[[int], None],
+    *,
+    json: bool,
+) -> None:
+    """Answer all texts but those that have their answer already.
+
+    A batch in which only some have it is computed again as a whole: in another batch an answer may round otherwise.
+    """
+    from glassformer.artefact.verbs import answer  # not at the top: --help must not import torch
+
+    number = 0
+    for batch in batches(asked):
+        if number + len(batch) <= out.done:
+            number += len(batch)
+            continue
+        before = max(number, out.done)
+        found = answer(opened, verb, ((one.values, one.where) for one in batch), options)
+        for each, its in zip(batch, found, strict=True):
+            number += 1
+            if number <= out.done:
+                continue
+            note_windows(its.windows, opened.row_tokens)
+            if json:
+                record(its.to_dict(), out.handle)
+            else:
+                SHOW[verb](each.values, its, out.handle)
+            out.whole()
+        advance(number - before)
+        out.handle.flush()  # who sends one line waits for its answer

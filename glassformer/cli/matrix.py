@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from glassformer.cli.options import Json, OneText
+from glassformer.cli.options import Json
 from glassformer.cli.screen import record
 from glassformer.cli.texts import texts_to_explain
 from glassformer.errors import ConfigError, DataError, did_you_mean
@@ -37,7 +37,9 @@ _NOTES = ("C-27", "C-28", "C-29", "C-35")
 
 
 def matrix(
-    text: OneText,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="A text; - reads one a line from standard input.", show_default=False)
+    ],
     hide: Annotated[
         float | None,
         typer.Option(
@@ -73,7 +75,7 @@ def matrix(
             raise ConfigError(
                 f"{option} must be one of {', '.join(known)}", got=repr(value), do=did_you_mean(value, known)
             )
-    for count, each in enumerate(texts_to_explain(text)):
+    for count, each in enumerate(texts_to_explain([text])):
         shown = _shown(
             each, hide, seed, features, width, cast("Reading", reading), cast("NothingToSee", nothing_to_see)
         )

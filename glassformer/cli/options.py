@@ -35,6 +35,9 @@ Column = Annotated[
     str, typer.Option("--column", help="The column of a table with the text: its name, or its number from 0.")
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the results here instead of on the screen.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with the results of a command that was stopped, in --out.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON record a line.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads; all by default.")]

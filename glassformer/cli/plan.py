@@ -40,7 +40,7 @@ def plan(
     from glassformer.training.plan import plan as probe
 
     progress = ConsoleProgress()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
         prepared = prepare_run(recipe, Path(folder), progress)
         found = probe(prepared.module, prepared.feed, recipe.train, log=progress.note)
     if json:

@@ -6,6 +6,7 @@ Python exits do not raise it again. A failed write to standard error is ignored:
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import select
@@ -44,7 +45,9 @@ class _Results(io.FileIO):
                 written = super().write(data)
         except OSError as error:
             self._failed = True
-            kind = ReaderGoneError if isinstance(error, BrokenPipeError) else StandardOutputError
+            # Windows says EINVAL where a pipe has no reader.
+            gone = isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL)
+            kind = ReaderGoneError if gone else StandardOutputError
             raise kind(
                 "standard output must take the results",
                 got=error.strerror or str(error),

@@ -13,9 +13,9 @@ from glassformer.paths import check_path, is_stream, refuse_endless
 if TYPE_CHECKING:
     from io import BufferedReader
 
-# Records given to the model together: few at first, so that the first predictions come soon, then as many as are read
-# ahead.
-_FIRST, _TOGETHER = 64, 16_384
+# Records given to the model together: few at first, so that the first predictions come soon, then enough to be sorted
+# by length, but not more than a command that was stopped can compute again.
+_FIRST, _TOGETHER = 64, 2048
 # The most characters of these records, so that they fit into memory whatever their length.
 _CHARACTERS = 1 << 24
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from glassformer.config import ModelConfig
 from glassformer.look.cell import read_cell
+from glassformer.look.html import page, paragraph, table
 from glassformer.look.lines import USUAL, grid, indented, label, wrapped
 
 
@@ -85,6 +86,21 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(explained_lines(self))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the number, its formula, its terms with their running sum, the number again."""
+        kept, left, rest = self.largest(Limits().terms)
+        rows = [(term.numbers, number(term.value), number(term.running), term.cells) for term in kept]
+        rows += [(f"{left} more", number(rest), "", "")] * bool(left)
+        facts = [(name, number(value)) for name, value in self.quantities.items()]
+        if self.recomputed is not None:
+            facts.append(("computed again", f"{number(self.recomputed)}, difference {self.difference:.1e}"))
+        return page(
+            f"{self.name}[{self.where}] = {number(self.value)}",
+            paragraph(self.formula),
+            table(rows, head=("numbers", "term", "sum", "from"), right=(0, 1, 2)) if rows else "",
+            table(facts) if facts else "",
+        )
 
     @property
     def operands(self) -> tuple[Reference, ...]:

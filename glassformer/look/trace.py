@@ -19,6 +19,7 @@ from glassformer.look.explanation import Explanation
 from glassformer.look.honesty import Honesty
 from glassformer.look.interventions import Intervention, as_python, touched
 from glassformer.look.named import Source
+from glassformer.look.picture import of_trace
 from glassformer.look.replay import Replay
 from glassformer.look.steps import listed
 from glassformer.look.tensors import Tensors
@@ -57,6 +58,10 @@ class Trace(Tensors):
             f", {count} change{'s' * (count > 1)} by hand" if count else ", changed by hand" if self.changed else ""
         )
         return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept}{changed})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return of_trace(self)
 
     # ----------------------------------------------------------------- truth
 

@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 
 from glassformer.errors import DeviceError
+from glassformer.parts.position import WITHOUT_FLOAT64
 
 Log = Callable[[str], None]
 Precision = Literal["auto", "float32", "bfloat16", "float64"]
@@ -47,6 +48,7 @@ def choose_machine(name: str, precision: Precision, threads: int | None) -> Mach
     device = choose_device(name)
     autocast = precision == "bfloat16" or (precision == "auto" and has_fast_bfloat16(device))
     weights = torch.float64 if precision == "float64" else torch.float32
+    check_float64(device, weights)
     return Machine(device, weights, autocast, torch.get_num_threads())
 
 
@@ -97,6 +99,12 @@ def choose_device(name: str) -> torch.device:
         here = f"this machine has {count} CUDA devices and a CPU" if count else "this machine has a CPU only"
         raise DeviceError(f"the device {name!r} was asked for", got=here, do="use --device cpu") from None
     return device
+
+
+def check_float64(device: torch.device, dtype: torch.dtype | None) -> None:
+    """Raise DeviceError for float64 on a device that has none, as Apple's GPUs."""
+    if dtype == torch.float64 and device.type in WITHOUT_FLOAT64:
+        raise DeviceError("float64 needs a device that has it", got=str(device), do="use float32, or --device cpu")
 
 
 def memory_of(device: torch.device) -> int | None:

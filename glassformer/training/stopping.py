@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM: the step is finished and everything is saved before the process ends."""
+"""Ctrl-C and SIGTERM: the step is finished and everything is saved before the process ends.
+
+Windows delivers no SIGTERM: there Ctrl-C and Ctrl-Break (SIGBREAK) are caught.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class StopRequest:
 
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
-    """Inside, the first SIGINT or SIGTERM is only recorded; the second one works as before.
+    """Inside, the first signal that asks for a stop is only recorded; the second one works as before.
 
     Outside the main thread signals cannot be caught, and nothing changes.
     """
@@ -38,7 +41,8 @@ def stop_signals() -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield stop_request
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # A handler that was not set from Python reads as None, and cannot be set again.
+    before = {number: signal.getsignal(number) or signal.SIG_DFL for number in _numbers()}
 
     def record_request(number: int, frame: FrameType | None) -> None:
         stop_request.signal_number = number
@@ -52,3 +56,9 @@ def stop_signals() -> Iterator[StopRequest]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _numbers() -> list[signal.Signals]:
+    """The signals that ask for a stop, of those that this system has."""
+    names = ("SIGINT", "SIGTERM", "SIGBREAK")
+    return [getattr(signal, name) for name in names if hasattr(signal, name)]

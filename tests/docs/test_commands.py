@@ -13,7 +13,15 @@ import typer
 import glassformer as gf
 from glassformer.cli.__main__ import VERBS, _command
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/imprecise.md", "docs/adding-a-task.md", "docs/looking.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/imprecise.md",
+    "docs/adding-a-task.md",
+    "docs/looking.md",
+    "docs/stable.md",
+    "docs/platforms.md",
+)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")
 

@@ -1,0 +1,125 @@
+"""What is kept on this machine to save time, and can be deleted: it is made again where it is needed.
+
+docs/stable.md names every place that is written to outside the folders that a user gives; a test compares it with what
+a training really writes.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from glassformer.artefact import store
+from glassformer.artefact.recipe import RECIPE
+from glassformer.atomic import remove
+from glassformer.data.store import FACTS
+from glassformer.errors import DataError, GlassformerError
+from glassformer.paths import check_path
+from glassformer.training.lock import exclusive
+
+# A store of tokens is a folder named after the first 16 digits of its text's digest.
+_STORE = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A folder that is kept to save time. `run`: the run it belongs to; `why` it is not deleted, "" where it is."""
+
+    what: str
+    path: Path
+    size: int
+    run: Path | None = None
+    why: str = ""
+
+    def clear(self) -> str:
+        """Delete it; returns why it was not deleted, "" where it was."""
+        if self.why:
+            return self.why
+        try:
+            if self.run is None:
+                shutil.rmtree(self.path)
+                return ""
+            with exclusive(self.run):
+                remove(self.path)
+                with suppress(OSError):  # other stores of this run are in it
+                    self.path.parent.rmdir()
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            return error.strerror or str(error)
+        except GlassformerError:
+            return "a training that uses it is running"
+        return ""
+
+
+def caches(folders: Sequence[str | Path] = ("runs",)) -> list[Cache]:
+    """What is kept for all programs of this user, and the tokens of the texts of all runs below these folders.
+
+    Raises DataError for a folder that does not exist, but for the usual one.
+    """
+    found = [
+        Cache("compiled kernels, shared with other programs that use torch.compile", path, _size(path))
+        for path in (kernels(),)
+        if path.is_dir()
+    ]
+    found += [
+        Cache("models of the hub, shared", path, _size(path), why="huggingface_hub's own command clears it")
+        for path in (hub_models(),)
+        if path.is_dir()
+    ]
+    for folder in map(Path, folders):
+        check_path(folder, DataError)
+        if not folder.is_dir() and tuple(folders) != ("runs",):
+            raise DataError(f"a folder is needed at {folder}", got="a file" if folder.exists() else "no such folder")
+        found += list(_stores(folder))
+    return found
+
+
+def kernels() -> Path:
+    """Where torch keeps what it has compiled, as `torch._inductor.runtime.cache_dir_utils` says."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, ModuleNotFoundError, OSError):
+        user = f"uid_{os.getuid()}" if hasattr(os, "getuid") else "unknown_user"
+    usual = os.path.join(tempfile.gettempdir(), "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))
+    return Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR", usual))
+
+
+def hub_models() -> Path:
+    """Where huggingface_hub keeps what `hub:owner/name` has downloaded."""
+    shared = os.environ.get("XDG_CACHE_HOME", os.path.join("~", ".cache"))
+    home = os.environ.get("HF_HOME", os.path.join(shared, "huggingface"))
+    return Path(os.path.expanduser(os.environ.get("HF_HUB_CACHE", os.path.join(home, "hub"))))
+
+
+def _stores(folder: Path) -> Iterator[Cache]:
+    """The stores of tokens below a folder, links not followed."""
+    for place, names, _ in os.walk(folder):
+        for name in sorted(names):
+            path = Path(place) / name
+            if not (_STORE.fullmatch(name) and (path / "train" / FACTS).is_file()):
+                continue
+            run = path.parent.parent
+            if path.parent.name != "tokens" or not (run / RECIPE).is_file():
+                yield Cache("tokens of a text", path, _size(path))
+            else:
+                open_run = "" if store.is_ours(run) else "its run has not ended, and goes on with these tokens"
+                yield Cache("tokens of a run's text", path, _size(path), run, open_run)
+        names[:] = sorted(name for name in names if not _STORE.fullmatch(name))
+
+
+def _size(folder: Path) -> int:
+    """The bytes of all files in a folder."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(place, name)).st_size
+    return total

@@ -1,0 +1,130 @@
+"""Where the answers of a verb go: the screen, a file, or a file that a later command can go on with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from glassformer.cli.partial import resumable
+from glassformer.cli.screen import note, results
+from glassformer.errors import DataError
+from glassformer.paths import is_stream
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+
+
+class Answers(Protocol):
+    """Where answers are written to; `done` is how many are there already, `whole` is called after each."""
+
+    handle: TextIO
+    done: int
+
+    def whole(self) -> None:
+        """The answer that was just written is whole."""
+        ...
+
+
+class _Stream:
+    """Answers that are not resumed."""
+
+    def __init__(self, handle: TextIO) -> None:
+        self.handle, self.done = handle, 0
+
+    def whole(self) -> None:
+        """Nothing: all of them or none are kept."""
+
+
+@contextmanager
+def destination(model: Model, values: Mapping[str, Any], asks: Mapping[str, Any]) -> Iterator[Answers]:
+    """Inside, write the answers; `values` are the options of the command, `asks` those that its answers depend on.
+
+    Raises DataError when they cannot be written, and as `resumable` does.
+    """
+    out: Path | None = values["out"]
+    texts, files = values["text"] or (), values["file"] or ()
+    why = _not_resumable(out, texts, files)
+    if out is None or why:
+        if values["resume"]:
+            raise DataError("--resume goes on with the answers about files, in a file", got=why, do="leave it out")
+        with results(out) as handle:
+            yield _Stream(handle)
+        return
+    pair = values.get("pair")
+    options = {**asks, **({"pair": pair} if pair is not None else {})}
+    options |= {name: values[name] for name in ("fast", "device", "threads")}
+    columns = options["columns"]
+    request = {
+        "version": _version(),
+        "model": _model(model),
+        "input": _input(texts, files, columns),
+        "options": options,
+    }
+    try:
+        with resumable(out, request, resume=values["resume"]) as partial:
+            if values["resume"]:
+                note(f"going on after {partial.done:,} answers" if partial.done else f"no answers yet for {out}")
+            yield partial
+    except KeyboardInterrupt as stopped:
+        if getattr(stopped, "__notes__", ()):
+            words = [word for word in sys.argv[1:] if word != "--resume"]
+            stopped.add_note(f"go on with: {shlex.join(['glassformer', *words, '--resume'])}")
+        raise
+
+
+@contextmanager
+def counted(out: Path | None, done: int) -> Iterator[Callable[[int], None]]:
+    """Progress on standard error where the answers go to a file; inside, call the function with each number of answers
+    that was just written.
+    """
+    if out is None:
+        yield lambda more: None
+        return
+    from glassformer.artefact.progress import ConsoleProgress
+
+    with ConsoleProgress().counting("answers", done) as advance:
+        yield advance
+
+
+def _not_resumable(out: Path | None, texts: Sequence[str], files: Sequence[str]) -> str:
+    """Why a later command could not go on; "" where it can."""
+    if out is None:
+        return "no --out"
+    if "-" in texts or any(map(is_stream, files)):
+        return "an input that can be read only once"
+    if not files:
+        return "no --file"
+    return "an --out that is a pipe or device" if out.exists() and not out.is_file() else ""
+
+
+def _version() -> str:
+    from glassformer import __version__
+
+    return __version__
+
+
+def _model(model: Model) -> str:
+    """A digest of all that a model answers by: its weights, settings, tokenizer and labels."""
+    from glassformer.look.saved import fingerprint
+
+    task = None if model.task is None else model.task.model_dump(mode="json")
+    facts = [fingerprint(model.module), model.tokenizer.fingerprint, task, model.row_tokens]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _input(texts: Sequence[str], files: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+    """Each input with what tells it from another one; reads the files, in bounded memory."""
+    from glassformer.checksum import file_checksum
+    from glassformer.data.files import files_of
+
+    found = {f"text {number}": text for number, text in enumerate(texts, start=1)}
+    paths = [path for file in files for path in files_of([file], text=columns["text"])]
+    for number, path in enumerate(paths, start=1):
+        found[f"file {number}"] = f"{path.name}, {path.stat().st_size:,} bytes, checksum {file_checksum(path)}"
+    return found

@@ -1,0 +1,274 @@
+"""Results of a long command that outlive it: a command that is stopped, or killed, goes on after its last whole result.
+
+While they are written, the results are in OUT.partial, and OUT.resume says what was asked and how far it has come: a
+line of JSON with its own checksum, and two lines of fixed length, each with the number of whole results, their bytes
+and the checksum of these. The first is of the last result, the second of what is known to be on the disk, some seconds
+older: it is what a machine that lost its power goes on from. At the end OUT.partial is renamed to OUT.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from glassformer.atomic import flush_one, replace
+from glassformer.checksum import check_seal, sealed_json
+from glassformer.errors import DataError, GlassformerError
+from glassformer.json_text import parse_json
+from glassformer.locking import lock
+from glassformer.paths import check_path
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+# Seconds after which the results are written to the disk itself.
+_SYNC = 5.0
+_SLOT = 64
+_MADE_FOR = "glassformer --resume, format 1"
+
+
+class Mark(NamedTuple):
+    """How far a command has come: whole results, their bytes, and the CRC-32 of these."""
+
+    results: int = 0
+    size: int = 0
+    checksum: int = 0
+
+    def line(self) -> bytes:
+        """The mark as a line of _SLOT bytes, with its own checksum."""
+        text = f"{self.results:>18} {self.size:>18} {self.checksum:08x}".encode()
+        return (text + f" {zlib.crc32(text):08x}".encode()).ljust(_SLOT - 1) + b"\n"
+
+    @staticmethod
+    def read(line: bytes) -> Mark | None:
+        """The mark on a line; None for a line that is not whole."""
+        text, _, own = line.rstrip().rpartition(b" ")
+        if own != f"{zlib.crc32(text):08x}".encode():
+            return None
+        results, size, checksum = text.split()
+        return Mark(int(results), int(size), int(checksum, 16))
+
+
+class Partial:
+    """Where results are written to; call `whole` after each. `done`: results that were there before."""
+
+    def __init__(self, handle: TextIO, raw: _Counted, state: io.FileIO, header: int, begin: Mark) -> None:
+        self.handle, self.done = handle, begin.results
+        self._raw, self._state, self._header, self._mark = raw, state, header, begin
+        self._synced = time.monotonic()
+
+    def whole(self) -> None:
+        """The result that was just written is whole."""
+        self.handle.flush()
+        self._mark = Mark(self._mark.results + 1, self._raw.size, self._raw.checksum)
+        self._write(0)
+        if time.monotonic() - self._synced > _SYNC:
+            os.fsync(self._raw.fileno())
+            self._write(1)
+            self._synced = time.monotonic()
+
+    @property
+    def results(self) -> int:
+        """The whole results so far, those of before included."""
+        return self._mark.results
+
+    def _write(self, slot: int) -> None:
+        self._state.seek(self._header + slot * _SLOT)
+        self._state.write(self._mark.line())
+
+
+class _Counted(io.RawIOBase):
+    """A file with the size and the CRC-32 of what was written to it."""
+
+    def __init__(self, path: Path, begin: Mark) -> None:
+        self._file = io.FileIO(path, "r+")
+        self._file.truncate(begin.size)
+        self._file.seek(begin.size)
+        self.size, self.checksum = begin.size, begin.checksum
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def write(self, data: Buffer) -> int:
+        """The number of bytes written."""
+        view = memoryview(data).cast("B")
+        written = self._file.write(view)
+        self.size += written
+        self.checksum = zlib.crc32(view[:written], self.checksum)
+        return written
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+@contextmanager
+def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterator[Partial]:
+    """Inside, write the results; at the end they are in `out`, whatever was there before.
+
+    Results of a command that was stopped or killed stay, and with `resume` the same request goes on after them.
+    `request` is what the results depend on, as JSON: its names are told where one has changed. After an error of the
+    request itself nothing stays.
+
+    Raises DataError when the results cannot be written, when another command is writing them, when they are of
+    another request or damaged, and without `resume` when there are some.
+    """
+    check_path(out, DataError)
+    partial, note = beside(out)
+    written = None
+    try:
+        with _locked(note, out) as state:
+            begin = _begin(state, partial, note, request, out, resume=resume)
+            header = _write_header(state, request, begin)
+            partial.touch()
+            raw = _Counted(partial, begin)
+            with io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace") as handle:
+                written = Partial(handle, raw, state, header, begin)
+                yield written
+            flush_one(partial)
+            replace(partial, out)
+            flush_one(out.parent)
+            _remove(note)
+        _remove(note)  # Windows removes no open file
+    except OSError as error:
+        raise _unwritable(out, error, kept=_kept(written, partial, note)) from None
+    except KeyboardInterrupt as stopped:
+        if _kept(written, partial, note):
+            assert written is not None
+            stopped.add_note(f"{written.results:,} results are kept in {partial}")
+        raise
+    except GlassformerError:
+        if written is not None and _kept(written, partial, note):
+            print(f"the {written.results:,} results before that are kept in {partial}", file=sys.stderr)
+        raise
+
+
+def _kept(written: Partial | None, partial: Path, note: Path) -> bool:
+    """Whether there are results to go on from; files without any are removed, but nothing before they are ours."""
+    if written is not None and not written.results:
+        _remove(partial, note)
+    return bool(written and written.results)
+
+
+def beside(out: Path) -> tuple[Path, Path]:
+    """The files with the results so far, and with how far they are."""
+    return out.with_name(f"{out.name}.partial"), out.with_name(f"{out.name}.resume")
+
+
+def _locked(note: Path, out: Path) -> io.FileIO:
+    """The file OUT.resume, locked; raises DataError when another command holds it."""
+    while True:
+        state = io.FileIO(os.open(note, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+")
+        if not lock(state.fileno()):
+            state.close()
+            raise DataError(
+                f"results are written to {out} by one command at a time",
+                got="another one that is writing there",
+                do="wait for it, or choose another --out",
+            )
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(state.fileno()), os.stat(note)):
+                return state
+        state.close()  # the command that held the lock has ended meanwhile, and has removed the file
+
+
+def _begin(state: io.FileIO, partial: Path, note: Path, request: Mapping[str, Any], out: Path, *, resume: bool) -> Mark:
+    """From where to go on; raises DataError where that is not possible, or was not asked for."""
+    header, _, lines = state.readall().partition(b"\n")
+    there = partial.exists()
+    if not header and not there:
+        return Mark()
+    marks = [mark for place in (0, _SLOT) if (mark := Mark.read(lines[place : place + _SLOT]))]
+    try:
+        known = parse_json(header)
+        check_seal(known)
+        ours = bool(marks) and known.get("made_for") == _MADE_FOR
+    except (ValueError, AttributeError):
+        ours = False
+    if not ours:
+        if not header:
+            _remove(note)  # this command has made it
+        raise _not_ours(partial if there else note)
+    if not there or not any(mark.results for mark in marks):  # stopped before its first result, or when all was done
+        return Mark()
+    count = f"{marks[0].results:,} results of a command that was stopped, in {partial}"
+    if not resume:
+        raise DataError(
+            f"results for {out} must not replace those of another command",
+            got=count,
+            do="add --resume to go on with them, delete that file to begin anew, or choose another --out",
+        )
+    for name, value in json.loads(json.dumps(request)).items():
+        was = known["request"].get(name)
+        if was != value:
+            raise DataError(
+                f"results go on as they began, with the same {name}",
+                got=_difference(name, was, value),
+                do=f"ask as before, delete {partial} to begin anew, or choose another --out",
+            )
+    return _last_good(partial, marks)
+
+
+def _difference(name: str, was: object, now: object) -> str:
+    """What has changed: both values of a group where they differ, and nothing of a digest."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        changed = [key for key in {**was, **now} if was.get(key) != now.get(key)]
+        return ", ".join(f"{key} {now.get(key)!r} instead of {was.get(key)!r}" for key in changed)
+    return f"another {name}"
+
+
+def _last_good(partial: Path, marks: list[Mark]) -> Mark:
+    """The farthest mark that the results agree with; the file is read once, in bounded memory."""
+    total, size, good = 0, 0, None
+    with partial.open("rb") as file:
+        for mark in sorted(marks, key=lambda mark: mark.size):
+            while size < mark.size and (chunk := file.read(min(1 << 22, mark.size - size))):
+                total, size = zlib.crc32(chunk, total), size + len(chunk)
+            if (size, total) == (mark.size, mark.checksum):
+                good = mark
+    if good is None or not good.results:
+        raise _not_ours(partial)
+    return good
+
+
+def _not_ours(path: Path) -> DataError:
+    return DataError(
+        f"{path} must hold what a command that was stopped has left there",
+        got="something else: the file has changed since, is damaged, or is another one",
+        do="move or delete it, or choose another --out",
+    )
+
+
+def _write_header(state: io.FileIO, request: Mapping[str, Any], begin: Mark) -> int:
+    """Write what was asked and how far it is; returns where the lines of fixed length begin."""
+    header = json.dumps(json.loads(sealed_json({"made_for": _MADE_FOR, "request": request}))).encode() + b"\n"
+    state.seek(0)
+    state.write(header + begin.line() + begin.line())
+    state.truncate()
+    os.fsync(state.fileno())
+    return len(header)
+
+
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _unwritable(out: Path, error: OSError, *, kept: bool) -> DataError:
+    return DataError(
+        f"results must be written to {out}",
+        got=error.strerror or str(error),
+        do="what is written is kept: free disk space, then add --resume" if kept else "choose another path",
+    )

@@ -1,0 +1,180 @@
+"""--quiet leaves results and errors; `cache` shows what is kept, and deletes nothing that a run goes on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from glassformer.artefact.caches import caches, hub_models, kernels
+from glassformer.artefact.open import load
+from glassformer.cli.__main__ import VERBS, _command, _quietly
+from glassformer.training.lock import exclusive
+
+Run = Callable[..., Any]
+SMALL = ["--steps", "2", "--size", "tiny", "--vocabulary", "160", "--length", "24", "--batch", "4"]
+
+# --------------------------------------------------------------------------- quiet
+
+
+def test_every_verb_has_quiet() -> None:
+    for verb in (verb for group in VERBS.values() for verb in group):
+        app = typer.Typer()
+        app.command()(_quietly(_command(verb)))
+        options = {option for each in typer.main.get_command(app).params for option in each.opts}
+        assert {"--quiet", "-q"} <= options, verb
+
+
+def test_quiet_prints_results_and_errors_alone(run: Run, text_file: Path, tmp_path: Path) -> None:
+    for words in (
+        ["train", "masked-lm", text_file, *SMALL, "--out", tmp_path / "run"],
+        ["evaluate", tmp_path / "run"],
+        ["fill", tmp_path / "run", "She likes the summer . " * 20 + "[MASK]"],
+        ["explain", tmp_path / "run", "a [MASK]"],
+    ):
+        quiet = run(*words, "--quiet")
+        assert (quiet.code, quiet.err, bool(quiet.out.strip())) == (0, "", True), words[0]
+    loud = run("fill", tmp_path / "run", "no mask", "-q")
+    assert (loud.code, loud.out, loud.err.count("\n")) == (2, "", 1)
+    assert sys.stderr.write("") == 0  # it is there again
+
+
+def test_what_ctrl_c_has_kept_is_said_also_quietly(run: Run, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopping(*arguments: object, **options: object) -> None:
+        stopped = KeyboardInterrupt()
+        stopped.add_note("all is kept")
+        raise stopped
+
+    monkeypatch.setattr("glassformer.artefact.open.load", stopping)
+    done = run("fill", trained, "a [MASK]", "--quiet")
+    assert (done.code, done.err.splitlines()) == (130, ["glassformer: stopped", "all is kept"])
+
+
+# --------------------------------------------------------------------------- caches
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user of whom nothing is known."""
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_it_is_where_torch_and_the_hub_keep_theirs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+    assert str(kernels()) == default_cache_dir()
+    assert hub_models() == home / "home" / ".cache" / "huggingface" / "hub"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert hub_models() == Path("/x/huggingface/hub")
+    monkeypatch.setenv("HF_HOME", "/h")
+    assert hub_models() == Path("/h/hub")
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/k")
+    assert kernels() == Path("/k")
+
+
+def test_tokens_are_deleted_but_not_those_of_a_run_that_has_not_ended(
+    run: Run, trained: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(home / "kernels"))
+    (home / "kernels" / "inner").mkdir(parents=True)
+    (home / "kernels" / "inner" / "one.so").write_bytes(bytes(1000))
+    for name in ("done", "going", "running"):
+        shutil.copytree(trained, home / "runs" / name)
+    (home / "runs" / "going" / "glassformer.json").unlink()
+    shown = run("cache")
+    assert (shown.code, shown.err) == (0, "")
+    assert str(home / "kernels") in shown.out
+    assert all(len(line) <= 80 + len(str(home)) for line in shown.out.splitlines())
+    before = {record["path"]: record for record in run("cache", "--json").records}
+    assert len(before) == 4
+    assert not any(record["deleted"] for record in before.values())
+    (store,) = (path for path in (home / "runs" / "done" / "tokens").iterdir())
+    assert before[f"runs/done/tokens/{store.name}"]["bytes"] == sum(
+        path.stat().st_size for path in store.rglob("*") if path.is_file()
+    )
+    with exclusive(home / "runs" / "running"):
+        cleared = {record["path"]: record["deleted"] for record in run("cache", "--clear", "--json").records}
+    assert cleared == {path: "going" not in path and "running" not in path for path in before}
+    assert not store.exists()
+    assert not (home / "kernels").exists()
+    assert load(home / "runs" / "done").fill("a [MASK]")
+    for name in ("going", "running"):
+        assert list((home / "runs" / name / "tokens").iterdir())
+    assert run("evaluate", home / "runs" / "done", "--json").code == 0  # made again where it is needed
+
+
+def test_a_folder_that_is_not_there_is_refused(run: Run, home: Path) -> None:
+    assert caches() == []
+    done = run("cache", home / "nowhere")
+    assert (done.code, str(home / "nowhere") in done.err, done.err.count("\n")) == (2, True, 1)
+
+
+# --------------------------------------------------------------------------- what is left behind
+
+# Each place that is written to, also for a moment: Python tells of each beforehand.
+SEEN = """
+import os, sys
+places = set()
+
+def see(event, arguments):
+    if event == "open":
+        path, mode, flags = arguments
+        if isinstance(path, (str, bytes)) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            places.add(os.path.abspath(os.fsdecode(path)))
+    elif event in ("os.mkdir", "os.rename", "os.link", "os.symlink"):
+        places.add(os.path.abspath(os.fsdecode(arguments[1 if event != "os.mkdir" else 0])))
+
+sys.addaudithook(see)
+from glassformer.cli.__main__ import main
+import json
+codes = [main(words) for words in json.loads(sys.argv[1])]
+print(json.dumps([codes, sorted(places)]), file=sys.__stdout__)
+"""
+
+
+def test_nothing_is_written_outside_of_the_folders_that_are_given(text_file: Path, tmp_path: Path) -> None:
+    """docs/stable.md says so; kernels are compiled where `cache` shows them, and temporary files are deleted."""
+    given, home, temporary, here = (tmp_path / name for name in ("given", "home", "tmp", "here"))
+    for folder in (given, home, temporary, here):
+        folder.mkdir()
+    asked = given / "asked.txt"
+    asked.write_text("a [MASK]\n")
+    model = str(given / "run")
+    commands = [
+        ["train", "masked-lm", str(text_file), *SMALL, "--out", model],
+        ["evaluate", model, str(text_file)],
+        ["fill", model, "--file", str(asked), "--out", str(given / "answers")],
+        ["export", model, str(given / "exported")],
+    ]
+    done = subprocess.run(
+        [sys.executable, "-B", "-W", "ignore", "-c", SEEN, json.dumps(commands)],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={name: value for name, value in os.environ.items() if name != "TORCHINDUCTOR_CACHE_DIR"}
+        | {"HOME": str(home), "TMPDIR": str(temporary), "OMP_NUM_THREADS": "1"}
+        | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    )
+    codes, places = json.loads(done.stdout.splitlines()[-1])
+    assert codes == [0] * len(commands), done.stderr
+    outside = [Path(place) for place in places if not Path(place).is_relative_to(given)]
+    strange = [path for path in outside if not path.is_relative_to(temporary) and not path.is_relative_to("/dev")]
+    assert strange == []
+    assert list(home.iterdir()) == list(here.iterdir()) == []
+    left = [path for path in temporary.rglob("*") if path.is_file()]
+    assert [path for path in left if not path.relative_to(temporary).parts[0].startswith("torchinductor_")] == []
