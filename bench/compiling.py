@@ -70,7 +70,8 @@ def compare(size: str, folder: Path) -> dict[str, Any]:
     eager, cold, warm = found.values()
     gain = eager["step"] / min(cold["step"], warm["step"])
     setups = {"cold": cold["first"] - eager["first"], "warm": warm["first"] - eager["first"]}
-    # Of T seconds, set-up S leaves T - S at `gain` times the speed: as many steps as eager where T = S gain / (gain - 1).
+    # Of T seconds, the set-up S leaves T - S at `gain` times the speed: as many steps as eager where
+    # T = S gain / (gain - 1).
     pays = {name: setup * gain / (gain - 1) if gain > 1 else None for name, setup in setups.items()}
     return {"ways": found, "setup_seconds": setups, "gain": gain, "pays_from_seconds": pays}
 

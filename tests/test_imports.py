@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "glassformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-EVERYONE = {"settings", "errors", "paths", "plain", "config", "atomic", "pickles", "json_text", "checksum"}
+EVERYONE = {"settings", "errors", "paths", "plain", "config", "atomic", "pickles", "json_text", "checksum", "wrapping"}
 LIBRARY = EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks", "decode", "training", "convert", "look"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "atomic": set(),
     "pickles": {"errors"},
     "json_text": set(),
+    "wrapping": set(),
     "checksum": {"json_text"},
     "parts": EVERYONE,
     "models": EVERYONE | {"parts"},

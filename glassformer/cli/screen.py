@@ -19,11 +19,17 @@ from glassformer.atomic import atomic_write
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
 from glassformer.paths import check_path
+from glassformer.wrapping import for_stream, width_of, wrapped_command
 
 
 def note(message: str) -> None:
     """Print a note, which is not a result, to standard error."""
-    print(message, file=sys.stderr)
+    print(for_stream(message, sys.stderr), file=sys.stderr)
+
+
+def note_command(begin: str, words: Sequence[str]) -> None:
+    """Print a command to be copied, after a few words, to standard error."""
+    print(wrapped_command(begin, words, width_of(sys.stderr)), file=sys.stderr)
 
 
 def note_windows(windows: int, row_tokens: int | None) -> None:
