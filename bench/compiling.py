@@ -9,8 +9,10 @@ with the cold one, as whether a run is compiled must not depend on what happens 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -44,23 +46,31 @@ def worker(size: str, choice: str, folder: Path) -> dict[str, float]:
     feed = TaskFeed(MaskedLM(section, source.unigram()), source, batch=BATCH)
     model = build(modernbert(size=size, vocabulary=tokenizer.vocabulary_size))
     settings = TrainSection.model_validate({"steps": STEPS, "batch": BATCH, "compile": choice})
-    seconds = []
+    clocks = [(time.perf_counter(), time.process_time())]
     with tempfile.TemporaryDirectory() as out:
-        began = time.perf_counter()
         for _ in fit(model, feed, settings, out=out, log=lambda note: None):
-            seconds.append(time.perf_counter() - began)
-            began = time.perf_counter()
+            clocks.append((time.perf_counter(), time.process_time()))
+    walls, busy = ([later - one for one, later in itertools.pairwise(each)] for each in zip(*clocks, strict=True))
     # The last step saves a checkpoint, and the first ones fill caches.
-    return {"first": seconds[0], "step": statistics.median(seconds[5:-1]), "threads": float(torch.get_num_threads())}
+    return {"first": walls[0], "step": statistics.median(walls[5:-1]), "step_busy": statistics.median(busy[5:-1])}
 
 
 def measured(size: str, choice: str, folder: Path, cache: Path) -> dict[str, float]:
     """The same in a process of its own, with its cache of kernels in that folder."""
     command = [sys.executable, "-m", "bench.compiling", "--worker", size, choice, str(folder)]
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    before = _busy()
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return {**found, "run_busy": _busy() - before}
+
+
+def _busy() -> float:
+    """Processor seconds of all child processes so far, the compiler's included: unlike those of a clock, they hardly
+    depend on what else the machine is doing.
+    """
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def compare(size: str, folder: Path) -> dict[str, Any]:
@@ -70,10 +80,14 @@ def compare(size: str, folder: Path) -> dict[str, Any]:
     eager, cold, warm = found.values()
     gain = eager["step"] / min(cold["step"], warm["step"])
     setups = {"cold": cold["first"] - eager["first"], "warm": warm["first"] - eager["first"]}
+    busy = {
+        name: way["run_busy"] - eager["run_busy"] - STEPS * (way["step_busy"] - eager["step_busy"])
+        for name, way in (("cold", cold), ("warm", warm))
+    }
     # Of T seconds, the set-up S leaves T - S at `gain` times the speed: as many steps as eager where
     # T = S gain / (gain - 1).
     pays = {name: setup * gain / (gain - 1) if gain > 1 else None for name, setup in setups.items()}
-    return {"ways": found, "setup_seconds": setups, "gain": gain, "pays_from_seconds": pays}
+    return {"ways": found, "setup_seconds": setups, "setup_busy": busy, "gain": gain, "pays_from_seconds": pays}
 
 
 def measure(sizes: list[str]) -> dict[str, Any]:

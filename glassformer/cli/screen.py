@@ -41,13 +41,15 @@ def note_windows(windows: int, row_tokens: int | None) -> None:
         )
 
 
-def refuse_out_over_input(out: Path | None, files: Sequence[str] | None) -> None:
-    """Raise DataError when results would replace a file that is read for them, also one found in a folder."""
+def refuse_out_over_input(out: Path | None, files: Sequence[str] | None, *, text: str = "text") -> None:
+    """Raise DataError when results would replace a file that is read for them, also one found in a folder among the
+    tables with a column `text`.
+    """
     from glassformer.data.files import files_of
 
     if out is None or not out.is_file():
         return
-    if any(out.samefile(path) for file in files or () for path in files_of([file])):
+    if any(out.samefile(path) for file in files or () for path in files_of([file], text=text)):
         raise DataError("results need a file of their own", got=f"{out}, which is read", do="choose another --out")
 
 

@@ -21,7 +21,7 @@ from glassformer.wrapping import width_of, wrapped_command
 def train(
     what: What = None,
     files: Files = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run; runs/NAME by default.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run.  [default: runs/NAME]")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out.")] = False,
     set: Set = None,
     json: Json = False,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class TaskEntry(NamedTuple):
     """Module and class of a task, its line of help, the recipes that `train TASK FILES` uses without and with a start
-    model, and the options that name columns of its tables.
+    model, the options that name columns of its tables, and the class of its `[data]` table in `data.settings`.
     """
 
     module: str
@@ -27,6 +27,7 @@ class TaskEntry(NamedTuple):
     recipe: str
     tuning: str
     columns: tuple[str, ...] = ()
+    data: str = "CorpusSection"
 
 
 class VerbEntry(NamedTuple):
@@ -49,6 +50,7 @@ TASKS: dict[str, TaskEntry] = {
         "annotated-masks",
         "annotated-masks",
         ("text", "answers"),
+        "AnnotatedMasksData",
     ),
     "bert": TaskEntry(
         "bert", "Bert", "masked words and next sentence together, from running text", "bert-mini", "bert-mini"
@@ -60,6 +62,7 @@ TASKS: dict[str, TaskEntry] = {
         "classify-from-scratch",
         "classify",
         ("text", "pair", "label"),
+        "ClassifyData",
     ),
 }
 
