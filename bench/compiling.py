@@ -49,7 +49,7 @@ def worker(size: str, choice: str, folder: Path) -> dict[str, float]:
     clocks = [(time.perf_counter(), time.process_time())]
     with tempfile.TemporaryDirectory() as out:
         for _ in fit(model, feed, settings, out=out, log=lambda note: None):
-            clocks.append((time.perf_counter(), time.process_time()))
+            clocks.append((time.perf_counter(), time.process_time()))  # noqa: PERF401 - read at the end of each step
     walls, busy = ([later - one for one, later in itertools.pairwise(each)] for each in zip(*clocks, strict=True))
     # The last step saves a checkpoint, and the first ones fill caches.
     return {"first": walls[0], "step": statistics.median(walls[5:-1]), "step_busy": statistics.median(busy[5:-1])}
