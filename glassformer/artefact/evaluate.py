@@ -125,7 +125,10 @@ def _learned_from(model: Artefact, asked: DataSection) -> list[Path]:
     return [
         path
         for path in files_of(asked.files, text=asked.text, tables=tables)
-        if any(path.samefile(other) or filecmp.cmp(path, other, shallow=False) for other in sizes.get(path.stat().st_size, ()))
+        if any(
+            path.samefile(other) or filecmp.cmp(path, other, shallow=False)
+            for other in sizes.get(path.stat().st_size, ())
+        )
     ]
 
 
