@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from glassformer.artefact import train as training
 from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.model import Model
 from glassformer.artefact.train import train
@@ -26,7 +26,7 @@ def measured_line(model: Model) -> str:
 def test_the_card_tells_which_rows_and_how_many(
     text_file: Path, tmp_path: Path, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "_MEASURED_ROWS", limit)
+    monkeypatch.setattr(sys.modules["glassformer.artefact.train"], "_MEASURED_ROWS", limit)
     model = train(recipe(text_file, steps=1), out=tmp_path / "run", progress=Listener())
     there, count = model.metrics["measured"]["of"], model.metrics["measured"]["count"]
     assert model.recipe is not None
@@ -57,8 +57,9 @@ def test_the_card_names_validation_files_and_the_training_text(text_file: Path, 
 def test_a_card_of_changed_metrics_is_still_written(run: Model, tmp_path: Path) -> None:
     from glassformer.artefact.card import write_card
 
-    for damaged in (None, 3, {}, {"count": "x", "of": 1, "unit": 2}):
-        run.metrics["measured"] = damaged
+    wrong: tuple[object, ...] = (None, 3, {}, {"count": "x", "of": 1, "unit": 2})
+    for damaged in wrong:
+        run.metrics = {**run.metrics, "measured": damaged}
         assert "Measured on held-out text, " in write_card(run, tmp_path)
 
 

@@ -23,7 +23,7 @@ def test_every_option_that_takes_a_value_tells_its_default(capsys: pytest.Captur
     silent = []
     for verb in (verb for group in VERBS.values() for verb in group):
         for name, parameter in inspect.signature(_command(verb), eval_str=True).parameters.items():
-            (option,) = getattr(parameter.annotation, "__metadata__", (None,))
+            option: Any = getattr(parameter.annotation, "__metadata__", (None,))[0]
             if type(option).__name__ != "OptionInfo" or isinstance(parameter.default, bool):
                 continue
             told = "[default: " in (option.help or "")
