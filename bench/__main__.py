@@ -13,6 +13,7 @@ ROWS = (
     ("bench.looking",),
     ("bench.attention_four_ways",),
     ("bench.formula_or_kernel",),
+    ("bench.compiling", "tiny", "mini"),
     ("bench.masked_lm", "mini"),
     ("bench.masked_lm", "base"),
     ("experiments.tables",),

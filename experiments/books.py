@@ -23,7 +23,8 @@ from torch import Tensor
 
 from experiments import results
 from experiments.trigram import TrigramBaseline
-from glassformer.artefact.recipe import TokenizerSection, resolve
+from glassformer.artefact.recipe import resolve
+from glassformer.artefact.sections import TokenizerSection
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import prepare, training_texts
 from glassformer.data.corrupt import IGNORED, Corrupted, mask_words

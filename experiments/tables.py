@@ -178,6 +178,7 @@ def bench_page() -> str:
         ("Looking", _looking),
         ("One attention, four ways", _four_ways),
         ("The formula or the kernel", _formula_or_kernel),
+        ("From which length of run on compiling pays", _compiling),
     ):
         parts += ["", f"## {title}", "", section()]
     for name in (
@@ -187,6 +188,7 @@ def bench_page() -> str:
         "bench-looking",
         "bench-attention-four-ways",
         "bench-formula-or-kernel",
+        "bench-compiling",
     ):
         row = results.read(name)
         if row is not None:
@@ -281,6 +283,20 @@ def _formula_or_kernel() -> str:
         f"formula up to {row['largest_held']:,} tokens, and torch's fused kernel beyond. Times: the kernel's over the\n"
         "formula's, for each number that is added to a forbidden score.\n\n" + table(head, rows)
     )
+
+
+def _compiling() -> str:
+    row = results.read("bench-compiling")
+    if row is None:
+        return NOT_YET
+    head = ["modernbert", "eager, s a step", "compiled, s a step", "set-up, cold: s", "warm: s", "pays from, cold: s"]
+    rows = []
+    for size, found in row["sizes"].items():
+        steps = [found["ways"][way]["step"] for way in ("eager", "compiled, warm cache")]
+        setups, pays = found["setup_seconds"], found["pays_from_seconds"]["cold"]
+        first = "never" if pays is None else f"{pays:.0f}"
+        rows.append([size, *(f"{step:.3f}" for step in steps), f"{setups['cold']:.0f}", f"{setups['warm']:.0f}", first])
+    return table(head, rows)
 
 
 def write(path: Path, text: str) -> None:

@@ -13,7 +13,19 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "glassformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-EVERYONE = {"settings", "errors", "paths", "plain", "config", "atomic", "pickles", "json_text", "checksum", "locking"}
+EVERYONE = {
+    "settings",
+    "errors",
+    "paths",
+    "plain",
+    "config",
+    "atomic",
+    "pickles",
+    "json_text",
+    "checksum",
+    "locking",
+    "wrapping",
+}
 LIBRARY = EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks", "decode", "training", "convert", "look"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -26,6 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "locking": set(),
     "pickles": {"errors"},
     "json_text": set(),
+    "wrapping": set(),
     "checksum": {"json_text"},
     "parts": EVERYONE,
     "models": EVERYONE | {"parts"},

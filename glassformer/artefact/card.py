@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,18 +102,15 @@ def _data(model: Artefact) -> Iterator[str]:
     if data is None:
         yield "* Not known: the model was not trained here."
         return
-    travels = not any(map(os.path.isabs, data.files))
-    names = list(data.files) if travels else [Path(file).name for file in data.files]
-    shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-    yield f"* Files: {shown}"
+    yield f"* Files: {_names(data.files)}"
     yield f"* Licence: {data.licence or 'not stated'}"
     if data.validation_files:
-        yield f"* Held out: {', '.join(Path(file).name for file in data.validation_files)}"
+        yield f"* Held out: {_names(data.validation_files)}"
     elif data.validation:
         yield f"* Held out: {data.validation:.2%} of the documents, chosen by a hash of their text (seed {data.seed})"
     else:
         yield "* Held out: nothing"
-    if travels:
+    if not any(map(os.path.isabs, data.files)):
         yield "* The text does not come with the model: name files to `evaluate`"
         return
     yield "* `glassformer.json` and `recipe.toml` keep the full paths of these files: `evaluate` needs them"
@@ -141,7 +137,7 @@ def _scores(model: Artefact) -> Iterator[str]:
         yield "Not measured."
         return
     text, count = model.metrics.get("measured_on", "unknown text"), scores.get("targets") or 0
-    yield f"Measured on {text}, {count:,.0f} targets."
+    yield f"Measured on {text}{_amount(model)}, {count:,.0f} targets."
     yield ""
     yield "| | score |"
     yield "|---|---:|"
@@ -150,6 +146,29 @@ def _scores(model: Artefact) -> Iterator[str]:
             yield f"| {name.replace('_', ' ')} | {_with_interval(name, value, count)} |"
     yield ""
     yield "In brackets: the 95 % interval of a share of so many independent trials (Wilson 1927)."
+
+
+def _amount(model: Artefact) -> str:
+    """How much of which files was measured; "" for a model of a version that did not record it."""
+    measured, data = model.metrics.get("measured"), model.data
+    if not isinstance(measured, dict) or data is None:
+        return ""
+    try:
+        count, there, unit = int(measured["count"]), int(measured["of"]), str(measured["unit"])
+    except (KeyError, TypeError, ValueError):  # metrics.json may have been changed by hand
+        return ""
+    how_many = f"all {there:,} {unit}" if count == there else f"{count:,} of {there:,} {unit}, drawn at random,"
+    held_out = model.metrics.get("measured_on") == "held-out text"
+    if held_out and not data.validation_files:
+        things = "records" if unit == "records" else "documents"
+        return f": {how_many} of the {data.validation:.2%} of the {things} of {_names(data.files)} that were held out"
+    return f": {how_many} of {_names(data.validation_files if held_out else data.files)}"
+
+
+def _names(files: Sequence[str]) -> str:
+    travels = not any(map(os.path.isabs, files))  # a model of the package names its files without a machine's folders
+    names = list(files) if travels else [Path(file).name for file in files]
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
 def _with_interval(name: str, value: float, count: float) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.progress import NoProgress, Progress
 from glassformer.data.corpus import fingerprint_of
+from glassformer.data.files import files_of
 from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.split import Split
 from glassformer.errors import ConfigError, DataError
@@ -21,6 +24,8 @@ from glassformer.tasks.task import Preparation, TaskSection
 
 # Rows of a model that has not been trained here, where no length is known.
 _LENGTH = 128
+# The most files that a note names.
+_NAMED = 4
 
 
 def evaluate(
@@ -51,6 +56,12 @@ def evaluate(
         )
     split = split or "validation"
     data = _named_files(model, kind.Data(), files, columns or {}) if files else _own_text(model, split)
+    if files and (known := _learned_from(model, data)):
+        progress.note(
+            f"{', '.join(path.name for path in known[:_NAMED])}{' and more' if len(known) > _NAMED else ''}: the model "
+            "has learned from this text, and these scores also measure what it remembers; without files, evaluate "
+            "measures what was held out"
+        )
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
         shares = {"validation": data.validation, "test": data.test}
         cache = (None if files else _tokens_of_the_run(model, data, shares, progress)) or Path(folder)
@@ -98,6 +109,28 @@ def _named_files(
             **columns,
         }
     )
+
+
+def _learned_from(model: Artefact, asked: DataSection) -> list[Path]:
+    """Those of the files to measure on that the model has learned from: the same ones, or copies of them."""
+    if model.data is None:
+        return []
+    tables = task_named(model.task.name).reads_tables if model.task is not None else False
+    learned = [path for path in map(Path, model.data.files) if path.exists()]
+    own: tuple[Path, ...] = ()
+    with suppress(DataError):  # it may have changed since, or be gone
+        own = files_of(learned, text=model.data.text, tables=tables) if learned else ()
+    sizes: dict[int, list[Path]] = {}
+    for path in own:
+        sizes.setdefault(path.stat().st_size, []).append(path)
+    return [
+        path
+        for path in files_of(asked.files, text=asked.text, tables=tables)
+        if any(
+            path.samefile(other) or filecmp.cmp(path, other, shallow=False)
+            for other in sizes.get(path.stat().st_size, ())
+        )
+    ]
 
 
 def _own_text(model: Artefact, split: Split) -> DataSection:

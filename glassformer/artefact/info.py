@@ -111,7 +111,8 @@ _IS_ON: dict[str, Callable[[ModelConfig, BlockConfig], bool]] = {
     "layers": lambda config, block: bool(config.encoder and len(config.encoder.blocks) > 1),
     "dropout": lambda config, block: block.self_attention.dropout > 0,
 }
-_EXAMPLES = {"layers": "2", "dropout": "0.1"}
+# A value that switches an option on, and one that switches it off, where these are not true and false.
+_VALUES = {"layers": ("2", "1"), "dropout": ("0.1", "0.0")}
 
 
 def _not_drawn(name: str, what: str, config: ModelConfig) -> dict[str, Any]:
@@ -119,5 +120,6 @@ def _not_drawn(name: str, what: str, config: ModelConfig) -> dict[str, Any]:
         return {"name": name, "what": what, "on": True, "switch": "part of training or batching, always on"}
     assert config.encoder is not None
     on = _IS_ON[name](config, config.encoder.blocks[0])
-    switch = f"train --set model.settings.{name}={_EXAMPLES.get(name, 'true')}"
+    other = _VALUES.get(name, ("true", "false"))[on]
+    switch = f"glassformer train slides --set model.settings.{name}={other}"
     return {"name": name, "what": what, "on": on, "switch": switch}

@@ -13,7 +13,8 @@ from glassformer.artefact.adapt import adapt
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.artefact.progress import Advance, Progress
-from glassformer.artefact.recipe import Recipe, TokenizerSection
+from glassformer.artefact.recipe import Recipe
+from glassformer.artefact.sections import TokenizerSection
 from glassformer.artefact.vectors import use_vectors
 from glassformer.config import ModelConfig
 from glassformer.data.files import find_files

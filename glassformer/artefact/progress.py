@@ -9,13 +9,20 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.markup import escape
+from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from glassformer.tasks.score import BASELINES
 from glassformer.training.record import Step
+from glassformer.wrapping import wrapped
 
 Advance = Callable[[int], None]
+
+# Columns of a terminal from which on a bar stands beside the facts of a step.
+_ROOM_FOR_A_BAR = 80
+# The least columns that a bar and the space before it take.
+_BAR = 12
 
 
 class Progress(Protocol):
@@ -78,8 +85,9 @@ class ConsoleProgress:
         self._console = console or standard_error()
 
     def note(self, message: str) -> None:
-        """Print one sentence."""
-        self._console.print(message, markup=False, style="dim", soft_wrap=True)
+        """Print one sentence: on a terminal in lines that end between words, in a log file on one line."""
+        shown = wrapped(message, self._console.width) if self._console.is_terminal else message
+        self._console.print(shown, markup=False, style="dim", soft_wrap=True)
 
     @contextmanager
     def reading(self, title: str, characters: int) -> Iterator[Advance]:
@@ -91,7 +99,7 @@ class ConsoleProgress:
         with Bars(
             SpinnerColumn(),
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=None),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
             console=self._console,
@@ -137,22 +145,25 @@ class ConsoleProgress:
             yield from self._with_lines(steps)
 
     def _with_bar(self, steps: Iterator[Step]) -> Iterator[Step]:
+        with_bar = self._console.width >= _ROOM_FOR_A_BAR
+        room = self._console.width - (_BAR if with_bar else 1)
         with Bars(
-            TextColumn("training"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[facts]}"),
+            TextColumn("{task.description}"),
+            *([BarColumn(bar_width=None)] if with_bar else []),
             console=self._console,
+            expand=True,
             transient=True,
         ) as bars:
             bar: TaskID | None = None
             pace = _Pace()
             for step in steps:
                 if bar is None:
-                    bar = bars.add_task("training", total=1000, facts="")
+                    bar = bars.add_task("training", total=1000)
                 pace.see(step)
                 total = step.steps or round(step.step / max(step.fraction, 1e-9))
-                bars.update(bar, completed=step.step, total=total, facts=pace.facts(step))
+                # One text cut to the width here: columns that do not fit would be shortened, the step count with them.
+                line = _fitting([f"step {step.step:,}/{total:,}", *pace.facts(step)], room)
+                bars.update(bar, completed=step.step, total=total, description=escape(line))
                 self._scores(step)
                 yield step
 
@@ -162,7 +173,7 @@ class ConsoleProgress:
             pace.see(step)
             if int(step.fraction * 10) > told:
                 told = int(step.fraction * 10)
-                self.note(f"step {step.step:,}: {pace.facts(step)}")
+                self.note(f"step {step.step:,}: {', '.join(pace.facts(step))}")
             self._scores(step)
             yield step
 
@@ -214,12 +225,22 @@ class _Pace:
             self._losses[name] = 0.95 * self._losses.get(name, loss) + 0.05 * loss
         self._rate = rate if self._rate is None else 0.95 * self._rate + 0.05 * rate
 
-    def facts(self, step: Step) -> str:
+    def facts(self, step: Step) -> list[str]:
+        """The most important first, as a narrow terminal has no room for the last."""
         left = step.seconds_left
-        time = f", {clock(left)} left" if left < 1e9 else ""
+        time = [f"{clock(left)} left"] if left < 1e9 else []
         parts = [f"{name.replace('_', ' ')} {loss:.3f}" for name, loss in self._losses.items() if name != "loss"]
-        told = f" ({', '.join(parts)})" if parts else ""
-        return f"loss {self._losses['loss']:.3f}{told}, {self._rate:,.0f} tokens/s{time}"
+        return [f"loss {self._losses['loss']:.3f}", *time, f"{self._rate:,.0f} tokens/s", *parts]
+
+
+def _fitting(facts: list[str], width: int) -> str:
+    """The first facts, as many as fit into a line."""
+    line = facts[0]
+    for fact in facts[1:]:
+        if len(line) + 2 + len(fact) > width:
+            break
+        line += f", {fact}"
+    return line
 
 
 def clock(seconds: float) -> str:

@@ -11,18 +11,19 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field, create_model
+from pydantic import create_model
 
 from glassformer.artefact.format1 import recipe_of_format_1, refuse_old_keys
+from glassformer.artefact.sections import ModelSection, TokenizerSection
 from glassformer.artefact.travelling import travels
 from glassformer.atomic import atomic_write, current
 from glassformer.checksum import check_sealed_text, sealed_text
 from glassformer.data.settings import DataSection
 from glassformer.errors import ConfigError, TokenizerError, did_you_mean
 from glassformer.paths import check_path, refuse_endless
-from glassformer.settings import MOST_WORDS, Settings, parse_toml, read_settings, read_toml, toml_of
+from glassformer.settings import Settings, parse_toml, read_settings, read_toml, toml_of
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import TaskSection
 from glassformer.text.load import load_tokenizer
@@ -47,32 +48,6 @@ _PATHS = (
     ("model", "start"),
     ("model", "vectors"),
 )
-
-
-class TokenizerSection(Settings):
-    """The tokenizer: an existing `file` or folder, else one that is trained on the training text.
-
-    Without `special` a vocabulary of whole words has only its words as tokens (the slides).
-    """
-
-    kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
-    vocabulary: int = Field(default=8000, ge=1, le=MOST_WORDS)
-    lowercase: bool = True
-    special: bool = True
-    file: str | None = None
-
-
-class ModelSection(Settings):
-    """Family and size; `settings` are the family function's own keywords. `start` is the folder of a model to begin
-    from, or the name of one that travels in the package.
-    """
-
-    family: str = "bert"
-    size: str | None = None
-    settings: dict[str, Any] = Field(default_factory=dict)
-    start: str | None = None
-    vectors: str | None = None
-    freeze_vectors: bool = False
 
 
 class Recipe(Settings):

@@ -20,6 +20,7 @@ from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, Tr
 from glassformer.paths import check_path
 from glassformer.runtime.device import choose_device
 from glassformer.tasks import task_named
+from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.score import not_above_a_baseline
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.lock import exclusive
@@ -175,6 +176,13 @@ def _remove_files_if_refused(out: Path) -> Iterator[None]:
         raise
 
 
+def _measured(feed: TaskFeed, recipe: Recipe) -> dict[str, Any]:
+    """How much was measured, of how much there is, for the card."""
+    there, tables = len(feed.source), task_named(recipe.task.name).reads_tables
+    unit = "records" if tables else f"rows of {recipe.data.length} tokens"
+    return {"count": min(there, _MEASURED_ROWS), "of": there, "unit": unit}
+
+
 def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: Progress) -> Model:
     module, recipe = prepared.module.eval(), prepared.recipe
     measured = prepared.held_out or prepared.feed
@@ -189,6 +197,7 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: P
         progress.note(said)
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
+        "measured": _measured(measured, recipe),
         "scores": scores,
         **facts,
         **prepared.task.facts(),

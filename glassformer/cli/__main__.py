@@ -20,6 +20,7 @@ from typing import Annotated
 from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.errors import GlassformerError, did_you_mean
 from glassformer.tasks import VERBS as ANSWERS
+from glassformer.wrapping import for_stream
 
 # The verbs by purpose. Verbs that answer are made in ask.py from the table in tasks/; each other verb is a function of
 # its name in the module of its name (import in import_.py).
@@ -113,7 +114,7 @@ def _is_of_memory(error: Exception) -> bool:
 
 def _report(sentence: str, code: int) -> int:
     """Print on one line why the command ended; returns the exit code."""
-    print(f"glassformer: {sentence.translate(_CONTROL)}", file=sys.stderr)
+    print(for_stream(f"glassformer: {sentence.translate(_CONTROL)}", sys.stderr), file=sys.stderr)
     return code
 
 
@@ -202,7 +203,8 @@ def _reporting_interrupts(command: Callable[..., None]) -> Callable[..., int]:
 
 def _stopped(interrupt: KeyboardInterrupt) -> int:
     """Print what is saved and how to resume, where the interrupt says so; returns the exit code."""
-    for line in (f"glassformer: {str(interrupt) or 'stopped'}", *getattr(interrupt, "__notes__", ())):
+    print(for_stream(f"glassformer: {str(interrupt) or 'stopped'}", sys.stderr), file=sys.stderr)
+    for line in getattr(interrupt, "__notes__", ()):
         print(line, file=sys.stderr)
     return int(getattr(interrupt, "exit_code", INTERRUPTED))
 

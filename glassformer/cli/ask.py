@@ -26,10 +26,26 @@ _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
 # The column that holds a role where a table is read.
 _COLUMNS: dict[str, tuple[Any, object]] = {
     "text": (
-        Annotated[str, typer.Option("--column", help="Column of a table with the text: a name, or a number from 0.")],
+        Annotated[
+            str,
+            typer.Option(
+                "--column",
+                help="Column of a table with the text: a name, or a number from 0.  [default: that of the training "
+                "table, else text]",
+            ),
+        ],
         None,
     ),
-    "pair": (Annotated[str | None, typer.Option("--pair-column", help="Column with the second text of a pair.")], None),
+    "pair": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--pair-column",
+                help="Column with the second text of a pair.  [default: that of the training table, else none]",
+            ),
+        ],
+        None,
+    ),
 }
 
 
@@ -73,7 +89,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     # The columns of a table, where none are named, are those of the training tables.
     trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
     columns = {"text": "text", **{role: name for role, name in trained.items() if name is not None}, **columns}
-    refuse_out_over_input(values["out"], values["file"])
+    refuse_out_over_input(values["out"], values["file"], text=columns["text"])
     asked = records(texts, values["file"], columns, values.get("pair"))
     asks = {"verb": verb, **options, "columns": columns, "json": values["json"]}
     with destination(opened, {**values, "text": texts}, asks) as out, counted(values["out"], out.done) as advance:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from glassformer.cli.screen import note
+from glassformer.wrapping import width_of, wrapped_command
 
 
 def demo(
@@ -23,7 +24,8 @@ def demo(
     try:
         broken = run(out)
     except KeyboardInterrupt as stopped:
-        stopped.add_note(f"go on with: {shlex.join(['glassformer', 'demo', '--out', str(out)])}")
+        again = ["glassformer", "demo", "--out", str(out)]
+        stopped.add_note(wrapped_command("go on with:", again, width_of(sys.stderr)))
         raise
     for sentence in broken:
         note(f"glassformer: {sentence}")

@@ -11,6 +11,8 @@ from glassformer.cli.opened import open_model, split_model
 from glassformer.cli.options import Device, Fast, Json, NamedModel, Out, Threads
 from glassformer.cli.screen import console, plain_table, record, refuse_out_over_input, results
 
+_AS = "[default: as in training]"
+
 
 def evaluate(
     files: Annotated[
@@ -24,13 +26,14 @@ def evaluate(
     model: NamedModel = None,
     split: Annotated[
         Literal["validation", "test"] | None,
-        typer.Option("--split", help="Which held-out split, without files; validation by default."),
+        typer.Option("--split", help="Which held-out split, without files.  [default: validation]"),
     ] = None,
-    text: Annotated[str | None, typer.Option("--text", help="Column with the text, if not as in training.")] = None,
-    pair: Annotated[
-        str | None, typer.Option("--pair", help="Column with the second text, if not as in training.")
+    text: Annotated[str | None, typer.Option("--text", "--column", help=f"Column with the text.  {_AS}")] = None,
+    pair: Annotated[str | None, typer.Option("--pair", "--pair-column", help=f"With the second text.  {_AS}")] = None,
+    label: Annotated[str | None, typer.Option("--label", "--label-column", help=f"With the label.  {_AS}")] = None,
+    answers: Annotated[
+        str | None, typer.Option("--answers", "--answers-column", help=f"With the words behind the masks.  {_AS}")
     ] = None,
-    label: Annotated[str | None, typer.Option("--label", help="Column with the label, if not as in training.")] = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
@@ -44,8 +47,10 @@ def evaluate(
     from glassformer.tasks.score import interval
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    columns = {name: value for name, value in (("text", text), ("pair", pair), ("label", label)) if value is not None}
-    refuse_out_over_input(out, paths)
+    named = {"text": text, "pair": pair, "label": label, "answers": answers}
+    columns = {role: column for role, column in named.items() if column is not None}
+    trained = "text" if opened.data is None else opened.data.text
+    refuse_out_over_input(out, paths, text=columns.get("text", trained))
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
         scores = measure(opened, paths, split=split, columns=columns, progress=ConsoleProgress())
         if json:

@@ -63,7 +63,11 @@ def _show(screen: Console, title: str, rows: Mapping[str, Any]) -> None:
 
 def _show_not_drawn(screen: Console, rows: list[dict[str, Any]]) -> None:
     screen.print("[bold cyan]not in this document[/bold cyan] [dim](the slides do not draw it)[/dim]")
-    table = plain_table("", "what", "here", "how to switch it on")
+    table = plain_table("", "what", "here")
     for row in rows:
-        table.add_row(row["name"], row["what"], "on" if row["on"] else "off", row["switch"])
+        table.add_row(row["name"], row["what"], "on" if row["on"] else "off")
     screen.print(table)
+    screen.print("[dim]to change one of them, train again:[/dim]")
+    for row in rows:
+        if row["switch"].startswith("glassformer "):  # a command has its own line, so that it can be copied
+            screen.print(f"  {escaped(row['switch'])}", soft_wrap=True)

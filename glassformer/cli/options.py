@@ -22,26 +22,30 @@ Texts = Annotated[
 NamedModel = Annotated[
     str | None, typer.Option("--model", help="The model; all other words are then texts.", show_default=False)
 ]
-Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.")]
+Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.  [default: none]")]
 PairOrTarget = Annotated[
     str | None,
-    typer.Option("--pair", "--target", help="The second text of a pair, or the target of an encoder–decoder."),
+    typer.Option(
+        "--pair", "--target", help="The second text of a pair, or the target of an encoder–decoder.  [default: none]"
+    ),
 ]
 TextFiles = Annotated[
     list[str] | None,
-    typer.Option("--file", "-f", help="A file of texts, one a line, or a .jsonl, .csv, .tsv, .parquet (repeatable)."),
+    typer.Option(
+        "--file",
+        "-f",
+        help="A file of texts, one a line, or a .jsonl, .csv, .tsv, .parquet (repeatable).  [default: none]",
+    ),
 ]
-Column = Annotated[
-    str, typer.Option("--column", help="The column of a table with the text: its name, or its number from 0.")
-]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the results here instead of on the screen.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the results here.  [default: the screen]")]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the results of a command that was stopped, in --out.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON record a line.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads; all by default.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads.  [default: all]")]
 Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16.")]
 Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting (repeatable).")
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting (repeatable).  [default: none]"),
 ]

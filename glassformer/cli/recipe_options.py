@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.cli.defaults import told
 from glassformer.cli.screen import note
 from glassformer.errors import ConfigError, DataError, did_you_mean
 from glassformer.tasks import TASKS
 
 if TYPE_CHECKING:
-    from glassformer.artefact.recipe import ModelSection, Recipe
+    from glassformer.artefact.recipe import Recipe
+    from glassformer.artefact.sections import ModelSection
 
 What = Annotated[
     str | None,
@@ -28,33 +30,33 @@ Files = Annotated[
     list[str] | None, typer.Argument(metavar="FILES", help="Files, folders and patterns.", show_default=False)
 ]
 
-# Option, type, setting, help.
-_OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
-    ("steps", int, "train.steps", "Stop after so many steps."),
-    ("epochs", float, "train.epochs", "Stop after so many epochs."),
-    ("minutes", float, "train.minutes", "Stop after so many minutes."),
-    ("family", str, "model.family", "bert, distilbert, roberta, modernbert or slides."),
+# Option with its other names, type, setting, help.
+_OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
+    (("steps",), int, "train.steps", "Stop after so many steps."),
+    (("epochs",), float, "train.epochs", "Stop after so many epochs."),
+    (("minutes",), float, "train.minutes", "Stop after so many minutes."),
+    (("family",), str, "model.family", "bert, distilbert, roberta, modernbert or slides."),
     (
-        "size",
+        ("size",),
         str,
         "model.size",
         "tiny, mini, small, medium, base or large, for bert also 6x256 ...; roberta, distilbert and slides have none: "
         "--set model.settings.layers=6.",
     ),
-    ("start", str, "model.start", "A saved model to begin from, with its tokenizer."),
-    ("text", str, "data.text", "Column of a table with the text: a name, or a number from 0."),
-    ("pair", str, "data.pair", "Column with the second text of a pair."),
-    ("label", str, "data.label", "Column with the label."),
-    ("answers", str, "data.answers", "Column with the words behind the masks."),
-    ("validation", float, "data.validation", "Share of the documents or records to hold out."),
-    ("vocabulary", int, "tokenizer.vocabulary", "Tokens that the tokenizer learns."),
-    ("length", int, "data.length", "Tokens in a row."),
-    ("batch", int, "train.batch", "Rows in a step."),
-    ("learning-rate", float, "train.learning_rate", "The highest learning rate."),
-    ("precision", str, "train.precision", "auto, float32, bfloat16 or float64."),
-    ("device", str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
-    ("threads", int, "train.threads", "Processor threads; all by default."),
-    ("seed", int, "train.seed", "Seed of all random choices."),
+    (("start",), str, "model.start", "A saved model to begin from, with its tokenizer."),
+    (("text", "--column"), str, "data.text", "Column of a table with the text: a name, or a number from 0."),
+    (("pair", "--pair-column"), str, "data.pair", "Column with the second text of a pair."),
+    (("label", "--label-column"), str, "data.label", "Column with the label."),
+    (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks."),
+    (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
+    (("vocabulary",), int, "tokenizer.vocabulary", "Tokens that the tokenizer learns."),
+    (("length",), int, "data.length", "Tokens in a row."),
+    (("batch",), int, "train.batch", "Rows in a step."),
+    (("learning-rate",), float, "train.learning_rate", "The highest learning rate."),
+    (("precision",), str, "train.precision", "auto, float32, bfloat16 or float64."),
+    (("device",), str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
+    (("threads",), int, "train.threads", "Processor threads."),
+    (("seed",), int, "train.seed", "Seed of all random choices."),
 )
 _ENDS = ("train.steps", "train.epochs", "train.minutes")
 
@@ -67,14 +69,14 @@ def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
             name.replace("-", "_"),
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
-            annotation=Annotated[kind | None, typer.Option(f"--{name}", help=line)],
+            annotation=Annotated[kind | None, typer.Option(f"--{name}", *also, help=f"{line}  {told(setting)}")],
         )
-        for name, kind, _, line in _OPTIONS
+        for (name, *also), kind, setting, line in _OPTIONS
     ]
     others = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters if each.name != "settings"]
 
     def gathered(**values: Any) -> None:
-        settings = {setting: values.pop(name.replace("-", "_")) for name, _, setting, _ in _OPTIONS}
+        settings = {setting: values.pop(names[0].replace("-", "_")) for names, _, setting, _ in _OPTIONS}
         command(settings={setting: value for setting, value in settings.items() if value is not None}, **values)
 
     every = [*others, *options]

@@ -19,11 +19,17 @@ from glassformer.atomic import atomic_write
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
 from glassformer.paths import check_path
+from glassformer.wrapping import for_stream, width_of, wrapped_command
 
 
 def note(message: str) -> None:
     """Print a note, which is not a result, to standard error."""
-    print(message, file=sys.stderr)
+    print(for_stream(message, sys.stderr), file=sys.stderr)
+
+
+def note_command(begin: str, words: Sequence[str]) -> None:
+    """Print a command to be copied, after a few words, to standard error."""
+    print(wrapped_command(begin, words, width_of(sys.stderr)), file=sys.stderr)
 
 
 def note_windows(windows: int, row_tokens: int | None) -> None:
@@ -35,13 +41,15 @@ def note_windows(windows: int, row_tokens: int | None) -> None:
         )
 
 
-def refuse_out_over_input(out: Path | None, files: Sequence[str] | None) -> None:
-    """Raise DataError when results would replace a file that is read for them, also one found in a folder."""
+def refuse_out_over_input(out: Path | None, files: Sequence[str] | None, *, text: str = "text") -> None:
+    """Raise DataError when results would replace a file that is read for them, also one found in a folder among the
+    tables with a column `text`.
+    """
     from glassformer.data.files import files_of
 
     if out is None or not out.is_file():
         return
-    if any(out.samefile(path) for file in files or () for path in files_of([file])):
+    if any(out.samefile(path) for file in files or () for path in files_of([file], text=text)):
         raise DataError("results need a file of their own", got=f"{out}, which is read", do="choose another --out")
 
 

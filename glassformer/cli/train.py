@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +12,9 @@ import typer
 
 from glassformer.cli.options import Json, Set
 from glassformer.cli.recipe_options import Files, What, requested_recipe, with_recipe_options
-from glassformer.cli.screen import note, record
+from glassformer.cli.screen import note_command, record
 from glassformer.errors import ConfigError
+from glassformer.wrapping import width_of, wrapped_command
 
 if TYPE_CHECKING:
     from glassformer.artefact.recipe import Recipe
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def train(
     what: What = None,
     files: Files = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run; runs/NAME by default.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run.  [default: runs/NAME]")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out.")] = False,
     set: Set = None,
     json: Json = False,
@@ -51,7 +51,7 @@ def train(
     try:
         model = run(recipe, out=folder, resume=resume)
     except KeyboardInterrupt as stopped:  # also while data are read, and while the model is saved
-        stopped.add_note(f"go on with: {_again(folder)}")
+        stopped.add_note(wrapped_command("go on with:", _again(folder), width_of(sys.stderr)))
         raise
     scores = {name: value for name, value in model.metrics.items() if not name.endswith("_counts")}
     if json:
@@ -59,7 +59,7 @@ def train(
     else:
         print(folder)
         verb, words = example(model)
-        note(f"saved. Try: {shlex.join(['glassformer', verb, str(folder), *words])}")
+        note_command("saved. Try:", ["glassformer", verb, str(folder), *words])
 
 
 def _recorded(out: Path | None, *, resume: bool) -> str:
@@ -97,9 +97,9 @@ def _folder(what: str, out: Path | None, *, resume: bool) -> Path:
     return taken[max(free - 1, 0)] if resume else taken[free]
 
 
-def _again(folder: Path) -> str:
+def _again(folder: Path) -> list[str]:
     """The command that resumes this run: the one that the user typed, with --resume."""
     words = [word for word in sys.argv[1:] if word != "--resume"]
     if "--out" not in words and "-o" not in words:
         words += ["--out", str(folder)]
-    return shlex.join(["glassformer", *words, "--resume"])
+    return ["glassformer", *words, "--resume"]

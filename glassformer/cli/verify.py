@@ -73,5 +73,6 @@ def _holds(opened: Model, text: str, pair: str | None, dtype: str, *, json: bool
             screen.print(f"[dim]{escaped(each)}[/dim]")
         screen.print(table)
         for result in (verified, honesty, own):
-            screen.print(f"{'[green]✓[/green]' if result.holds else '[red]✗[/red]'} {result}", soft_wrap=True)
+            sign = "[green]✓[/green]" if result.holds else "[red]✗[/red]"
+            screen.print(f"{sign} {result}", soft_wrap=not screen.is_terminal)
     return holds

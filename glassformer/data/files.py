@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from glassformer.data.lines import not_text, open_bytes, special_file
+from glassformer.data.named_rows import NAME_IT
 from glassformer.data.rows import lacks_column
 from glassformer.data.table_format import table_kind
 from glassformer.errors import DataError
@@ -17,6 +18,7 @@ from glassformer.errors import DataError
 _TEXT_SUFFIXES = {"", ".txt", ".text", ".md", ".rst"}
 _PATTERN_SIGNS = frozenset("*?[")
 _HEAD = 8192
+_NO_COLUMN = "no column"
 # The most reasons that a note names, and the most files for each of them.
 _SHOWN = 4
 
@@ -146,6 +148,7 @@ class _Search:
                 f"{where} must hold {'' if self.tables else 'text files (.txt, .md) or '}"
                 "tables (.jsonl, .csv, .tsv, .parquet)",
                 got=_reasons(self.left_aside[aside:]) or "an empty folder",
+                do=NAME_IT if any(each.reason.startswith(_NO_COLUMN) for each in self.left_aside[aside:]) else "",
             )
 
     def _use(self, path: Path) -> None:
@@ -175,7 +178,7 @@ class _Search:
             return "only blanks" if head else "empty"
         if kind_of_table is None:
             return "not a table" if self.tables else ""
-        return f"no column {self.text!r}" if lacks_column(path, self.text) else ""
+        return f"{_NO_COLUMN} {self.text!r}" if lacks_column(path, self.text) else ""
 
 
 def _head(path: Path) -> bytes | None:

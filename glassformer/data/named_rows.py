@@ -18,6 +18,8 @@ from glassformer.json_text import parse_json
 
 # The most columns that an error names, and the most characters of each.
 _COLUMNS_TOLD, _NAME_TOLD = 20, 40
+# What to do where a table has no column of the name that is looked for: the options of all verbs that read tables.
+NAME_IT = "name the column with --column (others: --pair-column, --label-column, --answers-column)"
 
 
 class Row(NamedTuple):
@@ -100,5 +102,5 @@ def no_column(where: str, column: str, known: Collection[str]) -> MissingColumnE
     return MissingColumnError(
         f"{where} must have a column {column[:_NAME_TOLD]!r}",
         got=f"columns {', '.join(named)}{more}",
-        do=did_you_mean(column, named),
+        do="; ".join(filter(None, (did_you_mean(column, named), NAME_IT))),
     )

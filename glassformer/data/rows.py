@@ -8,7 +8,7 @@ from pathlib import Path
 
 from glassformer.data.delimited import quoted_records, split_records
 from glassformer.data.lines import OnBad, stop
-from glassformer.data.named_rows import Row, json_rows, no_column, parquet_rows
+from glassformer.data.named_rows import NAME_IT, Row, json_rows, no_column, parquet_rows
 from glassformer.data.table_format import TableFormat, find_format, is_number, table_kind
 from glassformer.errors import DataError, MissingColumnError
 
@@ -31,7 +31,7 @@ def read_table(
     if kind == "jsonl" or kind == "parquet":
         if numbers := [column for column in columns if is_number(column)]:
             raise MissingColumnError(
-                f"{path} must be asked for columns by their names", got=f"the number {numbers[0]}", do="name the column"
+                f"{path} must be asked for columns by their names", got=f"the number {numbers[0]}", do=NAME_IT
             )
         yield from json_rows(path, columns, bad=bad) if kind == "jsonl" else parquet_rows(path, columns)
         return
@@ -63,7 +63,9 @@ def _column_index(column: str, names: list[str], where: str, header: bool) -> in
         raise no_column(where, column, names)
     if int(column) >= len(names):
         raise MissingColumnError(
-            f"{where} must have a column {column}", got=f"{len(names):,} columns", do="the first column is number 0"
+            f"{where} must have a column {column}",
+            got=f"{len(names):,} columns",
+            do=f"the first column is number 0; {NAME_IT}",
         )
     return int(column)
 

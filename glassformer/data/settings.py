@@ -43,3 +43,19 @@ class RecordSection(DataSection):
 
     validation: float = Field(default=0.1, ge=0, lt=1)
     header: Literal["auto", "yes", "no"] = "auto"
+
+
+class ClassifyData(RecordSection):
+    """`text`, `pair` and `label` are columns, by name or by number from 0; without a `pair` one text is classified."""
+
+    pair: str | None = None
+    label: str = "label"
+
+
+class AnnotatedMasksData(RecordSection):
+    """`text` and `answers` are columns: a text with [MASK], and a word for each mask, as a list or separated by
+    spaces.
+    """
+
+    validation: float = Field(default=0.0, ge=0, lt=1)
+    answers: str = "answers"

@@ -17,7 +17,8 @@ Kind = Literal["delimited", "jsonl", "parquet"]
 
 # The most bytes, lines and rows of a file that are read for this.
 _BYTES, _LINES, _ROWS = 1 << 20, 1000, 200
-# A quote that is open at the end of the sample is taken to be closed later, unless it spans more lines than this.
+# A quote that is open at the end of the sample is taken to be closed later, unless it spans more lines than this and
+# no quoted cell before it had several lines.
 _OPEN_LINES = 50
 # The share of lines with as many cells as the first that makes a text a table.
 _ALIKE = 0.9
@@ -119,7 +120,8 @@ def _written(path: Path, sample: str, whole: bool) -> tuple[str, bool, list[list
     best = usual if alike[usual] >= _ALIKE else max(candidates, key=alike.__getitem__)
     if alike[best] < _ALIKE:
         best = usual
-    parted = any(not line.strip() for line in sample.strip().split("\n"))  # a text with blank lines is no table
+    # A text with blank lines is no table, unless they stand in quoted cells.
+    parted = not readings[best][0] and any(not line.strip() for line in sample.strip().split("\n"))
     if _suffix(path) == ".txt" and (alike[best] < _ALIKE or len(readings[best][1]) < 2 or parted):
         raise DataError(
             f"{path} must be a table: each line with the same number of cells",
@@ -155,16 +157,19 @@ def _quoted_rows(sample: str, delimiter: str, whole: bool) -> list[list[str]]:
     cell = re.compile(rf'(?:"(?P<inner>[^"]*+(?:""[^"]*+)*+)"|(?P<plain>[^"{sign}\n]*+))(?=[{sign}\n]|\Z)')
     rows: list[list[str]] = [[]]
     at = good = stray = 0
+    several_lines = False  # whether some cell has been quoted for its line ends
     while at <= len(sample):
         if found := cell.match(sample, at):
             inner = found["inner"]
             good += inner is not None
+            several_lines = several_lines or "\n" in (inner or "")
             rows[-1].append(found["plain"] if inner is None else inner.replace('""', '"'))
             if sample[found.end() : found.end() + 1] == "\n":
                 rows.append([])
             at = found.end() + 1
         elif _OPEN.fullmatch(sample, at):
-            if delimiter not in _NEEDS_QUOTES and (whole or sample.count("\n", at) > _OPEN_LINES):
+            too_long = whole or (not several_lines and sample.count("\n", at) > _OPEN_LINES)
+            if delimiter not in _NEEDS_QUOTES and too_long:
                 return []
             rows[-1].append(sample[at:])
             break

@@ -90,7 +90,7 @@ def show_slides(out: Path, console: Console) -> Promise:
             f"{_right(model, sentence)} of {len(sentence.masked_words)}",
         )
     console.print(table)
-    console.print(promise.sentence, soft_wrap=True)
+    console.print(promise.sentence, soft_wrap=not console.is_terminal)
     sentence = slides().sentences[0]
     trace = model.trace(sentence.masked)
     weights = trace[WEIGHTS][0]
@@ -219,7 +219,7 @@ def show_english(out: Path, console: Console) -> Promise:
         f"{scores['unigram_perplexity']:.0f}"
     )
     promise = promise_of_english(scores)
-    console.print(promise.sentence, soft_wrap=True)
+    console.print(promise.sentence, soft_wrap=not console.is_terminal)
     table = Table(title="its guesses", title_justify="left")
     table.add_column("text")
     table.add_column("best five")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 class TaskEntry(NamedTuple):
     """Module and class of a task, its line of help, the recipes that `train TASK FILES` uses without and with a start
-    model, the options that name columns of its tables, and whether the sizes are chosen by text and time.
+    model, the options that name columns of its tables, the class of its `[data]` table in `data.settings`, and whether
+    the sizes are chosen by text and time.
     """
 
     module: str
@@ -27,6 +28,7 @@ class TaskEntry(NamedTuple):
     recipe: str
     tuning: str
     columns: tuple[str, ...] = ()
+    data: str = "CorpusSection"
     sized: bool = False
 
 
@@ -58,6 +60,7 @@ TASKS: dict[str, TaskEntry] = {
         "annotated-masks",
         "annotated-masks",
         ("text", "answers"),
+        "AnnotatedMasksData",
     ),
     "bert": TaskEntry(
         "bert", "Bert", "masked words and next sentence together, from running text", "bert-mini", "bert-mini"
@@ -69,6 +72,7 @@ TASKS: dict[str, TaskEntry] = {
         "classify-from-scratch",
         "classify",
         ("text", "pair", "label"),
+        "ClassifyData",
     ),
 }
 

@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from glassformer.config import ModelConfig
-from glassformer.data.settings import RecordSection
+from glassformer.data.settings import AnnotatedMasksData
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -32,15 +31,6 @@ class AnnotatedMasksSection(TaskSection):
     """A task without random choices and without settings."""
 
     name: Literal["annotated-masks"] = "annotated-masks"
-
-
-class AnnotatedMasksData(RecordSection):
-    """`text` and `answers` are columns: a text with [MASK], and a word for each mask, as a list or separated by
-    spaces.
-    """
-
-    validation: float = Field(default=0.0, ge=0, lt=1)
-    answers: str = "answers"
 
 
 class Annotated(NamedTuple):

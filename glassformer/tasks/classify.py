@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from glassformer.config import ModelConfig, SentenceHeadConfig
-from glassformer.data.settings import RecordSection
+from glassformer.data.settings import ClassifyData
 from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -57,13 +57,6 @@ class ClassifySection(TaskSection):
         if len(set(self.labels)) < len(self.labels) or not all(label.strip() for label in self.labels):
             raise ValueError("labels must be different words, none of them empty")
         return self
-
-
-class ClassifyData(RecordSection):
-    """`text`, `pair` and `label` are columns, by name or by number from 0; without a `pair` one text is classified."""
-
-    pair: str | None = None
-    label: str = "label"
 
 
 class Labelled(NamedTuple):

@@ -26,8 +26,9 @@ class RunProgress:
 
     `step` counts finished steps and is also the position in the data. `seconds` is the time of these steps with
     evaluation and saving, and `setup` the time of compiling. `best` is the best held-out score, found at `best_step`;
-    `misses` counts the evaluations since then. `smoothed` is the running mean of the loss, `above` the number of steps
-    that it has been at the baseline's loss, `noticed` whether that was logged. `window` holds the sums for the next
+    `misses` counts the evaluations since then. `smoothed` is the running mean of the loss before the correction for its
+    beginning at 0, `above` the number of steps that it has been at the baseline's loss, `noticed` whether that was
+    logged. `window` holds the sums for the next
     line of `metrics.jsonl`.
     """
 

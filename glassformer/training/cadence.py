@@ -1,4 +1,4 @@
-"""How often a run is saved: soon at first, then so rarely that saving takes almost no time."""
+"""How often a run is saved and evaluated: so rarely that both take little of its time."""
 
 from __future__ import annotations
 
@@ -11,6 +11,26 @@ from dataclasses import dataclass, field
 _FIRST_SECONDS = 60.0
 # Saving takes at most one part in so many of the time.
 _LARGEST_SHARE = 100
+# Rows of an evaluation during training, always the same: enough to choose the best model.
+EVALUATION_ROWS = 512
+# Evaluations in a run when the settings do not say how often: fewer if they would read more than a quarter as many rows
+# as the steps.
+_EVALUATIONS, _LOOKED_AT = 10, 0.25
+
+
+def evaluations(steps: int | None, batch: int) -> int:
+    """Evaluations in a run of so many steps (None: not known) with so many rows each."""
+    if steps is None:
+        return _EVALUATIONS
+    return max(1, min(_EVALUATIONS, int(_LOOKED_AT * steps * batch / EVALUATION_ROWS)))
+
+
+def enough_learned(steps: int, batch: int) -> bool:
+    """Whether so many steps after an evaluation the next one may come: for runs whose number of steps is not known.
+
+    Counted in rows and not by the clock, as the time of an evaluation is not known before the first one.
+    """
+    return _LOOKED_AT * steps * batch >= EVALUATION_ROWS
 
 
 @dataclass

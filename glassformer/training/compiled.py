@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 
@@ -10,18 +11,24 @@ from torch import Tensor
 
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.parts.dropout import Dropout
 from glassformer.runtime import compiler
 from glassformer.runtime.device import Log, Machine
 from glassformer.tasks.feed import Feed
 from glassformer.training.budget import Budget
 from glassformer.training.settings import TrainSection
 
-# Compiling a shape takes 15 to 60 seconds on two cores and makes a step two to three times as fast: from here on it
-# saves time.
-_REPAID_SECONDS = 150.0
-# Roughly the speed of one core in eager float32: precise enough to distinguish a run of seconds from one of minutes.
-# The choice must not depend on a measurement, or a resumed run could choose otherwise than an uninterrupted one.
-_OPERATIONS_PER_SECOND = {"cpu": 1e11, "cuda": 2e13}
+# The set-up of one shape from a cold cache of kernels on one core, in seconds: a part that every model has, and a part
+# for each block (bench/compiling.py; on a loaded machine more than twice as much was seen, hence the doubling). The
+# cold cache is what counts: the choice must not depend on what is in a cache or on any measurement, or a resumed run
+# could choose otherwise than an uninterrupted one.
+_SETUP_SECONDS, _SETUP_SECONDS_OF_A_BLOCK, _CAUTION = 30.0, 10.0, 2.0
+# How much faster compiled steps are at least, without and with dropout, whose masks cost eager steps much.
+_GAIN, _GAIN_WITH_DROPOUT = 1.1, 1.5
+# More than one core does in eager steps: a run that is bounded by steps must not be taken for longer than it is.
+_OPERATIONS_PER_SECOND = {"cpu": 2e11, "cuda": 2e14}
+_FASTER_IN_BFLOAT16 = 2.0
+_BLOCK = re.compile(r"(encoder|decoder)\.blocks\.\d+")
 
 
 class LossAndGradient:
@@ -83,10 +90,30 @@ def worth_compiling(
     if not compiler.has_compiler(machine.device):
         needed = "Triton" if machine.device.type == "cuda" else "C++ compiler"
         return False, f"not compiled: there is no {needed} here"
-    weights = sum(parameter.numel() for parameter in model.parameters())
-    speed = _OPERATIONS_PER_SECOND.get(machine.device.type, 1e11)
-    by_steps = float("inf") if budget.steps is None else budget.steps * 6.0 * weights * tokens / speed
-    expected = min(by_steps, float("inf") if budget.seconds is None else budget.seconds)
-    if expected < _REPAID_SECONDS * feed.shapes:
+    expected = _expected_seconds(budget, model, tokens, machine)
+    if expected < repaid_seconds(model, feed.shapes):
         return False, "not compiled: the run is too short for compiling to save time"
-    return True, "compiled: the first step of each shape takes up to a minute, the others a fraction"
+    return True, "compiled: the first step of each shape takes minutes at first, the others a fraction"
+
+
+def repaid_seconds(model: torch.nn.Module, shapes: int) -> float:
+    """The length of run from which on compiling makes it faster, also where no kernel has been compiled before.
+
+    Of T seconds, a set-up of S leaves T - S at the speed g: as many steps as eager where T = S g / (g - 1).
+    """
+    blocks = sum(_BLOCK.fullmatch(name) is not None for name, _ in model.named_modules())
+    setup = _CAUTION * shapes * (_SETUP_SECONDS + _SETUP_SECONDS_OF_A_BLOCK * blocks)
+    drops = any(isinstance(module, Dropout) and module.rate > 0 for module in model.modules())
+    gain = _GAIN_WITH_DROPOUT if drops else _GAIN
+    return setup * gain / (gain - 1)
+
+
+def _expected_seconds(budget: Budget, model: torch.nn.Module, tokens: float, machine: Machine) -> float:
+    """How long a run takes at most, for all that is known before it: its minutes, or its steps on a fast machine."""
+    limits = [] if budget.seconds is None else [budget.seconds]
+    if budget.steps is not None:
+        weights = sum(parameter.numel() for parameter in model.parameters())
+        speed = _OPERATIONS_PER_SECOND.get(machine.device.type, 2e11) * (_FASTER_IN_BFLOAT16 if machine.autocast else 1)
+        cores = machine.threads if machine.device.type == "cpu" else 1
+        limits.append(budget.steps * 6.0 * weights * tokens / (speed * cores))
+    return min(limits, default=float("inf"))

@@ -117,7 +117,8 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
                 elapsed=progress.seconds,
                 scores=scores,
             )
-            if notice := plateau(progress, report.loss, report.fraction, feed.baseline_loss, settings):
+            masked = "masked_words" in feed.weights
+            if notice := plateau(progress, loss, report.fraction, feed.baseline_loss, settings, masked=masked):
                 log(notice)
             record.see(report)
             if run.saving_due or run.over or stop_request.signal_number is not None:

@@ -13,29 +13,44 @@ _LONG = 0.2
 
 
 def plateau(
-    progress: RunProgress, loss: float, fraction: float, baseline_loss: float | None, settings: TrainSection
+    progress: RunProgress,
+    loss: float,
+    fraction: float,
+    baseline_loss: float | None,
+    settings: TrainSection,
+    *,
+    masked: bool = True,
 ) -> str | None:
     """Add a step's loss; returns a warning with likely causes once the loss was at the baseline's for a fifth of the
-    run.
+    run, unless the held-out loss has been below it.
     """
-    before = loss if progress.smoothed is None else progress.smoothed
-    progress.smoothed = _SMOOTHING * before + (1 - _SMOOTHING) * loss
+    progress.smoothed = _SMOOTHING * (progress.smoothed or 0.0) + (1 - _SMOOTHING) * loss
     if baseline_loss is None or progress.noticed:
         return None
-    stuck = progress.smoothed > _CLEARLY_BELOW * baseline_loss
+    mean = smoothed_loss(progress)
+    learned = progress.best_loss is not None and progress.best_loss < baseline_loss
+    stuck = mean > _CLEARLY_BELOW * baseline_loss and not learned
     progress.above = progress.above + 1 if stuck else 0
     share = fraction * progress.above / max(progress.step, 1)
     if progress.above < _LEAST_STEPS or share < _LONG:
         return None
     progress.noticed = True
     return (
-        f"after {progress.step:,} steps the loss is {progress.smoothed:.2f}; knowing only how frequent each token is "
-        f"gives {baseline_loss:.2f}. The model has not begun to use the context. "
-        f"Likely causes: {'; '.join(_causes(settings))}"
+        f"after {progress.step:,} steps the loss is {mean:.2f}; knowing only how frequent each answer is gives "
+        f"{baseline_loss:.2f}. The model has not begun to use the context. "
+        f"Likely causes: {'; '.join(_causes(settings, masked=masked))}"
     )
 
 
-def _causes(settings: TrainSection) -> list[str]:
+def smoothed_loss(progress: RunProgress) -> float:
+    """The running mean of the losses, corrected for its beginning at 0 as Adam's moments are (Kingma & Ba 2015, §3).
+
+    Without the correction it would lean on the first loss, which is far above the baseline, for hundreds of steps.
+    """
+    return (progress.smoothed or 0.0) / (1 - _SMOOTHING ** max(progress.step, 1))
+
+
+def _causes(settings: TrainSection, *, masked: bool) -> list[str]:
     rate, batch = f"{settings.learning_rate:g}", settings.batch
     causes = ["too few steps so far: this plateau is normal at first, and lasts longer for larger models"]
     causes.append(f"a learning rate that is too low or too high (now {rate}; try a third and three times as much)")
@@ -45,5 +60,6 @@ def _causes(settings: TrainSection) -> list[str]:
         causes.append(f"a warm-up that is too short or too long (now {settings.warmup:,.0f} steps)")
     causes.append(f"a small batch (now {batch} rows)")
     causes.append("lines that repeat thousands of times in the text")
-    causes.append("a mask rate far from 0.15")
+    if masked:
+        causes.append("a mask rate far from 0.15")
     return causes

@@ -17,7 +17,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, Machine, choose_machine
 from glassformer.tasks.feed import Feed
 from glassformer.training.budget import Budget, RunProgress
-from glassformer.training.cadence import Cadence
+from glassformer.training.cadence import EVALUATION_ROWS, Cadence, enough_learned, evaluations
 from glassformer.training.checkpoint import Checkpoint, Checkpoints, restore, weights
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.schedule import Schedule
@@ -25,11 +25,6 @@ from glassformer.training.settings import TrainSection
 from glassformer.training.state import State, circumstances, differences
 from glassformer.training.tune import freeze
 
-# Rows of an evaluation during training, always the same: enough to choose the best model.
-_EVALUATION_ROWS = 512
-# Evaluations in a run when the settings do not say how often: fewer if they would read more than a quarter as many rows
-# as the steps.
-_EVALUATIONS, _LOOKED_AT = 10, 0.25
 # Steps of an epoch that are sampled for the mean number of tokens: with rows in buckets, steps have different lengths.
 _SAMPLED_STEPS = 32
 
@@ -43,6 +38,8 @@ def to_standard_error(message: str) -> None:
 class Run:
     """The state that the loop uses. `facts` are compared with those of the checkpoint when a run is resumed.
     `saved_step` is the step of the newest checkpoint, and `saved_best` that of the best model which it knows.
+    `evaluated` is how much of the run was done at the last look whether to evaluate, `evaluated_step` the step of the
+    last evaluation.
     """
 
     feed: Feed
@@ -60,6 +57,7 @@ class Run:
     saved_best: int
     cadence: Cadence
     evaluated: float = 0.0
+    evaluated_step: int = 0
 
     @classmethod
     def begin(
@@ -118,6 +116,7 @@ class Run:
             saved_best=state.progress.best_step,
             cadence=Cadence(60 * settings.checkpoint_minutes),
             evaluated=budget.fraction(state.progress),
+            evaluated_step=state.progress.best_step,
         )
         run.keep_best(state.progress.best_step)
         return run
@@ -140,15 +139,18 @@ class Run:
         """
         before, self.evaluated = self.evaluated, self.budget.fraction(self.progress)
         every = self.settings.evaluate_every
-        often = self._evaluations
+        often = evaluations(self.budget.steps, self.settings.batch)
         due = int(before * often) < int(self.evaluated * often)
+        if due and self.budget.seconds is not None:  # how many steps these will be is not known
+            due = enough_learned(self.progress.step - self.evaluated_step, self.settings.batch)
         if every is not None:
-            due = self.progress.step % every == 0 or self.evaluated >= 1
-        if self.held_out is None or not due:
+            due = self.progress.step % every == 0
+        if self.held_out is None or not (due or self.evaluated >= 1):
             return None
+        self.evaluated_step = self.progress.step
         with self.state.evaluated_model() as model:
             with self.machine.context():
-                scores = self.held_out.evaluate(model, limit=_EVALUATION_ROWS)
+                scores = self.held_out.evaluate(model, limit=EVALUATION_ROWS)
             found = better_if_higher(self.held_out.best, scores)
             finite = math.isfinite(found)
             loss = scores.get("loss", math.inf)
@@ -175,13 +177,6 @@ class Run:
         if best is None or score != best:
             return best is None or score > best
         return best_loss is not None and loss < best_loss
-
-    @property
-    def _evaluations(self) -> int:
-        if self.budget.steps is None:
-            return _EVALUATIONS
-        rows = self.budget.steps * self.settings.batch
-        return max(1, min(_EVALUATIONS, int(_LOOKED_AT * rows / _EVALUATION_ROWS)))
 
     @property
     def saving_due(self) -> bool:

@@ -18,10 +18,11 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.artefact.recipe import resolve
 from glassformer.convert.files import read_safetensors
+from glassformer.data.settings import ClassifyData
 from glassformer.errors import CheckpointError
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
-from glassformer.tasks.classify import ClassifyData, ClassifySection
+from glassformer.tasks.classify import ClassifySection
 from glassformer.text.special import BERT, SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from glassformer.artefact.model import Model
+from glassformer.data.settings import ClassifyData
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.tasks.classify import ClassifyData, ClassifySection
+from glassformer.tasks.classify import ClassifySection
 from glassformer.text.train import train_tokenizer
 
 PROGRAM = """

@@ -279,4 +279,19 @@ def test_info_of_the_slides_says_what_they_do_not_draw(run: Run, drawn: Path) ->
     assert "not in this document" in shown
     for name in SLIDES_DO_NOT_DRAW:
         assert name in shown
-    assert "train --set model.settings.norm=true" in shown
+
+
+def test_the_commands_that_info_prints_do_what_they_say(run: Run, drawn: Path, tmp_path: Path) -> None:
+    (record,) = run("info", drawn, "--json").records
+    switches = {row["switch"]: row["name"] for row in record["not_in_this_document"]}
+    printed = [line.strip() for line in run("info", drawn).out.splitlines() if line.startswith("  glassformer ")]
+    assert printed == [switch for switch in switches if switch.startswith("glassformer ")]
+    assert len(printed) > 3
+    for number, command in enumerate(printed):
+        out, words = tmp_path / str(number), shlex.split(command)[1:]
+        assert run(*words, "--steps", "1", "--out", out).code == 0, command
+        (changed,) = run("info", out, "--json").records
+        on = {row["name"]: row["on"] for row in changed["not_in_this_document"]}
+        assert on == {
+            row["name"]: row["on"] or row["name"] == switches[command] for row in record["not_in_this_document"]
+        }

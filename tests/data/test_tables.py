@@ -93,6 +93,10 @@ MADE: list[tuple[str, str, tuple[str, ...], TableFormat]] = [
     ("x.tsv", "english\tfrench\n" + "".join(f"sentence {n}\tla phrase {n}\n" for n in range(12)), ("0", "1"),
       form("\t", ("english", "french"))),
     ("x.tsv", "a\tb\n", ("0",), form("\t", 2)),
+    ("x.txt", 'id,text\n1,"a, b\n\nc"\n2,d\n', ("text",), form(",", ("id", "text"), quoted=True)),
+    ("x.txt", 'id\ttext\n1\t"a\n\nb"\n2\tc\n', ("text",), form("\t", ("id", "text"), quoted=True)),
+    ("x.tsv", "id\ttext\n" + "".join(f'{n}\t"{n}\n' + "line\n" * 300 + '"\n' for n in range(9)), ("text",),
+      form("\t", ("id", "text"), quoted=True)),
 ]  # fmt: skip
 
 

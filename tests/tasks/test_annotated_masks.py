@@ -13,11 +13,12 @@ import pytest
 
 from glassformer.artefact.recipe import read_recipe
 from glassformer.data.lines import Skipped, stop
+from glassformer.data.settings import AnnotatedMasksData
 from glassformer.data.split import Split
 from glassformer.errors import ConfigError, DataError, MissingColumnError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.tasks.annotated_masks import AnnotatedMasks, AnnotatedMasksData, AnnotatedMasksSection
+from glassformer.tasks.annotated_masks import AnnotatedMasks, AnnotatedMasksSection
 from glassformer.tasks.records import Record, RecordSource
 from glassformer.tasks.rows import Row, collate
 from glassformer.tasks.score import THIS_MODEL, Unigram

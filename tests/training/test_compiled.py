@@ -10,10 +10,12 @@ from torch import Tensor
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.compilers import nop
 
+from glassformer.models.families import modernbert
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
-from glassformer.training import run
+from glassformer.runtime.device import Machine
+from glassformer.training import compiled, run
 from glassformer.training.budget import Budget
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.compiled import LossAndGradient, worth_compiling
@@ -207,7 +209,8 @@ def test_an_attribute_that_is_not_there_is_an_error_of_ours_too() -> None:
         ("auto", 10**6, None, 4096, True),
         ("auto", 10**6, 60.0, 4096, False),
         ("auto", None, 120.0, 4096, False),
-        ("auto", None, 600.0, 4096, True),
+        ("auto", None, 600.0, 4096, False),
+        ("auto", None, 1200.0, 4096, True),
     ],
 )
 def test_compiled_where_it_is_repaid(
@@ -217,6 +220,49 @@ def test_compiled_where_it_is_repaid(
     model = torch.nn.Linear(1000, 1000)
     settings = toy_settings(compile=choice)
     assert worth_compiling(settings, Budget(steps, seconds), model, Toy(), tokens, machine_of(settings))[0] is expected
+
+
+@pytest.mark.parametrize(
+    ("size", "minutes", "expected"),
+    [("tiny", 3, False), ("tiny", 10, False), ("tiny", 60, True), ("mini", 3, False), ("mini", 60, True)],
+)
+def test_a_short_run_is_not_compiled(
+    monkeypatch: pytest.MonkeyPatch, size: str, minutes: float, expected: bool
+) -> None:
+    """A tiny model of three minutes lost 60 % of its steps to compiling."""
+    monkeypatch.setattr(compiler, "has_compiler", lambda device: True)
+    with torch.device("meta"):
+        model = Transformer(modernbert(size=size, vocabulary=8000))
+    settings = toy_settings(compile="auto", steps=None, minutes=minutes)
+    budget = Budget.of(settings, 1.0)
+    assert worth_compiling(settings, budget, model, Toy(), 4096, machine_of(settings))[0] is expected
+    many = Toy(shapes=12)  # each is compiled by itself
+    assert not worth_compiling(settings, budget, model, many, 4096, machine_of(settings))[0]
+
+
+@pytest.mark.parametrize("shapes", [1, 3])
+def test_from_the_repaid_length_on_compiled_steps_are_more(monkeypatch: pytest.MonkeyPatch, shapes: int) -> None:
+    """Against counting: steps of a second, and compiled ones after the set-up, with the numbers that it assumes."""
+    monkeypatch.setattr(compiled, "_GAIN", 1.6)
+    monkeypatch.setattr(compiled, "_CAUTION", 1.0)
+    monkeypatch.setattr(compiled, "_SETUP_SECONDS", 20.0)
+    monkeypatch.setattr(compiled, "_SETUP_SECONDS_OF_A_BLOCK", 5.0)
+    repaid = compiled.repaid_seconds(toy_model(layers=2), shapes)
+    setup = shapes * (20.0 + 2 * 5.0)
+    for seconds, more in ((repaid - 1, False), (repaid + 1, True)):
+        assert ((seconds - setup) * 1.6 > seconds) is more
+
+
+def test_more_threads_make_a_run_of_steps_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run must not be taken for long because it is counted with one core."""
+    monkeypatch.setattr(compiler, "has_compiler", lambda device: True)
+    settings, model = toy_settings(compile="auto"), torch.nn.Linear(1000, 1000)
+    chosen = []
+    for threads, autocast in ((1, False), (64, False), (1, True)):
+        machine = Machine(torch.device("cpu"), torch.float32, autocast, threads)
+        steps = 7_000  # 861 s at the speed of one core in float32; 660 s repay compiling
+        chosen.append(worth_compiling(settings, Budget(steps, None), model, Toy(), 4096, machine)[0])
+    assert chosen == [True, False, False]
 
 
 def test_without_a_compiler_there_is_no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,6 +153,19 @@ def test_ten_evaluations_unless_told_or_fewer_in_a_small_run(
     assert [step.step for step in steps if step.scores] == list(expected)
 
 
+@pytest.mark.parametrize(("minutes", "expected"), [(0.25, [15]), (1, [18, 36, 54, 60]), (3, [*range(18, 181, 18)])])
+def test_in_a_run_of_minutes_too_evaluations_read_a_quarter_of_the_rows_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: float, expected: list[int]
+) -> None:
+    """A step of 128 rows takes a second: 16 steps read four times the 512 rows of an evaluation."""
+    task = Timed()
+    task.evaluating = 0.0
+    monkeypatch.setattr(sys.modules["glassformer.training.loop"], "time", SimpleNamespace(monotonic=lambda: task.now))
+    chosen = toy_settings(steps=None, minutes=minutes, batch=128, checkpoint_minutes=1e6)
+    run = fit(toy_model(layers=1), task, chosen, out=tmp_path, held_out=task, log=lambda note: None)
+    assert [step.step for step in run if step.scores] == expected
+
+
 def test_minutes_end_a_run(tmp_path: Path) -> None:
     _, steps = train(tmp_path, held_out=Toy(seed=5), steps=None, minutes=0.02, learning_rate=1e-3)
     assert steps[-1].fraction == 1.0
@@ -167,6 +180,7 @@ class Timed(Toy):
     """A step has fifty tokens and takes a second, an evaluation takes a minute, by a clock of its own."""
 
     now = 0.0
+    evaluating = 60.0
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
         return replace(super().batch(step, part, parts), tokens=50)
@@ -176,7 +190,7 @@ class Timed(Toy):
         return super().loss(model, batch)
 
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
-        self.now += 60
+        self.now += self.evaluating
         return {"loss": 1.0}
 
 

@@ -5,15 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import pytest
+
 from glassformer.training.budget import RunProgress
-from glassformer.training.notices import plateau
+from glassformer.training.notices import plateau, smoothed_loss
 from tests.training.toy import toy_settings
 
 BASELINE = 6.0
 
 
-def told(losses: Iterable[float], *, steps: int, baseline: float | None = BASELINE, **settings: object) -> list[int]:
-    progress, found = RunProgress(), []
+def told(
+    losses: Iterable[float],
+    *,
+    steps: int,
+    baseline: float | None = BASELINE,
+    held_out: float | None = None,
+    **settings: object,
+) -> list[int]:
+    progress, found = RunProgress(best_loss=held_out), list[int]()
     for loss in losses:
         progress.step += 1
         if plateau(progress, loss, progress.step / steps, baseline, toy_settings(**settings)):
@@ -44,9 +53,34 @@ def test_without_a_baseline_loss_nothing_is_told() -> None:
 
 
 def test_the_notice_names_likely_causes() -> None:
-    progress = RunProgress(step=1000, smoothed=6.0, above=999)
-    said = plateau(progress, 6.0, 0.5, BASELINE, toy_settings(learning_rate=0.25, warmup=7.0))
-    assert said is not None
-    assert "after 1,000 steps the loss is 6.00; knowing only how frequent each token is gives 6.00" in said
-    for cause in ("too few steps", "learning rate", "0.25", "warm-up", "7 steps", "8 rows", "repeat", "mask rate"):
-        assert cause in said
+    causes = ("too few steps", "learning rate", "0.25", "warm-up", "7 steps", "8 rows", "repeat")
+    for masked in (True, False):
+        progress = RunProgress(step=1000, smoothed=6.0, above=999)
+        said = plateau(progress, 6.0, 0.5, BASELINE, toy_settings(learning_rate=0.25, warmup=7.0), masked=masked)
+        assert said is not None
+        for told in ("1,000", "6.00", *causes):
+            assert told in said
+        assert ("mask rate" in said) is masked  # a classifier masks nothing
+
+
+def test_the_mean_is_that_of_the_losses_so_far() -> None:
+    """Against the weighted mean itself: sum of 0.98^age · loss over the sum of 0.98^age."""
+    progress, losses = RunProgress(), [9.0, 9.0, 5.0, 4.0, 4.5]
+    for loss in losses:
+        progress.step += 1
+        plateau(progress, loss, progress.step / 1000, BASELINE, toy_settings())
+    weights = [0.98**age for age in reversed(range(len(losses)))]
+    mean = sum(weight * loss for weight, loss in zip(weights, losses, strict=True)) / sum(weights)
+    assert smoothed_loss(progress) == pytest.approx(mean, rel=1e-12)
+
+
+def test_the_high_loss_of_the_first_steps_is_not_taken_for_a_plateau() -> None:
+    """A mean that begins at the first loss would still be above 5.7 at step 100 and beyond."""
+    assert told([9.2] + [5.5] * 399, steps=400) == []
+
+
+def test_a_held_out_loss_below_the_baseline_is_no_plateau() -> None:
+    flat = [5.9] * 400
+    assert told(flat, steps=400) == [100]
+    assert told(flat, steps=400, held_out=5.95) == []
+    assert told(flat, steps=400, held_out=6.05) == [100]

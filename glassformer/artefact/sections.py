@@ -1,0 +1,35 @@
+"""The `[tokenizer]` and `[model]` tables of a recipe, apart from what needs torch: --help shows their defaults."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from glassformer.settings import MOST_WORDS, Settings
+
+
+class TokenizerSection(Settings):
+    """The tokenizer: an existing `file` or folder, else one that is trained on the training text.
+
+    Without `special` a vocabulary of whole words has only its words as tokens (the slides).
+    """
+
+    kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
+    vocabulary: int = Field(default=8000, ge=1, le=MOST_WORDS)
+    lowercase: bool = True
+    special: bool = True
+    file: str | None = None
+
+
+class ModelSection(Settings):
+    """Family and size; `settings` are the family function's own keywords. `start` is the folder of a model to begin
+    from, or the name of one that travels in the package.
+    """
+
+    family: str = "bert"
+    size: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    start: str | None = None
+    vectors: str | None = None
+    freeze_vectors: bool = False

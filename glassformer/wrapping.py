@@ -1,0 +1,55 @@
+"""Messages in lines that fit a terminal and end between words: a terminal itself breaks inside them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import textwrap
+from collections.abc import Sequence
+from typing import TextIO
+
+# Where a terminal does not report its width.
+_USUAL = 80
+
+
+def wrapped(message: str, width: int) -> str:
+    """The message in lines of at most `width` columns; a word that is longer, such as a path, stays whole."""
+    lines = (
+        textwrap.wrap(line, max(width, 1), break_long_words=False, break_on_hyphens=False, drop_whitespace=True)
+        for line in message.split("\n")
+    )
+    return "\n".join("\n".join(parts) for parts in lines)
+
+
+def wrapped_command(begin: str, words: Sequence[str], width: int | None) -> str:
+    """A command after the words `begin`, on the same line where it fits into `width` columns (None: always); else in
+    lines of its own, continued by backslashes, so that it can be copied.
+    """
+    whole = f"{begin} {shlex.join(words)}"
+    if width is None or len(whole) <= width:
+        return whole
+    lines = [""]
+    for word in map(shlex.quote, words):
+        if lines[-1] and len(lines[-1]) + len(word) + 5 > width:  # two spaces before it, " \\" after it, one between
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return "\n".join([begin, "  " + " \\\n  ".join(lines)])
+
+
+def width_of(stream: TextIO) -> int | None:
+    """The columns of a terminal; None for a file or a pipe, whose lines are never broken."""
+    try:
+        if not stream.isatty():
+            return None
+        asked = os.environ.get("COLUMNS", "")
+        return (
+            int(asked) if asked.isdecimal() and int(asked) else os.get_terminal_size(stream.fileno()).columns or _USUAL
+        )
+    except (OSError, ValueError):  # a stream without a file
+        return _USUAL
+
+
+def for_stream(message: str, stream: TextIO) -> str:
+    """The message as it is shown on this stream."""
+    width = width_of(stream)
+    return message if width is None else wrapped(message, width)

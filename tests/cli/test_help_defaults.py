@@ -1,0 +1,62 @@
+"""--help tells the default of every option, and it is the one that is used."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import pytest
+
+from glassformer.artefact.recipe import ready_recipe, resolve
+from glassformer.cli import defaults
+from glassformer.cli.__main__ import VERBS, _command
+from glassformer.cli.recipe_options import _OPTIONS
+from glassformer.data import settings as data_settings
+from glassformer.tasks import TASKS, task_named
+
+# Verbs whose files other changes own say it by themselves.
+ELSEWHERE = {("explain", "cell")}
+
+
+def test_every_option_that_takes_a_value_tells_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+    silent = []
+    for verb in (verb for group in VERBS.values() for verb in group):
+        for name, parameter in inspect.signature(_command(verb), eval_str=True).parameters.items():
+            option: Any = getattr(parameter.annotation, "__metadata__", (None,))[0]
+            if type(option).__name__ != "OptionInfo" or isinstance(parameter.default, bool):
+                continue
+            told = "[default: " in (option.help or "")
+            # What is a value is shown by typer itself; what is None would not be.
+            if told == (parameter.default is not None) and (verb, name) not in ELSEWHERE:
+                silent.append((verb, name))
+    assert silent == []
+
+
+@pytest.mark.parametrize(("setting", "line"), [(setting, line) for _, _, setting, line in _OPTIONS])
+def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str) -> None:
+    told = defaults.told(setting).removeprefix("[default: ").removesuffix("]")
+    first, *others = told.split("; ")
+    by_task = dict.fromkeys(TASKS, first)
+    for other in others:
+        value, _, tasks = other.partition(" for ")
+        by_task |= dict.fromkeys(tasks.split(" and "), value)
+    section, key = setting.split(".")
+    known: dict[str, Any] = {}
+    for task, entry in TASKS.items():
+        table = getattr(resolve(ready_recipe(entry.recipe)), section)
+        if hasattr(table, key):
+            known[task] = getattr(table, key)
+    assert known
+    for task, value in known.items():
+        shown = by_task[task]
+        if value is None:
+            assert shown in ("none", "all", "the family's own")
+        else:
+            assert shown == str(value) or float(shown) == pytest.approx(value, rel=1e-5)
+    assert not re.search(r"default", line)
+
+
+def test_the_class_of_a_tasks_data_is_the_one_that_is_named() -> None:
+    for name, entry in TASKS.items():
+        assert getattr(data_settings, entry.data) is task_named(name).Data
