@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "glassformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-EVERYONE = {"settings", "errors", "paths", "plain", "config", "atomic", "pickles", "json_text", "checksum"}
+EVERYONE = {"settings", "errors", "paths", "plain", "config", "stretch", "atomic", "pickles", "json_text", "checksum"}
 LIBRARY = EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks", "decode", "training", "convert", "look"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -21,7 +21,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "paths": {"errors"},
     "plain": {"errors"},
     "settings": {"errors", "paths", "plain"},
-    "config": {"errors", "settings"},
+    "stretch": {"settings"},
+    "config": {"errors", "settings", "stretch"},
     "atomic": set(),
     "pickles": {"errors"},
     "json_text": set(),

@@ -20,11 +20,11 @@ from glassformer.look.cell import Axes, Words, find_cell, read_cell, split_name
 from glassformer.look.explain import explain
 from glassformer.look.explanation import Explanation
 from glassformer.look.facts import FACT_AXES
-from glassformer.look.formulas import Statement
 from glassformer.look.honesty import Honesty
 from glassformer.look.interventions import Intervention, as_python, touched
 from glassformer.look.named import Source, axis_names
 from glassformer.look.replay import Replay
+from glassformer.look.statement import Statement
 from glassformer.look.verify import LIMITS, Verification, check
 from glassformer.look.watch import chosen
 from glassformer.models.names import parameter_names
