@@ -1,4 +1,4 @@
-"""Which head a source has: the table that reads it, the names of its labels, and a refusal that names it."""
+"""What a source is for: the table that reads its head, a refusal that names it, its labels, the length of its texts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from glassformer.config import ModelConfig
 from glassformer.convert.family import Family
+from glassformer.convert.rotary import dynamic_length
 from glassformer.errors import CheckpointError
 
 # The endings of the classes whose heads are not built here, and what these heads give.
@@ -90,3 +91,14 @@ def write_labels(config: ModelConfig, labels: Sequence[str]) -> dict[str, Any]:
         "label2id": {name: number for number, name in enumerate(names)},
         "problem_type": _ONE_LABEL,
     }
+
+
+def free_length(family: Family, config: ModelConfig, values: Mapping[str, Any], where: str) -> int | None:
+    """How long a text the model is for, where no table of positions tells it and no stretch reads on from there."""
+    length = values.get("max_position_embeddings")
+    rotary = [block.self_attention.body.rotary for block in config.output_stack.blocks]
+    if not family.free_length or length is None or dynamic_length(*rotary) is not None:
+        return None
+    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        raise CheckpointError(f"{where}: max_position_embeddings must be a number of tokens", got=repr(length)[:80])
+    return length

@@ -29,12 +29,18 @@ from glassformer.convert.files import (
 )
 from glassformer.convert.generation import GENERATION_FILE, read_generation
 from glassformer.convert.gpt2 import GPT2
-from glassformer.convert.heads import architectures, read_labels, table_for, table_of_source, write_labels
+from glassformer.convert.heads import (
+    architectures,
+    free_length,
+    read_labels,
+    table_for,
+    table_of_source,
+    write_labels,
+)
 from glassformer.convert.llama import LLAMA
 from glassformer.convert.marian import MARIAN
 from glassformer.convert.modernbert import MODERNBERT
 from glassformer.convert.roberta import ROBERTA
-from glassformer.convert.rotary import dynamic_length
 from glassformer.convert.settings import Count, differences, read_values, write_values
 from glassformer.convert.t5 import T5
 from glassformer.convert.table import read_tensors, stored_layers, write_tensors
@@ -111,7 +117,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
         token_settings={key: values[key] for key in TOKEN_SETTINGS.keys if values.get(key) is not None},
         generation=generation,
         labels=labels,
-        length=_free_length(family, config, values, where),
+        length=free_length(family, config, values, where),
     )
     tokenizer = load_tokenizer(directory) if _has_tokenizer(directory) else None
     return Imported(config, _with_shared(config, state), tokenizer, report)
@@ -292,17 +298,6 @@ def _labels_of(family: Family, config: ModelConfig, values: Mapping[str, Any], w
     if family is not FAMILY_TABLES[family.name].classifier or config.sentence_head is None:
         return ()
     return read_labels(values, config.sentence_head.labels, where)
-
-
-def _free_length(family: Family, config: ModelConfig, values: Mapping[str, Any], where: str) -> int | None:
-    """How long a text the model is for, where no table of positions tells it and no stretch reads on from there."""
-    length = values.get("max_position_embeddings")
-    rotary = [block.self_attention.body.rotary for block in config.output_stack.blocks]
-    if not family.free_length or length is None or dynamic_length(*rotary) is not None:
-        return None
-    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-        raise CheckpointError(f"{where}: max_position_embeddings must be a number of tokens", got=repr(length)[:80])
-    return length
 
 
 def _has_tokenizer(directory: Path) -> bool:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from glassformer.config import RotaryConfig
 from glassformer.errors import CheckpointError, did_you_mean
 from glassformer.stretch import DynamicStretch, LinearStretch, Llama3Stretch, Stretch, YarnStretch
@@ -52,8 +54,12 @@ def read_rotary(table: Table | None, *, base: object, longest: object) -> Rotary
         raise CheckpointError(
             "partial_rotary_factor must be 1.0: all of a query is turned here", got=repr(table["partial_rotary_factor"])
         )
-    stretch = None if kind == "default" else _STRETCHES[kind](table, longest)
-    return RotaryConfig(base=_number(table.get("rope_theta", base), "rope_theta"), stretch=stretch)
+    try:
+        stretch = None if kind == "default" else _STRETCHES[kind](table, longest)
+        return RotaryConfig(base=_number(table.get("rope_theta", base), "rope_theta"), stretch=stretch)
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise CheckpointError(f"rotary positions must be possible: {reason}", got=_shown(table)) from None
 
 
 def write_rotary(config: RotaryConfig) -> dict[str, Any]:

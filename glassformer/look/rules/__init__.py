@@ -26,7 +26,8 @@ _ALL: tuple[type[Rule], ...] = (
     *(LookUp, Add, Scale, DotProduct, WeightedSum, Linear, ActivatedLinear, Concatenate),
     *(Activation, Gate),
     *(Softmax, LogSoftmax, LayerNorm, RMSNorm, CrossEntropy),
-    *(Sinusoid, Rotate, *STRETCHED.values(), RelativeBias),
+    *(Sinusoid, RelativeBias, Rotate),
+    *STRETCHED.values(),
     *(MayLook, FillSet, FillAdd),
 )
 
