@@ -234,7 +234,7 @@ def _reason(rows: Sequence[TensorRow], name: str, tensor: Tensor, config: ModelC
         got=f"{name} {list(tensor.shape)}, which has none",
         do=next(
             (f"it belongs to {head}, which a model of this class does not have" for start, head in HEADS.items()
-             if name.startswith(start)),
+             if f".{start}" in f".{name}"),
             "a head that this model does not have, or another family?",
         ),
     )  # fmt: skip

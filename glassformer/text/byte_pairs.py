@@ -16,7 +16,7 @@ from glassformer.errors import TokenizerError
 from glassformer.json_text import read_json
 from glassformer.text.library import refusing
 from glassformer.text.special import ROBERTA, SpecialTokens, roles_by_name, roles_from_files
-from glassformer.text.template import special_tokens, with_template
+from glassformer.text.template import with_template
 from glassformer.text.tokenizer import Tokenizer
 
 _GPT2 = "<|endoftext|>"
@@ -44,8 +44,7 @@ def load_byte_pairs(vocabulary: Path, merges: Path, settings: Mapping[str, Any])
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefixed)
         backend.decoder = decoders.ByteLevel()
         guessed = _roles(ids)
-        added = {**_added(vocabulary.with_name(_ADDED), ids)}
-        backend.add_special_tokens(special_tokens(guessed))
+        added = _added(vocabulary.with_name(_ADDED), ids)
         for token in sorted(added, key=added.__getitem__):
             backend.add_special_tokens([AddedToken(token, normalized=False, special=True)])
             if backend.token_to_id(token) != added[token]:
@@ -54,8 +53,19 @@ def load_byte_pairs(vocabulary: Path, merges: Path, settings: Mapping[str, Any])
                     got=f"{added[token]} for {token[:80]!r}",
                 )
         roles = roles_from_files(settings, guessed, set(ids) | set(added))
+        backend.add_special_tokens([_special(token, roles, settings) for token in roles])
         framed = with_template(backend, roles, segments=False, byte_level=True)
         return Tokenizer(framed.to_str(), roles)
+
+
+def _special(token: str, roles: SpecialTokens, settings: Mapping[str, Any]) -> AddedToken:
+    """A mask absorbs the space before it, as RoBERTa was trained, unless the files say that it does not.
+
+    transformers 5 forgets this where the files say nothing, and then puts a token for the space before each mask.
+    """
+    said = settings.get("mask_token")
+    absorbs = said.get("lstrip", True) if isinstance(said, Mapping) else True
+    return AddedToken(token, lstrip=token == roles.mask and bool(absorbs), normalized=False, special=True)
 
 
 def _roles(ids: Mapping[str, int]) -> SpecialTokens:
