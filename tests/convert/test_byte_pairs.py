@@ -1,4 +1,4 @@
-"""`vocab.json` with `merges.txt`, as GPT-2 and RoBERTa were published: read as `transformers` reads them, or refused."""
+"""`vocab.json` with `merges.txt`, as GPT-2 and RoBERTa were published: read as in `transformers`, or refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.refusals import refused
 
 TEXTS = ["She likes summer better than winter.", "The quick brown fox jumps over the lazy dog; it never rests!"]
 STRANGE = ["", " hello", "naïve 東京 x", "a  b\n c", "She <mask> the summer", "one<|endoftext|>two", "I'm 42"]
-MASK = {"content": "<mask>", "lstrip": True, "normalized": False, "rstrip": False, "single_word": False}
+MASK = {"__type": "AddedToken", "content": "<mask>", "lstrip": True, "normalized": False}
 END = SpecialTokens(begin="<|endoftext|>", end="<|endoftext|>")
 
 
@@ -77,7 +77,7 @@ def change(name: str, text: str) -> Callable[[Path], object]:
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "no merges": (lambda folder: (folder / "merges.txt").unlink(), "merges.txt", "no such file"),
-    "merges of one": (change("merges.txt", "a b\nc\n"), "line 2", "'c'"),
+    "merges of one": (change("merges.txt", "#version\nc\n"), "line 2", "'c'"),
     "merges of three": (change("merges.txt", "a b c\n"), "line 1", "'a b c'"),
     "merges of unknown tokens": (change("merges.txt", "#version\nq q\n"), "line 2", "'qq'"),
     "no vocabulary": (change("vocab.json", "{"), "vocab.json", ""),

@@ -56,7 +56,8 @@ def test_a_marian_with_forbidden_words_generates_the_same_text_after_a_round_tri
     assert json.loads((tmp_path / "again" / FILE).read_text()) == said
     before = generated(tmp_path / "theirs")
     assert generated(tmp_path / "again") == before
-    (tmp_path / "again" / FILE).unlink()
+    del said["bad_words_ids"]
+    (tmp_path / "again" / FILE).write_text(json.dumps(said))
     assert generated(tmp_path / "again") != before  # else the settings would not matter here
 
 
