@@ -22,7 +22,7 @@ from tests.refusals import refused
 
 CLASSIFIERS = [name for name in SOURCES if name.endswith("ForSequenceClassification")]
 TEXTS = ["She likes summer better than winter.", "The quick brown fox jumps over the lazy dog; it never rests!"]
-ROOM = {"max_position_embeddings": 80}
+ROOM: dict[str, Any] = {"max_position_embeddings": 80}
 # float32 through two to four layers, sums in another order
 FLOAT32 = 1e-4
 

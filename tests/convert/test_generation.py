@@ -24,7 +24,7 @@ IDS = torch.tensor([[5, 9, 12, 7, 1]])
 
 def generated(folder: Path) -> list[int]:
     model = transformers.MarianMTModel.from_pretrained(folder, dtype=torch.float64)
-    found: list[int] = model.generate(IDS)[0].tolist()  # type: ignore[operator]
+    found: list[int] = model.generate(IDS)[0].tolist()
     return found
 
 
