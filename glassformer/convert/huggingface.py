@@ -279,6 +279,9 @@ def _check_nothing_lost(
         raise ConfigError(
             f"Hugging Face's {family.name} must be able to say this model",
             got=f"a difference it has no setting for, at {sorted(lost)[0]}",
+            do="BERT's and RoBERTa's classifiers have the head that is trained here"
+            if "sentence_head" in lost[0]
+            else "",
         )
 
 
