@@ -11,10 +11,12 @@ from typing import Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from glassformer.settings import Settings
+from glassformer.stretch import DynamicStretch, Stretch, YarnStretch
 
 # --------------------------------------------------------------------------- parts
 
-Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "tanh"]
+# gelu_tanh is the tanh form of GELU, quick_gelu is x · sigmoid(1.702 x), gelu_10 is GELU cut off at ±10.
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "tanh", "relu2", "quick_gelu", "gelu_10", "mish"]
 
 
 class NormConfig(Settings):
@@ -58,6 +60,13 @@ class RotaryConfig(Settings):
     """Rotary positions (Su et al. 2021): queries and keys are turned by an angle that grows with the position."""
 
     base: float = Field(default=10000.0, gt=0)
+    stretch: Stretch | None = None
+
+    @model_validator(mode="after")
+    def _waves_that_lengthen(self) -> Self:
+        if isinstance(self.stretch, YarnStretch) and self.base <= 1:
+            raise ValueError(f"the stretch yarn needs a base greater than 1, got {self.base:g}")
+        return self
 
 
 class RelativeBiasConfig(Settings):
@@ -94,6 +103,7 @@ class FillConfig(Settings):
 class AttentionConfig(Settings):
     """One multi-head attention (Vaswani et al. 2017, §3.2). Sizes are per head and independent of the width.
 
+    Scores are divided by √query_size where they are `scaled`, and by `divided_by` (GPT-2's option: the layer's number).
     With a `window` a token looks at most so many tokens away, to either side; with 0 at itself alone.
     """
 
@@ -104,6 +114,7 @@ class AttentionConfig(Settings):
     bias: bool = True
     output_bias: bool = True
     scaled: bool = True
+    divided_by: int = Field(default=1, ge=1)
     fill: FillConfig = FillConfig()
     rotary: RotaryConfig | None = None
     window: int | None = Field(default=None, ge=0)
@@ -118,6 +129,8 @@ class AttentionConfig(Settings):
             )
         if self.rotary is not None and self.query_size % 2:
             raise ValueError(f"rotary positions turn pairs of numbers: query_size must be even, got {self.query_size}")
+        if self.rotary is not None and isinstance(self.rotary.stretch, DynamicStretch) and self.query_size < 4:
+            raise ValueError(f"the stretch dynamic needs a query_size of at least 4, got {self.query_size}")
         return self
 
 
@@ -245,12 +258,27 @@ class VocabularyHeadConfig(Settings):
 class SentenceHeadConfig(Settings):
     """From one vector for the sentence to `labels` scores; without labels the vector itself is the answer.
 
-    `pooling`: `first` takes the state of the first token, `pooler` applies a dense layer and tanh to it (BERT).
+    `pooling`: `first` takes the state of the first token, `mean` the mean of the states; `pooler` and `mean_pooler`
+    apply a dense layer, an activation and, where there is one, a norm to it (BERT: tanh, no norm).
     """
 
     labels: int = Field(default=2, ge=0)
-    pooling: Literal["first", "pooler"] = "pooler"
+    pooling: Literal["first", "pooler", "mean", "mean_pooler"] = "pooler"
+    activation: Activation = "tanh"
+    pooler_bias: bool = True
+    norm: NormConfig | None = None
     dropout: float = Field(default=0.0, ge=0, lt=1)
+
+    @property
+    def has_pooler(self) -> bool:
+        """Whether a dense layer follows the pooling."""
+        return self.pooling in ("pooler", "mean_pooler")
+
+    @model_validator(mode="after")
+    def _belongs_to_the_pooler(self) -> Self:
+        if not self.has_pooler and (self.activation != "tanh" or self.norm is not None or not self.pooler_bias):
+            raise ValueError(f"activation, norm and pooler_bias belong to a pooler: leave them out with {self.pooling}")
+        return self
 
 
 class InitialConfig(Settings):

@@ -23,10 +23,11 @@ class Artefact:
     """Weights, tokenizer, task and provenance together. Only the module is required; what is unknown is None or empty.
 
     `module` is the plain `nn.Module`, in eval mode. `length`: tokens in the longest row that the model has learned
-    from. `data`: its files, and how they were split and cut into rows. `token_settings`: Hugging Face's tokens with a
-    role (decoder_start_token_id …), for decoding and export. `notes`: files that could not be read and are not needed,
-    a sentence each. `source`: the folder it was read from; `saved_as`: the type of the weights there. `fast`: predict
-    in bfloat16; the weights, the traces and the saved model keep their type.
+    from, or that an imported one says it is for. `data`: its files, and how they were split and cut into rows.
+    `token_settings`: Hugging Face's tokens with a role (decoder_start_token_id …), for decoding and export.
+    `generation`: its settings of generation, for export. `notes`: files that could not be read and are not needed, a
+    sentence each. `source`: the folder it was read from; `saved_as`: the type of the weights there. `fast`: predict in
+    bfloat16; the weights, the traces and the saved model keep their type.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Artefact:
         recipe: Recipe | None = None,
         metrics: Mapping[str, Any] | None = None,
         token_settings: Mapping[str, Any] | None = None,
+        generation: Mapping[str, Any] | None = None,
         card: str = "",
         notes: tuple[str, ...] = (),
         fast: bool = False,
@@ -52,6 +54,7 @@ class Artefact:
         self.task, self.length, self.data = task, length, data
         self.metrics: Mapping[str, Any] = metrics or {}
         self.token_settings: Mapping[str, Any] = token_settings or {}
+        self.generation: Mapping[str, Any] = generation or {}
         self.card, self.notes, self._fast, self.source = card, notes, fast, source
         self.saved_as = None if source is None else next(module.parameters()).dtype
         if recipe is not None:

@@ -181,7 +181,7 @@ def _with_interval(name: str, value: float, count: float) -> str:
 
 def _limits(model: Artefact) -> Iterator[str]:
     if model.length is not None:
-        yield f"It has learned from rows of {model.length} tokens; longer texts are read in overlapping windows."
+        yield f"It reads rows of {model.length} tokens; longer texts are read in overlapping windows."
     if model.task is not None and model.config.head is not None:
         yield "Several masked words are guessed independently of one another."
     yield "It repeats what its text says, errors and prejudices included; its guesses are not facts."

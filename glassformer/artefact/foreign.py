@@ -12,8 +12,8 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.recipe import HUB
 from glassformer.artefact.store import refuse_a_model
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
-from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.classify import ClassifySection
 
 Kind = TypeVar("Kind", bound=Artefact)
 
@@ -34,22 +34,38 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
     with torch.device("meta"):  # without memory for weights: they come from the file
         module = Transformer(found.config)
     module.load_state_dict(found.state, assign=True)
-    return kind(module, found.tokenizer, token_settings=found.report.token_settings, source=folder), found.report
+    report, head = found.report, found.config.sentence_head
+    task = None
+    if report.labels and head is not None:
+        task = ClassifySection(labels=report.labels, dropout=head.dropout)
+    saved = kind(
+        module,
+        found.tokenizer,
+        task=task,
+        length=report.length,
+        token_settings=report.token_settings,
+        generation=report.generation,
+        source=folder,
+    )
+    return saved, report
 
 
 def write_foreign(model: Artefact, directory: str | Path) -> None:
     """Write a folder that `transformers` loads as a model with the same outputs.
 
-    Raises ConfigError for a family that Hugging Face does not have, CheckpointError when the folder cannot be written,
-    or holds a model, which may be the only copy.
+    Raises ConfigError for a family or a head that Hugging Face does not have, CheckpointError when the folder cannot be
+    written, or holds a model, which may be the only copy.
     """
-    if model.labels:
-        raise ConfigError(
-            "an export needs a head that can be written in Hugging Face's format",
-            got=f"a sentence head with the labels {', '.join(model.labels[:5])}",
-            do="use the folder of glassformer: classifiers cannot be exported yet",
-        )
     refuse_a_model(directory, "an export")
     state: Mapping[str, torch.Tensor] = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
     tokenizer = model.tokenizer if model.has_tokenizer else None
-    write_huggingface(directory, model.config, state, tokenizer, token_settings=model.token_settings)
+    write_huggingface(
+        directory,
+        model.config,
+        state,
+        tokenizer,
+        token_settings=model.token_settings,
+        generation=model.generation,
+        labels=model.labels,
+        length=model.length,
+    )

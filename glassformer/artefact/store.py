@@ -80,6 +80,7 @@ class Facts(Settings):
     data: DataSection | None = None
     tokenizer: TokenizerFacts | None = None
     token_settings: dict[str, Any] = Field(default_factory=dict)
+    generation: dict[str, Any] = Field(default_factory=dict)
     checksums: dict[str, str] = Field(default_factory=dict)
 
 
@@ -134,6 +135,7 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
         length=facts.length,
         data=facts.data,
         token_settings=facts.token_settings,
+        generation=facts.generation,
         metrics=metrics,
         # Users may edit the card in any way: nothing in it must keep a model from being opened.
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
@@ -234,6 +236,7 @@ def _write_files(directory: Path, saved: Artefact) -> None:
         data=saved.data,
         tokenizer=tokenizer,
         token_settings=dict(saved.token_settings),
+        generation=dict(saved.generation),
         checksums={name: file_checksum(directory / name) for name in (WEIGHTS, METRICS)},
     )
     (directory / SETTINGS).write_text(sealed_json(json.loads(facts.model_dump_json())), encoding="utf-8")

@@ -41,6 +41,8 @@ def import_(
                 "architecture": report.architecture,
                 "settings_aside": report.settings_aside,
                 "tensors_aside": report.tensors_aside,
+                "labels": list(report.labels),
+                "generation": report.generation,
             },
             sys.stdout,
         )
@@ -48,5 +50,7 @@ def import_(
     for what, aside in (("setting", report.settings_aside), ("tensor", report.tensors_aside)):
         for name, reason in aside.items():
             note(f"left aside, {what} {name}: {reason}")
+    if report.generation:
+        note(f"kept for an export, settings of generation: {', '.join(sorted(report.generation))}")
     note(f"{report.architecture or model.config.family} imported: {model}")
     print(out)

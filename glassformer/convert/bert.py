@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence
+from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, without
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values, at
 from glassformer.convert.table import Ignore, Same
 from glassformer.errors import CheckpointError
@@ -75,7 +76,7 @@ def head_rows(decoder: str, bias: str) -> tuple[Same, ...]:
     )
 
 
-BERT = Family(
+_BERT = Family(
     name="bert",
     prefix="bert.",
     heads=("cls.",),
@@ -106,3 +107,35 @@ BERT = Family(
         *BODY_TENSORS,
     ),
 )  # fmt: skip
+
+
+def _read_classifier_dropout(values: Values) -> dict[str, Any]:
+    """As the other dropout where it is not said."""
+    said = values.get("classifier_dropout")
+    return {"sentence_dropout": values.get("hidden_dropout_prob", 0.1) if said is None else said}
+
+
+def _write_classifier_dropout(config: ModelConfig) -> dict[str, Any]:
+    return {"classifier_dropout": at(config, "sentence_head.dropout")}
+
+
+CLASSIFIER_DROPOUT = Joint(("classifier_dropout",), _read_classifier_dropout, _write_classifier_dropout)
+
+BERT = replace(
+    _BERT,
+    classifier=replace(
+        _BERT,
+        heads=("classifier.",),
+        classes={(False, True): "BertForSequenceClassification"},
+        presence=(
+            Presence("sentence_labels", "classifier.weight", there=None),
+            Presence("vocabulary_head", "classifier.weight", there=False),
+        ),
+        settings=(*without(_BERT.settings, "classifier_dropout"), CLASSIFIER_DROPOUT),
+        tensors=(
+            Same("sentence_head.output.*", "classifier.*"),
+            *(row for row in _BERT.tensors if not isinstance(row, Same) or row.ours != "sentence_head.output.*"),
+        ),
+        marks=("classifier.weight", "bert.pooler.dense.weight"),
+    ),
+)

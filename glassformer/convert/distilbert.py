@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence
+from dataclasses import replace
+
+from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, without
 from glassformer.convert.settings import Count, Only, Setting, Unused
 from glassformer.convert.table import Ignore, Same
 
 BLOCK = "encoder.blocks.{}"
 LAYER = "distilbert.transformer.layer.{}"
 
-DISTILBERT = Family(
+_DISTILBERT = Family(
     name="distilbert",
     prefix="distilbert.",
     heads=("vocab_",),
@@ -54,5 +56,28 @@ DISTILBERT = Family(
         Same(f"{BLOCK}.feed_forward.body.output.*", f"{LAYER}.ffn.lin2.*"),
         Same(f"{BLOCK}.feed_forward.norm.*", f"{LAYER}.output_layer_norm.*"),
         Ignore("distilbert.embeddings.position_ids", "0, 1, 2 … are counted, not stored"),
+    ),
+)
+
+DISTILBERT = replace(
+    _DISTILBERT,
+    classifier=replace(
+        _DISTILBERT,
+        heads=("classifier.", "pre_classifier."),
+        classes={(False, True): "DistilBertForSequenceClassification"},
+        presence=(
+            Presence("sentence_labels", "classifier.weight", there=None),
+            Presence("vocabulary_head", "classifier.weight", there=False),
+        ),
+        settings=(
+            *without(_DISTILBERT.settings, "seq_classif_dropout"),
+            Setting("seq_classif_dropout", "sentence_dropout", "sentence_head.dropout", 0.2),
+        ),
+        tensors=(
+            Same("sentence_head.output.*", "classifier.*"),
+            Same("sentence_head.pooler.*", "pre_classifier.*"),
+            *_DISTILBERT.tensors,
+        ),
+        marks=("classifier.weight", "pre_classifier.weight"),
     ),
 )

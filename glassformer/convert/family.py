@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glassformer.config import ModelConfig
 from glassformer.convert.settings import Only, SettingRow, Unused
@@ -30,7 +30,9 @@ class Family:
 
     `prefix` stands before the body's tensors unless the body was saved alone; `heads` begin the names of the
     other tensors. `classes` names the class to write, by (a vocabulary head?, sentence labels?).
-    `renamed` pairs old endings of tensor names with today's.
+    `renamed` pairs old endings of tensor names with today's. `classifier` is the table of the class that gives labels
+    to a text, `marks` are tensors by which such a folder is known. `free_length`: positions have no table that could
+    end, and max_position_embeddings only says how long a text the model is for.
     """
 
     name: str
@@ -41,6 +43,9 @@ class Family:
     heads: tuple[str, ...] = ()
     presence: tuple[Presence, ...] = ()
     renamed: tuple[tuple[str, str], ...] = field(default=())
+    classifier: Family | None = None
+    marks: tuple[str, ...] = ()
+    free_length: bool = False
 
     def today(self, name: str) -> str:
         """A tensor's name as it is written today."""
@@ -65,20 +70,35 @@ class Family:
         return self.classes[heads]
 
 
+def without(rows: tuple[SettingRow, ...], *keys: str) -> tuple[SettingRow, ...]:
+    """The rows, where these keys are no longer among those that say nothing."""
+    return tuple(
+        replace(row, keys=tuple(key for key in row.keys if key not in keys)) if isinstance(row, Unused) else row
+        for row in rows
+    )
+
+
 def _labels(config: ModelConfig) -> int:
     return 0 if config.sentence_head is None else config.sentence_head.labels
 
 
-# Of several of their words for one of ours, the first is written. `gelu_fast` and `quick_gelu` are other functions.
+# Of several of their words for one of ours, the first is written. `gelu_fast` and `gelu_accurate` are the tanh form as
+# well: √(2/π) is rounded to ten digits in the one, which changes the twelfth digit of a value.
 ACTIVATIONS = (
     ("gelu", "gelu"),
     ("gelu_python", "gelu"),
     ("gelu_new", "gelu_tanh"),
     ("gelu_pytorch_tanh", "gelu_tanh"),
+    ("gelu_fast", "gelu_tanh"),
+    ("gelu_accurate", "gelu_tanh"),
     ("relu", "relu"),
     ("silu", "silu"),
     ("swish", "silu"),
     ("tanh", "tanh"),
+    ("relu2", "relu2"),
+    ("quick_gelu", "quick_gelu"),
+    ("gelu_10", "gelu_10"),
+    ("mish", "mish"),
 )
 
 BOOKKEEPING = Unused(
@@ -114,6 +134,7 @@ BOOKKEEPING = Unused(
         "summary_activation",
         "summary_proj_to_labels",
         "summary_first_dropout",
+        "prefix",
     ),
     "bookkeeping, or about heads that are not read",
 )
@@ -139,34 +160,20 @@ TOKEN_SETTINGS = Unused(
     "tokens with a role; kept in the report",
 )
 
+# All that transformers takes for generation from a config.json beside the tokens with a role.
 GENERATION = Unused(
-    (
-        "bad_words_ids",
-        "diversity_penalty",
-        "do_sample",
-        "early_stopping",
-        "encoder_no_repeat_ngram_size",
-        "force_bos_token_to_be_generated",
-        "length_penalty",
-        "max_length",
-        "max_new_tokens",
-        "min_length",
-        "no_repeat_ngram_size",
-        "num_beam_groups",
-        "num_beams",
-        "num_return_sequences",
-        "prefix",
-        "remove_invalid_values",
-        "repetition_penalty",
-        "suppress_tokens",
-        "begin_suppress_tokens",
-        "temperature",
-        "top_k",
-        "top_p",
-        "typical_p",
-    ),
-    "says how to search for a text, not how to score one",
-)
+    ("assistant_confidence_threshold", "assistant_early_exit", "bad_words_ids", "begin_suppress_tokens",
+     "cache_implementation", "constraints", "diversity_penalty", "do_sample", "dola_layers", "early_stopping",
+     "encoder_no_repeat_ngram_size", "encoder_repetition_penalty", "epsilon_cutoff", "eta_cutoff",
+     "exponential_decay_length_penalty", "force_bos_token_to_be_generated", "force_words_ids", "forced_decoder_ids",
+     "guidance_scale", "length_penalty", "low_memory", "max_length", "max_matching_ngram_size", "max_new_tokens",
+     "max_time", "min_length", "min_new_tokens", "min_p", "no_repeat_ngram_size", "num_assistant_tokens",
+     "num_assistant_tokens_schedule", "num_beam_groups", "num_beams", "num_return_sequences", "penalty_alpha",
+     "prompt_lookup_num_tokens", "remove_invalid_values", "renormalize_logits", "repetition_penalty", "sequence_bias",
+     "stop_strings", "suppress_tokens", "temperature", "token_healing", "top_h", "top_k", "top_p", "typical_p",
+     "watermarking_config"),
+    "says how to search for a text, not how to score one; kept with the settings of generation",
+)  # fmt: skip
 
 WHOLE = Only("pruned_heads", ({}, None), "all layers have all their heads here")
 ONE_STACK = Only("is_encoder_decoder", (False,), "it has one stack")

@@ -24,6 +24,17 @@ def _write_inner(config: ModelConfig) -> dict[str, Any]:
     return {"n_inner": feed_forward.body.width}
 
 
+def _read_division(values: Values) -> dict[str, Any]:
+    return {"divided_by_layer": values.get("scale_attn_by_inverse_layer_idx", False)}
+
+
+def _write_division(config: ModelConfig) -> dict[str, Any]:
+    """A single layer has the number 1, by which nothing changes."""
+    assert config.decoder is not None
+    divided = config.decoder.blocks[-1].self_attention.body.divided_by != 1
+    return {"scale_attn_by_inverse_layer_idx": divided}
+
+
 GPT2 = Family(
     name="gpt2",
     prefix="transformer.",
@@ -49,8 +60,8 @@ GPT2 = Family(
         Setting("attn_pdrop", "attention_dropout", "decoder.blocks.0.self_attention.body.dropout", 0.1),
         Setting("tie_word_embeddings", "tied", "head?.tied", True),
         Joint(("n_inner",), _read_inner, _write_inner),
-        Only("scale_attn_weights", (True,), "its scores are divided by the root of the query size"),
-        Only("scale_attn_by_inverse_layer_idx", (False,), "scores are not divided by the layer's number here"),
+        Setting("scale_attn_weights", "scaled", "decoder.blocks.0.self_attention.body.scaled", True),
+        Joint(("scale_attn_by_inverse_layer_idx",), _read_division, _write_division),
         Only("add_cross_attention", (False,), "a decoder alone has no memory to look at"),
         ONE_STACK,
         Unused(("n_ctx",), "an old word for n_positions"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from glassformer.config import ModelConfig
 from glassformer.convert.bart import BART
 from glassformer.convert.bert import BERT
 from glassformer.convert.distilbert import DISTILBERT
-from glassformer.convert.family import TOKEN_SETTINGS, Family
+from glassformer.convert.family import GENERATION, TOKEN_SETTINGS, Family
 from glassformer.convert.files import (
     SETTINGS,
     WEIGHTS,
@@ -27,7 +27,16 @@ from glassformer.convert.files import (
     refuse_other_than_files,
     write_whole,
 )
+from glassformer.convert.generation import GENERATION_FILE, read_generation
 from glassformer.convert.gpt2 import GPT2
+from glassformer.convert.heads import (
+    architectures,
+    free_length,
+    read_labels,
+    table_for,
+    table_of_source,
+    write_labels,
+)
 from glassformer.convert.llama import LLAMA
 from glassformer.convert.marian import MARIAN
 from glassformer.convert.modernbert import MODERNBERT
@@ -39,23 +48,31 @@ from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
 from glassformer.paths import check_path
-from glassformer.text.load import as_vocabulary_file, load_tokenizer
+from glassformer.text.load import TOKENIZER_FILES, as_vocabulary_file, load_tokenizer
 from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
 
 FAMILY_TABLES: dict[str, Family] = {
     family.name: family for family in (BERT, DISTILBERT, ROBERTA, MODERNBERT, GPT2, LLAMA, MARIAN, BART, T5)
 }
+# What names the labels of a classifier.
+_OF_LABELS = ("id2label", "label2id", "problem_type", "_num_labels")
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was left aside and why, and the source's tokens with a role (`pad_token_id` …), which decoding needs."""
+    """What was left aside and why, and what is no part of the model's numbers but travels with it: tokens with a role
+    (`pad_token_id` …), settings of generation, names of a classifier's labels, and the `length` of the texts that the
+    model is for where no table limits it.
+    """
 
     architecture: str
     settings_aside: Mapping[str, str] = field(default_factory=dict)
     tensors_aside: Mapping[str, str] = field(default_factory=dict)
     token_settings: Mapping[str, Any] = field(default_factory=dict)
+    generation: Mapping[str, Any] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+    length: int | None = None
 
 
 class Imported(NamedTuple):
@@ -82,18 +99,25 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     refuse_other_than_files(directory)
     where = str(directory / SETTINGS)
     values = read_object(directory / SETTINGS)
-    family = family_of(values, where)
-    stored = full_names(family, read_shapes(directory))
+    names = read_shapes(directory)
+    family = table_of_source(family_of(values, where), values, names, where)
+    stored = full_names(family, names)
     config, settings_aside = read_config(family, values, stored, where=where, vocabulary_head=vocabulary_head)
+    labels = _labels_of(family, config, values, where)
+    generation, ignored = read_generation(directory, values)
+    settings_aside = {key: reason for key, reason in settings_aside.items() if key not in GENERATION.keys} | ignored
     shapes = parameter_shapes(config)
     read_tensors(family.tensors, shapes, stored, config, where=str(directory))  # before a number is read
     source = full_names(family, read_weights(directory))
     state, tensors_aside = read_tensors(family.tensors, shapes, source, config, where=str(directory))
     report = Report(
-        architecture=", ".join(str(name)[:80] for name in _listed(values.get("architectures"))[:3]),
-        settings_aside=settings_aside,
+        architecture=", ".join(name[:80] for name in architectures(values)[:3]),
+        settings_aside={key: reason for key, reason in settings_aside.items() if not labels or key not in _OF_LABELS},
         tensors_aside=tensors_aside,
         token_settings={key: values[key] for key in TOKEN_SETTINGS.keys if values.get(key) is not None},
+        generation=generation,
+        labels=labels,
+        length=free_length(family, config, values, where),
     )
     tokenizer = load_tokenizer(directory) if _has_tokenizer(directory) else None
     return Imported(config, _with_shared(config, state), tokenizer, report)
@@ -106,10 +130,15 @@ def write_huggingface(
     tokenizer: Tokenizer | None = None,
     *,
     token_settings: Mapping[str, Any] | None = None,
+    generation: Mapping[str, Any] | None = None,
+    labels: Sequence[str] = (),
+    length: int | None = None,
 ) -> None:
     """Write a folder that `transformers` loads and that computes the same; it is whole or absent.
 
-    `token_settings` are tokens with a role (`decoder_start_token_id` …) beside those the tokenizer knows.
+    `token_settings` are tokens with a role (`decoder_start_token_id` …) beside those the tokenizer knows; `generation`
+    becomes generation_config.json; `labels` name the rows of a classifier; `length` is the number of tokens in a text
+    that the model is for, which is written where no table of positions tells it.
     Raises ConfigError for a model that the family of Hugging Face cannot say, CheckpointError for unfit tensors.
     """
     if config.family not in FAMILY_TABLES:
@@ -117,13 +146,17 @@ def write_huggingface(
             f"Hugging Face must know the family {config.family!r}", got="one that it does not have",
             do=f"it has {', '.join(FAMILY_TABLES)}",
         )  # fmt: skip
-    family = FAMILY_TABLES[config.family]
+    family = table_for(FAMILY_TABLES[config.family], config, labels)
     named, values = family.class_of(config), write_values(family.settings, config)
     shapes = parameter_shapes(config)
     tensors = write_tensors(family.tensors, state, shapes)
     _check_nothing_lost(family, config, values, tensors)
     if family.bare(config):
         tensors = {name.removeprefix(family.prefix): tensor for name, tensor in tensors.items()}
+    if family.free_length and length is not None:
+        values = {"max_position_embeddings": length, **values}  # a stretch may have said it
+    if family is FAMILY_TABLES[config.family].classifier:
+        values |= write_labels(config, labels)
     roles = {**_role_ids(tokenizer), **(token_settings or {})}
     _check_roles(family, values, roles)
     settings = {
@@ -139,13 +172,15 @@ def write_huggingface(
     def fill(folder: Path) -> None:
         save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
         _write_json(folder / SETTINGS, settings)
+        if generation:
+            _write_json(folder / GENERATION_FILE, generation)
         if tokenizer is not None:
             tokenizer.save(folder)
             vocabulary = as_vocabulary_file(tokenizer)  # for programs that know BERT and no tokenizer.json
             if vocabulary is not None:
                 (folder / "vocab.txt").write_bytes(vocabulary.text.encode())
             beside = {} if vocabulary is None else vocabulary.settings
-            _write_json(folder / "tokenizer_config.json", {**_tokenizer_settings(config, tokenizer), **beside})
+            _write_json(folder / "tokenizer_config.json", {**_tokenizer_settings(config, tokenizer, length), **beside})
 
     write_whole(Path(directory), fill)
 
@@ -244,6 +279,9 @@ def _check_nothing_lost(
         raise ConfigError(
             f"Hugging Face's {family.name} must be able to say this model",
             got=f"a difference it has no setting for, at {sorted(lost)[0]}",
+            do="BERT's and RoBERTa's classifiers have the head that is trained here"
+            if "sentence_head" in lost[0]
+            else "",
         )
 
 
@@ -258,12 +296,15 @@ def _check_roles(family: Family, values: Mapping[str, Any], roles: Mapping[str, 
             )
 
 
-def _listed(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
+def _labels_of(family: Family, config: ModelConfig, values: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """The names of the labels of a classifier, () for any other model."""
+    if family is not FAMILY_TABLES[family.name].classifier or config.sentence_head is None:
+        return ()
+    return read_labels(values, config.sentence_head.labels, where)
 
 
 def _has_tokenizer(directory: Path) -> bool:
-    return any((directory / name).is_file() for name in ("tokenizer.json", "vocab.txt"))
+    return any(all((directory / name).is_file() for name in names) for names in TOKENIZER_FILES)
 
 
 def _role_ids(tokenizer: Tokenizer | None) -> dict[str, int]:
@@ -275,9 +316,9 @@ def _role_ids(tokenizer: Tokenizer | None) -> dict[str, int]:
     return {key: id_ for key, id_ in ids.items() if id_ is not None}
 
 
-def _tokenizer_settings(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, Any]:
+def _tokenizer_settings(config: ModelConfig, tokenizer: Tokenizer, length: int | None) -> dict[str, Any]:
     roles = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
-    length = config.output_stack.max_length
+    length = config.output_stack.max_length or length
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **{theirs: token for theirs, token in roles.items() if token is not None},

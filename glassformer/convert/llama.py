@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from glassformer.config import ModelConfig
+from glassformer.config import ModelConfig, RotaryConfig
 from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family
-from glassformer.convert.rotary import plain_base
+from glassformer.convert.rotary import dynamic_length, read_rotary, write_rotary
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
 from glassformer.convert.table import Ignore, Same
 
@@ -16,22 +16,28 @@ BASE = 10000.0
 
 
 def _read_rotary(values: Values) -> dict[str, Any]:
-    """Older files hold the base beside the table that stretches it."""
-    base = values.get("rope_theta", BASE)
-    plain_base(values.get("rope_scaling"), base)
-    return {"rotary_base": plain_base(values.get("rope_parameters"), base)}
+    """Older files hold the base beside the table that stretches it; transformers believes that table first."""
+    table = values.get("rope_scaling") or values.get("rope_parameters")
+    longest = values.get("max_position_embeddings", 2048)
+    found = read_rotary(table, base=values.get("rope_theta", BASE), longest=longest)
+    return {"rotary_base": found.base, "stretch": found.stretch}
 
 
 def _write_rotary(config: ModelConfig) -> dict[str, Any]:
     assert config.decoder is not None
-    rotary = config.decoder.blocks[0].self_attention.body.rotary
-    return {"rope_parameters": {"rope_type": "default", "rope_theta": BASE if rotary is None else rotary.base}}
+    rotary = config.decoder.blocks[0].self_attention.body.rotary or RotaryConfig(base=BASE)
+    length = dynamic_length(rotary)
+    return {
+        "rope_parameters": write_rotary(rotary),
+        **({} if length is None else {"max_position_embeddings": length}),
+    }
 
 
 LLAMA = Family(
     name="llama",
     prefix="model.",
     heads=("lm_head.",),
+    free_length=True,
     classes={(True, False): "LlamaForCausalLM", (False, False): "LlamaModel"},
     settings=(
         *SHARED,
@@ -48,10 +54,12 @@ LLAMA = Family(
         Setting("mlp_bias", "feed_forward_bias", "decoder.blocks.0.feed_forward.body.bias", False),
         Setting("attention_dropout", "dropout", "decoder.blocks.0.self_attention.body.dropout", 0.0),
         Setting("tie_word_embeddings", "tied", "head?.tied", False),
-        Joint(("rope_parameters", "rope_theta", "rope_scaling"), _read_rotary, _write_rotary),
+        Joint(
+            ("rope_parameters", "rope_theta", "rope_scaling", "max_position_embeddings"), _read_rotary, _write_rotary
+        ),
         Only("partial_rotary_factor", (1.0, None), "all of a query is turned here"),
         ONE_STACK,
-        Unused(("max_position_embeddings", "max_sequence_length"), "rotary positions have no table that could end"),
+        Unused(("max_sequence_length",), "rotary positions have no table that could end"),
         Only("rope_interleaved", (False,), "rotated pairs are half a query apart"),
         Unused(("is_llama_config",), "bookkeeping"),
         Unused(("pretraining_tp",), "says how it is computed, not what"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from glassformer.config import ModelConfig
-from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence
-from glassformer.convert.rotary import plain_base
+from glassformer.config import ModelConfig, RotaryConfig
+from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, without
+from glassformer.convert.rotary import dynamic_length, read_rotary, write_rotary
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
 from glassformer.convert.table import Same, Split
 from glassformer.errors import CheckpointError
@@ -50,24 +51,41 @@ def _write_reach(config: ModelConfig) -> dict[str, Any]:
 
 
 def _read_rotary(values: Values) -> dict[str, Any]:
-    """Older files name the two bases, later ones a table for each kind of layer."""
+    """Older files name the two bases and one stretch for all layers, later ones a table for each kind of layer."""
     tables = values.get("rope_parameters") or {}
+    strange = sorted(tables.keys() - {GLOBAL, LOCAL})
+    if strange:  # transformers reads past it
+        raise CheckpointError(
+            f"rope_parameters must be a table for {GLOBAL} and one for {LOCAL}", got=f"{strange[0]} beside them"
+        )
     global_base = values.get("global_rope_theta", GLOBAL_BASE)
     local_base = values.get("local_rope_theta", LOCAL_BASE)
-    return {
-        "global_base": plain_base(tables.get(GLOBAL), global_base),
-        "local_base": plain_base(tables.get(LOCAL), global_base if local_base is None else local_base),
+    bases = {GLOBAL: global_base, LOCAL: global_base if local_base is None else local_base}
+    longest = values.get("max_position_embeddings", 8192)
+    found = {
+        kind: read_rotary(
+            {**(tables.get(kind) or {}), **(values.get("rope_scaling") or {})}, base=base, longest=longest
+        )
+        for kind, base in bases.items()
     }
+    if any(one.stretch is not None and getattr(one.stretch, "truncate", True) is False for one in found.values()):
+        raise CheckpointError("truncate must be true: transformers does not read it here", got="False")
+    return {
+        "global_base": found[GLOBAL].base, "local_base": found[LOCAL].base,
+        "global_stretch": found[GLOBAL].stretch, "local_stretch": found[LOCAL].stretch,
+    }  # fmt: skip
 
 
 def _write_rotary(config: ModelConfig) -> dict[str, Any]:
     assert config.encoder is not None
-    bases = {GLOBAL: GLOBAL_BASE, LOCAL: LOCAL_BASE}
+    found = {GLOBAL: RotaryConfig(base=GLOBAL_BASE), LOCAL: RotaryConfig(base=LOCAL_BASE)}
     for block in config.encoder.blocks:
         attention = block.self_attention.body
         if attention.rotary is not None:
-            bases[GLOBAL if attention.window is None else LOCAL] = attention.rotary.base
-    return {"rope_parameters": {kind: {"rope_type": "default", "rope_theta": base} for kind, base in bases.items()}}
+            found[GLOBAL if attention.window is None else LOCAL] = attention.rotary
+    length = dynamic_length(*found.values())
+    longest = {} if length is None else {"max_position_embeddings": length}
+    return {"rope_parameters": {kind: write_rotary(one) for kind, one in found.items()}, **longest}
 
 
 def _read_activation(values: Values) -> dict[str, Any]:
@@ -88,10 +106,11 @@ def _write_activation(config: ModelConfig) -> dict[str, Any]:
     return {**word, "classifier_activation": word["hidden_activation"]}
 
 
-MODERNBERT = Family(
+_MODERNBERT = Family(
     name="modernbert",
     prefix="model.",
     heads=("head.", "decoder."),
+    free_length=True,
     classes={(True, False): "ModernBertForMaskedLM", (False, False): "ModernBertModel"},
     presence=(Presence("vocabulary_head", "head.dense.weight", absent=False),),
     settings=(
@@ -109,8 +128,11 @@ MODERNBERT = Family(
         Joint(("hidden_activation", "classifier_activation"), _read_activation, _write_activation),
         Joint(("layer_types", "global_attn_every_n_layers"), _read_layers, _write_layers),
         Joint(("local_attention",), _read_reach, _write_reach),
-        Joint(("rope_parameters", "global_rope_theta", "local_rope_theta"), _read_rotary, _write_rotary),
-        Only("rope_scaling", (None,), "stretched rotary positions are not built here"),
+        Joint(
+            ("rope_parameters", "global_rope_theta", "local_rope_theta", "rope_scaling", "max_position_embeddings"),
+            _read_rotary,
+            _write_rotary,
+        ),
         ONE_STACK,
         Only("attention_bias", (False,), "its attention has no biases here"),
         Only("mlp_bias", (False,), "its feed-forward network has no biases here"),
@@ -118,7 +140,6 @@ MODERNBERT = Family(
         Only("classifier_bias", (False,), "its head's transform has no bias here"),
         Only("decoder_bias", (True,), "its vocabulary scores have a bias here"),
         Only("position_embedding_type", ("absolute", "rope", None), "its positions are rotary"),
-        Unused(("max_position_embeddings",), "rotary positions have no table that could end"),
         Unused(("classifier_pooling", "classifier_dropout"), "about heads that are not read"),
         Unused(
             ("deterministic_flash_attn", "reference_compile", "repad_logits_with_grad", "sparse_prediction",
@@ -150,3 +171,34 @@ MODERNBERT = Family(
         Same("encoder.norm.*", "model.final_norm.*"),
     ),
 )  # fmt: skip
+
+MODERNBERT = replace(
+    _MODERNBERT,
+    classifier=replace(
+        _MODERNBERT,
+        heads=("head.", "classifier."),
+        classes={(False, True): "ModernBertForSequenceClassification"},
+        presence=(
+            Presence("sentence_labels", "classifier.weight", there=None),
+            Presence("vocabulary_head", "classifier.weight", there=False),
+        ),
+        settings=(
+            *without(_MODERNBERT.settings, "classifier_dropout", "classifier_pooling"),
+            Setting("classifier_dropout", "sentence_dropout", "sentence_head.dropout", 0.0),
+            Setting(
+                "classifier_pooling",
+                "sentence_pooling",
+                "sentence_head.pooling",
+                "cls",
+                (("cls", "pooler"), ("mean", "mean_pooler")),
+            ),
+        ),
+        tensors=(
+            Same("sentence_head.output.*", "classifier.*"),
+            Same("sentence_head.pooler.*", "head.dense.*"),
+            Same("sentence_head.norm.*", "head.norm.*"),
+            *_MODERNBERT.tensors,
+        ),
+        marks=("classifier.weight", "head.dense.weight"),
+    ),
+)

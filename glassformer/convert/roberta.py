@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.convert.bert import BODY_SETTINGS, BODY_TENSORS, head_rows
-from glassformer.convert.family import Family, Presence
-from glassformer.convert.settings import Joint, Setting, Unused, Values
-from glassformer.convert.table import Same, TensorRow
+from glassformer.convert.bert import BODY_SETTINGS, BODY_TENSORS, CLASSIFIER_DROPOUT, head_rows
+from glassformer.convert.family import Family, Presence, without
+from glassformer.convert.settings import Joint, Setting, Values
+from glassformer.convert.table import Ignore, Same, TensorRow
 
 
 def _read_positions(values: Values) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def _renamed(row: TensorRow) -> TensorRow:
     return replace(row, theirs=row.theirs.replace("bert.", "roberta.", 1))
 
 
-ROBERTA = Family(
+_ROBERTA = Family(
     name="roberta",
     prefix="roberta.",
     heads=("lm_head.",),
@@ -38,12 +38,7 @@ ROBERTA = Family(
         Presence("sentence_labels", "roberta.pooler.dense.weight", there=0),
     ),
     settings=(
-        *(
-            replace(row, keys=tuple(key for key in row.keys if key != "pad_token_id"))
-            if isinstance(row, Unused)
-            else row
-            for row in BODY_SETTINGS
-        ),
+        *without(BODY_SETTINGS, "pad_token_id"),
         Setting("vocab_size", "vocabulary", "encoder.embed.vocabulary", 50265),
         Joint(("max_position_embeddings", "pad_token_id"), _read_positions, _write_positions),
     ),
@@ -55,5 +50,26 @@ ROBERTA = Family(
             "encoder.embed.word.weight", "roberta.embeddings.word_embeddings.weight", copies=("lm_head.decoder.weight",)
         ),
         *(_renamed(row) for row in BODY_TENSORS),
+    ),
+)
+
+ROBERTA = replace(
+    _ROBERTA,
+    classifier=replace(
+        _ROBERTA,
+        heads=("classifier.",),
+        classes={(False, True): "RobertaForSequenceClassification"},
+        presence=(
+            Presence("sentence_labels", "classifier.out_proj.weight", there=None),
+            Presence("vocabulary_head", "classifier.out_proj.weight", there=False),
+        ),
+        settings=(*without(_ROBERTA.settings, "classifier_dropout"), CLASSIFIER_DROPOUT),
+        tensors=(
+            Same("sentence_head.output.*", "classifier.out_proj.*"),
+            Same("sentence_head.pooler.*", "classifier.dense.*"),
+            *(row for row in _ROBERTA.tensors if not isinstance(row, Same) or row.ours != "sentence_head.pooler.*"),
+            Ignore("roberta.pooler.dense.*", "the classifier's own dense layer is computed with, not this"),
+        ),
+        marks=("classifier.out_proj.weight", "classifier.dense.weight"),
     ),
 )

@@ -125,6 +125,18 @@ class Derived:
 
 TensorRow = Same | Ignore | Derived
 
+# How the tensors of heads begin, and what each head gives.
+HEADS = {
+    "classifier.": "the head of a classifier or tagger",
+    "pre_classifier.": "the head of a classifier",
+    "score.": "the head of a classifier",
+    "classification_head.": "the head of a classifier",
+    "qa_outputs.": "a head for question answering",
+    "multiple_choice_head.": "a head for a choice among texts",
+    "cls.": "the heads of BERT's pretraining",
+    "lm_head.": "a vocabulary head",
+}
+
 # Derived tables, of numbers up to 1, were computed in float32 at best, in another order than ours.
 DERIVED_TOLERANCE = 1e-5
 
@@ -220,8 +232,12 @@ def _reason(rows: Sequence[TensorRow], name: str, tensor: Tensor, config: ModelC
     raise CheckpointError(
         f"each tensor of {where} must have its place in {config.family}",
         got=f"{name} {list(tensor.shape)}, which has none",
-        do="a head that this model does not have, or another family?",
-    )
+        do=next(
+            (f"it belongs to {head}, which a model of this class does not have" for start, head in HEADS.items()
+             if f".{start}" in f".{name}"),
+            "a head that this model does not have, or another family?",
+        ),
+    )  # fmt: skip
 
 
 def _same_bits(copy: str, name: str, one: Tensor, two: Tensor, where: str, *, may_be_untied: bool) -> None:

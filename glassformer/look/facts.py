@@ -23,6 +23,7 @@ FACT_AXES = {
     "segments": "sentence token",
     "may_look": "sentence query key",
     "first": "sentence token",
+    "mean": "sentence token",
 }
 
 
@@ -37,7 +38,8 @@ def facts(config: ModelConfig, inputs: Inputs, decoder_inputs: Inputs | None) ->
         if config.encoder is not None:
             side, answering = "decoder_inputs", decoder_inputs
     if config.sentence_head is not None:
-        found[f"{side}.first"] = first_real(answering)
+        averages = config.sentence_head.pooling in ("mean", "mean_pooler")
+        found[f"{side}.{'mean' if averages else 'first'}"] = (each_real if averages else first_real)(answering)
     return found
 
 
@@ -67,3 +69,11 @@ def first_real(inputs: Inputs) -> Tensor:
     return torch.tensor(
         [[token == one for token in range(tokens)] for one in scored_at], device=inputs.device
     )  # [B, S]
+
+
+def each_real(inputs: Inputs) -> Tensor:
+    """How much each token counts in the mean of its sentence: 1 / how many are no padding, 0 for padding. [B, S]."""
+    batch, tokens = inputs.shape
+    rows = [[True] * tokens] * batch if inputs.real is None else inputs.real.tolist()
+    shares = [[float(one) / max(sum(row), 1) for one in row] for row in rows]
+    return torch.tensor(shares, dtype=torch.float64, device=inputs.device)  # [B, S]

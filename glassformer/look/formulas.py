@@ -8,7 +8,7 @@ read as explained in `named.py`. Facts of the inputs are called `inputs.ids`, `d
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from glassformer.config import (
@@ -20,6 +20,7 @@ from glassformer.config import (
     FeedForwardSublayerConfig,
     ModelConfig,
     NormConfig,
+    RotaryConfig,
     SentenceHeadConfig,
     StackConfig,
     VocabularyHeadConfig,
@@ -29,30 +30,25 @@ from glassformer.look.rules.across import CrossEntropy, LayerNorm, LogSoftmax, R
 from glassformer.look.rules.activations import Activation, Gate
 from glassformer.look.rules.evaluator import Formula, Rule
 from glassformer.look.rules.masks import FillAdd, FillSet, MayLook
-from glassformer.look.rules.positions import RelativeBias, Rotate, Sinusoid
-from glassformer.look.rules.sums import Add, Concatenate, DotProduct, Linear, LookUp, Scale, TanhLinear, WeightedSum
+from glassformer.look.rules.positions import RelativeBias, Sinusoid
+from glassformer.look.rules.rotations import rotation
+from glassformer.look.rules.sums import (
+    ActivatedLinear,
+    Add,
+    Concatenate,
+    DotProduct,
+    Linear,
+    LookUp,
+    Scale,
+    WeightedSum,
+)
+from glassformer.look.statement import Statement
 
 STREAM = "sentence token channel"
 SQUARE = "sentence head query key"
 MIXED = "sentence head query channel"
 
 Sublayer = AttentionSublayerConfig | FeedForwardSublayerConfig
-
-
-@dataclass(frozen=True)
-class Statement:
-    """All formulas of a model by name, and which tensor enters each unit (embedding, block, norm, head)."""
-
-    formulas: Mapping[str, Formula]
-    entering: Mapping[str, str]
-    memory: str | None = None
-
-    def unit(self, name: str) -> str:
-        """The part of the model that computes a tensor: `encoder.blocks.3`, `head`, `loss` …"""
-        steps = name.split(".")
-        if steps[0] in ("encoder", "decoder"):
-            return ".".join(steps[:3] if steps[1] == "blocks" else steps[:2])
-        return steps[0]
 
 
 def state(config: ModelConfig, given: Collection[str] = ("inputs.ids",), *, at_places: bool = False) -> Statement:
@@ -82,8 +78,7 @@ class _Writer:
     memory: str | None = None
 
     def write(self) -> Statement:
-        config = self.config
-        last = ""
+        config, last = self.config, ""
         if config.encoder is not None:
             last = self.stack("encoder", config.encoder)
         if config.decoder is not None:
@@ -193,13 +188,13 @@ class _Writer:
         self.project(path, "value", source, grouped, groups, config.bias, keys=keys)
         query, key = f"{path}.query", f"{path}.key"
         if config.rotary is not None:
-            query = self.rotated(query, MIXED, "query", config.rotary.base)
-            key = self.rotated(key, grouped, "key", config.rotary.base)
+            query = self.rotated(query, MIXED, "query", config.rotary)
+            key = self.rotated(key, grouped, "key", config.rotary)
         served = f"sentence {'head' if groups == heads else f'head/{heads // groups}'} key channel"
         rule: Rule = DotProduct(Operand(query, MIXED), Operand(key, served))
         last = self.add(f"{path}.scores", SQUARE, rule, keys=keys)
-        if config.scaled:
-            rule = Scale(Operand(last, SQUARE), 1 / math.sqrt(config.query_size))
+        if config.scaled or config.divided_by != 1:
+            rule = Scale(Operand(last, SQUARE), config.query_size ** (-0.5 * config.scaled) / config.divided_by)
             last = self.add(f"{path}.scaled", SQUARE, rule, keys=keys)
         if config.relative_bias:
             rule = Add({"score": Operand(last, SQUARE), "bias": Operand(f"{stack}.relative_bias", SQUARE)})
@@ -210,8 +205,7 @@ class _Writer:
         weights = self.add(f"{path}.weights", SQUARE, Softmax(Operand(last, SQUARE), over="key"), keys=keys)
         rule = WeightedSum(Operand(weights, SQUARE), Operand(f"{path}.value", served), over="key")
         mixed = self.add(f"{path}.mixed", MIXED, rule, keys=keys)
-        heads_of_token = Operand(mixed, "sentence head token channel")
-        merged = self.add(f"{path}.merged", STREAM, Concatenate(heads_of_token))
+        merged = self.add(f"{path}.merged", STREAM, Concatenate(Operand(mixed, "sentence head token channel")))
         return self.linear(f"{path}.output", merged, config.output_bias)
 
     def may_look(self, config: AttentionConfig, whole: StackConfig, crossing: bool, keys: str) -> MayLook:
@@ -257,22 +251,22 @@ class _Writer:
     ) -> None:
         """One projection for all heads, whose rows are then divided among them."""
         _, head, tokens, _ = axes.split()
-        rows = f"({head}:{heads} channel)"
-        rule = self.weighted(Operand(x, f"sentence {tokens} input"), f"{path}.{word}", rows, bias)
+        x_of = Operand(x, f"sentence {tokens} input")
+        rule = self.weighted(x_of, f"{path}.{word}", f"({head}:{heads} channel)", bias)
         self.add(f"{path}.{word}", axes, rule, keys=keys)
 
-    def rotated(self, name: str, axes: str, tokens: str, base: float) -> str:
-        position = Operand(f"{self.side}.positions", f"sentence {tokens}")
-        return self.add(f"{name}_rotated", axes, Rotate(Operand(name, axes), position, base))
+    def rotated(self, name: str, axes: str, tokens: str, config: RotaryConfig) -> str:
+        rule = rotation(config, Operand(name, axes), Operand(f"{self.side}.positions", f"sentence {tokens}"))
+        return self.add(f"{name}_rotated", axes, rule)
 
     # ----------------------------------------------------------------- the rest
 
     def feed_forward(self, path: str, config: FeedForwardConfig, x: str) -> str:
         gate = self.linear(f"{path}.gate", x, config.bias) if config.gated else None
         hidden = Operand(self.linear(f"{path}.hidden", x, config.bias), STREAM)
-        rule = Activation(hidden, config.activation)
-        gated = None if gate is None else Gate(Operand(gate, STREAM), hidden, config.activation)
-        activated = self.add(f"{path}.activated", STREAM, gated or rule)
+        kind = config.activation
+        rule = Activation(hidden, kind) if gate is None else Gate(Operand(gate, STREAM), hidden, kind)
+        activated = self.add(f"{path}.activated", STREAM, rule)
         return self.linear(f"{path}.output", activated, config.bias)
 
     def linear(self, name: str, x: str, bias: bool) -> str:
@@ -298,8 +292,7 @@ class _Writer:
             name = self.add("head.hidden", f"{rows} channel", rule)
             activation = Activation(Operand(name, f"{rows} channel"), config.activation)
             name = self.add("head.activated", f"{rows} channel", activation)
-            if config.norm is not None:
-                name = self.norm("head.norm", config.norm, name, f"{rows} channel")
+            name = name if config.norm is None else self.norm("head.norm", config.norm, name, f"{rows} channel")
             x = Operand(name, f"{rows} input")
         side = "decoder" if self.config.decoder is not None and not self.config.share_embeddings else "encoder"
         rule = self.weighted(x, "head", "vocabulary", config.bias)
@@ -310,13 +303,15 @@ class _Writer:
         self.probabilities("head", f"{rows} vocabulary", "vocabulary")
 
     def sentence_head(self, config: SentenceHeadConfig, states: str) -> None:
-        first = Operand(f"{self.side}.first", "sentence token")
-        rule = DotProduct(first, Operand(states, STREAM), over="token")
-        x = Operand(self.add("sentence_head.first", "sentence channel", rule), "sentence input")
-        if config.pooling == "pooler":
-            right = weight("sentence_head.pooler.weight", "channel input")
-            rule = TanhLinear(x, right, weight("sentence_head.pooler.bias", "channel"), over="input")
-            x = Operand(self.add("sentence_head.pooled", "sentence channel", rule), "sentence input")
+        vector = "mean" if config.pooling in ("mean", "mean_pooler") else "first"
+        rule = DotProduct(Operand(f"{self.side}.{vector}", "sentence token"), Operand(states, STREAM), over="token")
+        x = Operand(self.add(f"sentence_head.{vector}", "sentence channel", rule), "sentence input")
+        if config.has_pooler:
+            layer = self.weighted(x, "sentence_head.pooler", "channel", config.pooler_bias)
+            rule = ActivatedLinear(layer.left, layer.right, layer.bias, over="input", kind=config.activation)
+            name = self.add("sentence_head.pooled", axes := "sentence channel", rule)
+            name = name if config.norm is None else self.norm("sentence_head.norm", config.norm, name, axes)
+            x = Operand(name, "sentence input")
         if config.labels:
             rule = self.weighted(x, "sentence_head.output", "label", bias=True)
             self.add("sentence_head.logits", "sentence label", rule)

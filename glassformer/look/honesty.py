@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from glassformer.look.formulas import Statement
 from glassformer.look.replay import Replay, as_type, eval_copy
+from glassformer.look.statement import Statement
 from glassformer.look.verify import LIMITS
 from glassformer.models.inputs import Output
 from glassformer.models.transformer import Transformer

@@ -13,8 +13,8 @@ from torch import Tensor
 from glassformer.config import ModelConfig
 from glassformer.errors import GlassformerError
 from glassformer.look.cell import Words
-from glassformer.look.formulas import Statement
 from glassformer.look.html import page, shades, table
+from glassformer.look.statement import Statement
 
 # Words and heads of a picture, places and guesses of a table.
 _WORDS, _HEADS, _PLACES, _GUESSES = 12, 4, 4, 3

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from glassformer.look.formulas import Statement
+from glassformer.look.statement import Statement
 from glassformer.look.watch import Change, Seen, watch
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.stack import Stack

@@ -16,9 +16,9 @@ from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.look.asked import chosen, full_name
 from glassformer.look.cell import Axes, Words, find_cell, read_cell
 from glassformer.look.facts import FACT_AXES
-from glassformer.look.formulas import Statement
 from glassformer.look.named import axis_names
 from glassformer.look.replay import Replay
+from glassformer.look.statement import Statement
 from glassformer.look.verify import WITHOUT_WEIGHTS
 from glassformer.models.names import parameter_names
 

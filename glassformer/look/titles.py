@@ -33,6 +33,7 @@ TITLES: Mapping[str, Title] = {
     "activated": Title("The activation function between the two layers"),
     "head.activated": Title("The activation function between the two layers", extra=True),
     "first": Title("The first token represents the sentence", extra=True),
+    "mean": Title("The mean of the states represents the sentence", extra=True),
     "pooled": Title("Its vector through a layer of its own", extra=True),
     "logits": Title("A score for each token of the vocabulary"),
     "sentence_head.logits": Title("A score for each label", extra=True),

@@ -5,6 +5,8 @@ B sentences · S tokens · W width · V vocabulary · L labels
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -48,24 +50,32 @@ class VocabularyHead(nn.Module):
 
 
 class SentenceHead(nn.Module):
-    """From the first token that is not padding to label scores, through BERT's tanh pooler or directly."""
+    """From one vector for the sentence to label scores, through a pooler or directly.
+
+    The vector is the state of the first token that is not padding, or the mean of the states of all such tokens.
+    """
 
     def __init__(self, config: SentenceHeadConfig, width: int) -> None:
         super().__init__()
-        self.pooler = nn.Linear(width, width) if config.pooling == "pooler" else None
+        self.vector = VECTORS[config.pooling]
+        self.reads_first_alone = self.vector is first_real
+        self.vector_name = "mean" if self.vector is mean_of_real else "first"
+        self.pooler = nn.Linear(width, width, bias=config.pooler_bias) if config.has_pooler else None
+        self.activation = ACTIVATIONS[config.activation]
+        self.norm = build_norm(config.norm, width)
         self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, config.labels) if config.labels else None
         self.taps = (
-            "first",
-            *(("pooled",) if config.pooling == "pooler" else ()),
+            self.vector_name,
+            *(("pooled",) if config.has_pooler else ()),
             *(("logits", "log_probabilities", "probabilities") if config.labels else ()),
         )
 
     def forward(self, states: Tensor, real: Tensor | None, dropout_key: DropoutKey | None) -> Tensor:
         """States [B, S, W] to label scores [B, L], or to the pooled vector [B, W] without labels."""
-        pooled = tap(self, "first", first_real(states, real))  # [B, W]
+        pooled = tap(self, self.vector_name, self.vector(states, real))  # [B, W]
         if self.pooler is not None:
-            pooled = tap(self, "pooled", torch.tanh(self.pooler(pooled)))
+            pooled = self.norm(tap(self, "pooled", self.activation(self.pooler(pooled))))
         if self.output is None:
             return pooled
         logits = tap(self, "logits", self.output(self.dropout(pooled, dropout_key)))  # [B, L]
@@ -87,3 +97,19 @@ def first_real_index(real: Tensor | None, sentences: int, device: torch.device) 
     if real is None:
         return torch.zeros(sentences, dtype=torch.int64, device=device)  # [B]
     return real.int().argmax(dim=1)  # [B]
+
+
+def mean_of_real(states: Tensor, real: Tensor | None) -> Tensor:
+    """The mean of each sentence's states, without padding: [B, S, W] and [B, S] to [B, W]."""
+    if real is None:
+        return states.mean(dim=1)  # [B, W]
+    weights = real.to(states.dtype)  # [B, S]
+    return (states * weights[..., None]).sum(dim=1) / weights.sum(dim=1, keepdim=True).clamp(min=1)  # [B, W]
+
+
+VECTORS: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
+    "first": first_real,
+    "pooler": first_real,
+    "mean": mean_of_real,
+    "mean_pooler": mean_of_real,
+}

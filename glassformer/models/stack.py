@@ -22,7 +22,7 @@ from glassformer.parts.embed import Embed
 from glassformer.parts.feed_forward import build_feed_forward
 from glassformer.parts.mask import Mask, Side, causal, custom, document_mask, padding, visible, window
 from glassformer.parts.norm import Sublayer, build_norm
-from glassformer.parts.position import RelativeBias, rotary_tables
+from glassformer.parts.position import RelativeBias, rotary_key, rotary_tables, turns_of
 
 
 class Block(nn.Module):
@@ -70,7 +70,11 @@ class Stack(nn.Module):
         self.reach = reach_rule(config)
         self.hides = config.hide_masked
         self.windows = tuple(dict.fromkeys(attention.window for attention in attentions))
-        self.rotary = {(a.rotary.base, a.query_size) for a in attentions if a.rotary is not None}
+        self.rotary = {
+            rotary_key(a.rotary, a.query_size): turns_of(a.rotary, a.query_size)
+            for a in attentions
+            if a.rotary is not None
+        }
         self.max_length = config.max_length
         self.recompute = False  # in training, each block runs a second time in the backward pass, for less memory
 
@@ -138,7 +142,7 @@ class Stack(nn.Module):
         context = Context(
             masks={size: _per_head(self.mask(size, inputs)(query, key)) for size in self.windows},
             reachable={size: _per_head(self.reachable(size)(query, key)) for size in self.windows if chooses},
-            rotary={(base, size): rotary_tables(positions, size, base) for base, size in self.rotary},
+            rotary={key: rotary_tables(positions, turns) for key, turns in self.rotary.items()},
             bias=None if self.relative_bias is None else self.relative_bias(query.index, key.index),
             memory=memory,
             memory_mask=None if memory_real is None else memory_real[:, None, None, :],  # [B, 1, 1, K]

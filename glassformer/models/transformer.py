@@ -94,11 +94,13 @@ class Transformer(nn.Module):
         """The tokens that the named heads read, [B, A] in each row, the sentence head's first; None = all."""
         if heads is None:
             return None
-        sentence, tokens = "sentence_head" in heads and self.sentence_head is not None, "head" in heads
+        sentence, tokens = self.sentence_head if "sentence_head" in heads else None, "head" in heads
         if tokens and (scored_at is None or scored_at.dim() == 1):
             return None
+        if sentence is not None and not sentence.reads_first_alone:
+            return None
         batch, length = inputs.shape
-        read = [first_real_index(inputs.real, batch, inputs.device)[:, None]] if sentence else []  # [B, 1]
+        read = [] if sentence is None else [first_real_index(inputs.real, batch, inputs.device)[:, None]]  # [B, 1]
         if tokens:
             assert scored_at is not None
             read.append(scored_at % length)  # [B, A]

@@ -16,7 +16,7 @@ from glassformer.config import AttentionConfig
 from glassformer.parts.context import Context
 from glassformer.parts.dropout import Dropout
 from glassformer.parts.mask import SetFill, build_fill
-from glassformer.parts.position import rotate
+from glassformer.parts.position import rotary_key, rotate
 from glassformer.parts.tap import tap, wanted
 
 # Keys up to which a processor holds the scores of a training step in bf16 rather than compute them twice.
@@ -49,9 +49,9 @@ class Attention(nn.Module):
         self.key = nn.Linear(width, config.key_value_heads * config.query_size, bias=config.bias)
         self.value = nn.Linear(width, config.key_value_heads * config.value_size, bias=config.bias)
         self.output = nn.Linear(config.heads * config.value_size, width, bias=config.output_bias)
-        self.scaled = config.scaled
-        self.scale = 1.0 / math.sqrt(config.query_size) if config.scaled else 1.0
-        self.rotary = None if config.rotary is None else (config.rotary.base, config.query_size)
+        self.scale = (1.0 / math.sqrt(config.query_size) if config.scaled else 1.0) / config.divided_by
+        self.scaled = config.scaled or config.divided_by > 1
+        self.rotary = None if config.rotary is None else rotary_key(config.rotary, config.query_size)
         self.fill = build_fill(config.fill.rule, config.fill.value)
         self.biased = config.relative_bias
         self.dropout = Dropout(config.dropout)
@@ -64,7 +64,7 @@ class Attention(nn.Module):
                 ("query_rotated", config.rotary is not None),
                 ("key_rotated", config.rotary is not None),
                 ("scores", True),
-                ("scaled", config.scaled),
+                ("scaled", self.scaled),
                 ("biased", config.relative_bias),
                 ("may_look", True),
                 ("masked", True),

@@ -23,7 +23,8 @@ class Context:
     `masks` holds, for each window in use (None = no window), who may look at whom in self-attention:
     [B or 1, 1, Q or 1, K], True = may look, or None when nothing is forbidden. `reachable` holds the same without what
     is masked by choice (masked words, a mask of the caller), and is empty where nothing can be. `rotary` holds cosines
-    and sines [B or 1, 1, Q, D] for each pair of (base, query size). `bias` is added to scaled scores, [1, H, Q, K].
+    and sines [B or 1, 1, Q, D] for each kind of rotation and query size. `bias` is added to scaled scores,
+    [1, H, Q, K].
 
     In the last block only some tokens may be asked for: `asked` [B, A] are their indices in the row. Self-attention
     then reads the whole stream and returns these alone; `tokens` are the same indices for the sublayers after it.
@@ -32,13 +33,13 @@ class Context:
 
     masks: Mapping[int | None, Tensor | None]
     reachable: Mapping[int | None, Tensor | None] = field(default_factory=dict)
-    rotary: Mapping[tuple[float, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
+    rotary: Mapping[tuple[str, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
     bias: Tensor | None = None
     memory: Tensor | None = None  # [B, K, W]
     memory_mask: Tensor | None = None  # [B, 1, 1, K]
     cache: LayerCache | None = None
     dropout_key: DropoutKey | None = None
-    query_rotary: Mapping[tuple[float, int], tuple[Tensor, Tensor]] | None = None
+    query_rotary: Mapping[tuple[str, int], tuple[Tensor, Tensor]] | None = None
     asked: Tensor | None = None
     tokens: Tensor | None = None
 

@@ -22,12 +22,31 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return F.gelu(x, approximate="tanh")
 
 
+def relu2(x: Tensor) -> Tensor:
+    """max(0, x)² (So et al. 2021)."""
+    return F.relu(x).square()
+
+
+def quick_gelu(x: Tensor) -> Tensor:
+    """x · sigmoid(1.702 x) (Hendrycks & Gimpel 2016)."""
+    return x * torch.sigmoid(1.702 * x)
+
+
+def gelu_10(x: Tensor) -> Tensor:
+    """The exact GELU, cut off at -10 and 10 (Wu et al. 2020, arXiv 2004.09602)."""
+    return F.gelu(x).clamp(-10.0, 10.0)
+
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
     "gelu_tanh": gelu_tanh,
     "silu": F.silu,
     "tanh": torch.tanh,
+    "relu2": relu2,
+    "quick_gelu": quick_gelu,
+    "gelu_10": gelu_10,
+    "mish": F.mish,
 }
 
 

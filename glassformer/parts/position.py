@@ -2,18 +2,20 @@
 
 Angles grow with the position and float32 would round those of far ones: waves are computed in double precision.
 
-B sentences · S tokens · Q query tokens · K key tokens · H heads · D query size · W width
+B sentences · S tokens · Q query tokens · K key tokens · H heads · D query size · W width · P = D/2 pairs
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from glassformer.config import PositionConfig, RelativeBiasConfig
+from glassformer.config import PositionConfig, RelativeBiasConfig, RotaryConfig
 from glassformer.parts.tap import tap
 
 # Apple's GPUs: waves are computed on the processor and come over rounded.
@@ -99,14 +101,108 @@ POSITIONS: dict[str, Callable[[PositionConfig, int], nn.Module] | None] = {
 }
 
 
-def rotary_tables(positions: Tensor, size: int, base: float) -> tuple[Tensor, Tensor]:
+def plain_rates(positions: Tensor, size: int, base: float) -> Tensor:
+    """1 / base^(2i/D) for each pair i (Su et al. 2021, eq. 15): [P], on the device of the positions."""
+    return base ** (-torch.arange(0, size, 2, dtype=torch.float64, device=positions.device) / size)
+
+
+def linear_rates(positions: Tensor, size: int, base: float, *, factor: float) -> Tensor:
+    """All rates divided by the factor: [P]."""
+    return plain_rates(positions, size, base) / factor
+
+
+def dynamic_rates(positions: Tensor, size: int, base: float, *, factor: float, original_length: int) -> Tensor:
+    """The base grows with a text that is longer than the original length: [B or 1, 1, P]."""
+    length = positions.amax(dim=-1)[:, None, None].double() + 1  # [B or 1, 1, 1]
+    longer = factor * length.clamp(min=original_length) / original_length - (factor - 1)
+    places = torch.arange(0, size, 2, dtype=torch.float64, device=positions.device) / size  # [P]
+    return (base * longer ** (size / (size - 2))) ** -places  # [B or 1, 1, P]
+
+
+def llama3_rates(
+    positions: Tensor,
+    size: int,
+    base: float,
+    *,
+    factor: float,
+    low_frequency_factor: float,
+    high_frequency_factor: float,
+    original_length: int,
+) -> Tensor:
+    """Rates of long waves divided by the factor, short waves kept, a blend between them: [P]."""
+    rates = plain_rates(positions, size, base)
+    turns = original_length * rates / (2 * math.pi)
+    kept = ((turns - low_frequency_factor) / (high_frequency_factor - low_frequency_factor)).clamp(0, 1)
+    return rates * (kept + (1 - kept) / factor)
+
+
+def yarn_rates(
+    positions: Tensor,
+    size: int,
+    base: float,
+    *,
+    factor: float,
+    original_length: int,
+    beta_fast: float,
+    beta_slow: float,
+    truncate: bool,
+) -> Tensor:
+    """Slow pairs divided by the factor, fast ones kept, a ramp over the pairs between them: [P]."""
+
+    def pair_that_turns(times: float) -> float:
+        return size * math.log(original_length / (times * 2 * math.pi)) / (2 * math.log(base))
+
+    first, last = pair_that_turns(beta_fast), pair_that_turns(beta_slow)
+    if truncate:
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, size - 1)
+    last = last + 0.001 if last == first else last
+    pairs = torch.arange(size // 2, dtype=torch.float64, device=positions.device)
+    stretched = ((pairs - first) / (last - first)).clamp(0, 1)
+    return plain_rates(positions, size, base) * (1 - stretched + stretched / factor)
+
+
+STRETCHES: dict[str, Callable[..., Tensor]] = {
+    "linear": linear_rates,
+    "dynamic": dynamic_rates,
+    "llama3": llama3_rates,
+    "yarn": yarn_rates,
+}
+
+RotaryKey = tuple[str, int]
+
+
+def rotary_key(config: RotaryConfig, size: int) -> RotaryKey:
+    """Equal for attentions whose queries are turned by equal angles."""
+    return config.model_dump_json(), size
+
+
+class Turns(NamedTuple):
+    """`rates` gives the rate of each pair's angle from the positions; cosines and sines are multiplied by `scale`."""
+
+    rates: Callable[[Tensor], Tensor]
+    scale: float
+
+
+def turns_of(config: RotaryConfig, size: int) -> Turns:
+    """How queries and keys of a size are turned."""
+    if config.stretch is None:
+        return Turns(partial(plain_rates, size=size, base=config.base), 1.0)
+    numbers = config.stretch.model_dump(exclude={"kind"})
+    scale = numbers.pop("attention_factor", 1.0)
+    return Turns(partial(STRETCHES[config.stretch.kind], size=size, base=config.base, **numbers), scale)
+
+
+def rotary_tables(positions: Tensor, turns: Turns) -> tuple[Tensor, Tensor]:
     """Cosines and sines of the angle by which each pair is turned: twice [B or 1, 1, S, D], float64 where there is."""
     device = exact_device(positions.device)
-    rates = base ** (-torch.arange(0, size, 2, dtype=torch.float64, device=device) / size)
-    wave = angles(positions, rates).repeat(1, 1, 2)[:, None]  # [B or 1, 1, S, D]
+    wave = angles(positions, turns.rates(positions.to(device))).repeat(1, 1, 2)[:, None]  # [B or 1, 1, S, D]
+    cosine, sine = wave.cos(), wave.sin()
+    if turns.scale != 1.0:
+        cosine, sine = cosine * turns.scale, sine * turns.scale
     if device != positions.device:
-        return wave.cos().float().to(positions.device), wave.sin().float().to(positions.device)
-    return wave.cos(), wave.sin()
+        return cosine.float().to(positions.device), sine.float().to(positions.device)
+    return cosine, sine
 
 
 def rotate(x: Tensor, tables: tuple[Tensor, Tensor]) -> Tensor:

@@ -11,26 +11,34 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from glassformer.errors import TokenizerError
 from glassformer.json_text import read_json
+from glassformer.text.byte_pairs import load_byte_pairs
 from glassformer.text.special import BERT, NONE, roles_by_name, roles_from_files
 from glassformer.text.template import with_template
 from glassformer.text.tokenizer import Tokenizer
 
+# The files that are a tokenizer, alone or together, the first ones first.
+TOKENIZER_FILES = (("tokenizer.json",), ("vocab.txt",), ("vocab.json", "merges.txt"))
 _ROLE_FILES = ("tokenizer_config.json", "special_tokens_map.json")
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:
-    """Read `tokenizer.json` or BERT's `vocab.txt`: a file, or the directory that holds one, `tokenizer.json` first.
+    """Read `tokenizer.json`, BERT's `vocab.txt`, or GPT-2's and RoBERTa's `vocab.json` with `merges.txt` beside it: a
+    file, or the directory that holds it, `tokenizer.json` first.
 
     Raises TokenizerError, with the path, when there is none or it cannot be read.
     """
     path = Path(path)
     if path.is_dir():
-        for name in ("tokenizer.json", "vocab.txt"):
-            if (path / name).is_file():
-                return load_tokenizer(path / name)
-        raise TokenizerError(f"{path} must hold tokenizer.json or vocab.txt", got="neither of them")
+        for names in TOKENIZER_FILES:
+            if all((path / name).is_file() for name in names):
+                return load_tokenizer(path / names[0])
+        raise TokenizerError(
+            f"{path} must hold tokenizer.json, vocab.txt, or vocab.json with merges.txt", got="none of them"
+        )
     if not path.is_file():
         raise TokenizerError(f"a tokenizer is needed at {path}", got="no such file")
+    if path.name == "vocab.json":
+        return load_byte_pairs(path, path.with_name("merges.txt"), _role_maps(path.parent))
     return _from_vocabulary(path) if path.suffix == ".txt" else _from_json(path)
 
 

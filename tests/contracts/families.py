@@ -16,6 +16,7 @@ from glassformer.config import ModelConfig, StackConfig
 from glassformer.models.families import family_config
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.stretch import DynamicStretch, LinearStretch, Llama3Stretch, Stretch, YarnStretch
 
 VOCABULARY = 23
 Padding = Literal["none", "right", "left", "uneven"]
@@ -102,6 +103,14 @@ def norm_on_branch(stack: StackConfig) -> StackConfig:
     return stack.model_copy(update={"blocks": tuple(blocks)})
 
 
+# The settings of each are such that every one of them matters in texts of seven tokens with six pairs to turn.
+STRETCHES: tuple[Stretch, ...] = (
+    LinearStretch(factor=2.5),
+    DynamicStretch(factor=3.0, original_length=4),
+    Llama3Stretch(factor=4.0, low_frequency_factor=1.0, high_frequency_factor=6.0, original_length=20),
+    YarnStretch(factor=4.0, original_length=40, attention_factor=1.2, beta_fast=5.0, beta_slow=0.3, truncate=False),
+)
+
 FAMILIES: tuple[Row, ...] = tuple(Row(name, name) for name in TINY)
 
 OPTIONS: tuple[Row, ...] = (
@@ -124,6 +133,11 @@ OPTIONS: tuple[Row, ...] = (
     Row("gpt2, exact gelu", "gpt2", {"activation": "gelu"}),
     Row("llama, one key-value head", "llama", {"key_value_heads": 1}),
     Row("llama, own query size", "llama", {"query_size": 6}),
+    *(Row(f"llama, stretched {kind.kind}", "llama", {"query_size": 12, "stretch": kind}) for kind in STRETCHES),
+    Row("gpt2, divided by layer", "gpt2", {"divided_by_layer": True}),
+    Row("distilbert, classifier", "distilbert", {"sentence_labels": 3, "vocabulary_head": False}),
+    Row("modernbert, classifier of the mean", "modernbert",
+        {"sentence_labels": 3, "sentence_pooling": "mean_pooler", "vocabulary_head": False}),
     Row("llama, biases, tied", "llama", {"attention_bias": True, "feed_forward_bias": True, "tied": True}),
     Row("marian, unscaled words", "marian", {"embed_scaled": False}),
     Row("marian, stacks differ", "marian", {"decoder_heads": 2, "decoder_feed_forward": 28, "activation": "relu"}),

@@ -14,12 +14,15 @@ import pytest
 import torch
 import transformers
 from torch import Tensor, nn
+from transformers import modeling_rope_utils
 from transformers.models.llama import modeling_llama
 from transformers.models.marian import modeling_marian
 from transformers.models.modernbert import modeling_modernbert
 from transformers.models.t5 import modeling_t5
 
 from glassformer.config import ModelConfig
+from glassformer.convert.family import Family
+from glassformer.convert.heads import table_for
 from glassformer.convert.huggingface import FAMILY_TABLES, full_names, parameter_shapes, write_huggingface
 from glassformer.convert.table import Derived, read_tensors
 from glassformer.models.inputs import Inputs, Output
@@ -34,7 +37,7 @@ ROUNDS_WHEN_EXPLICIT = ("modernbert", "llama")
 def reference_of(model: Transformer, folder: Path, *, kernel: str | None = None) -> nn.Module:
     """Our model as `transformers` opens it from the folder we export; every key must have its place."""
     write_huggingface(folder, model.config, model.state_dict())
-    family = FAMILY_TABLES[model.config.family]
+    family = table_of(model)
     chosen = "sdpa" if family.name in ROUNDS_WHEN_EXPLICIT else "eager"
     # A body of BERT's or RoBERTa's has a pooler unless one says otherwise.
     bare = family.name in ("bert", "roberta") and model.head is None and model.sentence_head is None
@@ -48,6 +51,11 @@ def reference_of(model: Transformer, folder: Path, *, kernel: str | None = None)
     for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         assert not told[what], f"{what}: {told[what]}"
     return reference
+
+
+def table_of(model: Transformer) -> Family:
+    """The table by which a model without names for its labels is written."""
+    return table_for(FAMILY_TABLES[model.config.family], model.config, ())
 
 
 @dataclass(frozen=True)
@@ -134,7 +142,7 @@ def our_gradients(model: Transformer) -> dict[str, Tensor]:
 
 def their_gradients(reference: nn.Module, model: Transformer) -> dict[str, Tensor]:
     """Theirs under our names: the table that moves weights moves gradients as well, for it is linear."""
-    family = FAMILY_TABLES[model.config.family]
+    family = table_of(model)
     computed = tuple(row.theirs for row in family.tensors if isinstance(row, Derived))
     gradients = {
         name: torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
@@ -159,6 +167,8 @@ def in_float64(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(modeling_llama.LlamaRotaryEmbedding, "forward", _llama_angles)
     # ModernBertRotaryEmbedding: the same, for each kind of layer
     patch.setattr(modeling_modernbert.ModernBertRotaryEmbedding, "forward", _modernbert_angles)
+    # The rates of all stretches are computed in `torch.float`
+    patch.setattr(modeling_rope_utils, "torch", _Doubled())
     # modernbert's apply_rotary_pos_emb: `q.float()`, `k.float()`; Llama's has no such cast
     patch.setattr(modeling_modernbert, "apply_rotary_pos_emb", modeling_llama.apply_rotary_pos_emb)
     # MarianSinusoidalPositionalEmbedding.create_weight: `torch.FloatTensor(np.sin(...))`
@@ -176,13 +186,35 @@ def _turns(positions: Tensor, size: int, base: float) -> tuple[Tensor, Tensor]:
     return waves.cos(), waves.sin()
 
 
+class _Doubled:
+    """torch, whose single precision is double."""
+
+    float = float32 = torch.float64
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch, name)
+
+
+def _stretched(config: Any, positions: Tensor, size: int, layer_type: str | None = None) -> tuple[Tensor, Tensor]:
+    """Each row by itself, for ours stretches a text by its own length and theirs by the longest of the batch."""
+    table = config.rope_parameters if layer_type is None else config.rope_parameters[layer_type]
+    if table["rope_type"] == "default":
+        return _turns(positions, size, table["rope_theta"])
+    rates_of = modeling_rope_utils.ROPE_INIT_FUNCTIONS[table["rope_type"]]
+    waves, scale = [], 1.0
+    for row in positions:
+        rates, scale = rates_of(config, None, seq_len=int(row.max()) + 1, layer_type=layer_type)
+        assert rates.dtype == torch.float64
+        waves.append((row[:, None].double() * rates).repeat(1, 2))
+    return torch.stack(waves).cos() * scale, torch.stack(waves).sin() * scale
+
+
 def _llama_angles(self: Any, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-    return _turns(position_ids, self.config.head_dim, self.config.rope_parameters["rope_theta"])
+    return _stretched(self.config, position_ids, self.config.head_dim)
 
 
 def _modernbert_angles(self: Any, x: Tensor, position_ids: Tensor, layer_type: str) -> tuple[Tensor, Tensor]:
-    size = self.config.hidden_size // self.config.num_attention_heads
-    return _turns(position_ids, size, self.config.rope_parameters[layer_type]["rope_theta"])
+    return _stretched(self.config, position_ids, self.config.hidden_size // self.config.num_attention_heads, layer_type)
 
 
 def _marian_table(self: Any) -> Tensor:

@@ -10,8 +10,9 @@ from torch import nn
 
 from glassformer.convert.huggingface import FAMILY_TABLES
 from glassformer.models.transformer import Transformer
+from glassformer.stretch import YarnStretch
 from tests.contracts import reference as theirs
-from tests.contracts.families import FAMILIES, ROWS, Padding, Row
+from tests.contracts.families import FAMILIES, ROWS, STRETCHES, Padding, Row
 
 # Sums of a few hundred products of size 1 in float64, in another order than ours.
 FLOAT64 = 1e-10
@@ -24,12 +25,17 @@ ACTIVATED = tuple(
     Row(f"{family}, {name}", family, {"activation": name})
     for family in ("distilbert", "roberta", "modernbert", "gpt2", "llama", "marian", "bart", "t5")
     for name in ("relu", "gelu", "gelu_tanh", "silu", "tanh")
+) + tuple(
+    Row(f"{family}, {name}", family, {"activation": name})
+    for family in ("distilbert", "llama")
+    for name in ("relu2", "quick_gelu", "gelu_10", "mish")
 )
 HEADLESS = tuple(
     Row(f"{name}, body alone", name, {"vocabulary_head": False})
     for name, family in FAMILY_TABLES.items()
     if (False, False) in family.classes
 )
+WHOLE_PAIRS = YarnStretch(factor=4.0, original_length=40, attention_factor=0.9, beta_fast=5.0, beta_slow=0.3)
 MORE = (
     Row("bert, next sentence alone", "bert", {"sentence_labels": 2, "vocabulary_head": False}),
     Row("roberta, pooler alone", "roberta", {"sentence_labels": 0, "vocabulary_head": False}),
@@ -41,6 +47,13 @@ MORE = (
     Row("modernbert, untied", "modernbert", {"tied": False}),
     Row("modernbert, every second layer global", "modernbert", {"global_every": 2, "reach": 1}),
     Row("llama, as many key-value heads", "llama", {"key_value_heads": 4}),
+    Row("llama, stretched by whole pairs", "llama", {"query_size": 12, "stretch": WHOLE_PAIRS}),
+    Row("modernbert, stretched", "modernbert", {"global_stretch": STRETCHES[2], "local_stretch": STRETCHES[1]}),
+    Row("gpt2, unscaled", "gpt2", {"scaled": False}),
+    Row("gpt2, unscaled, divided by layer", "gpt2", {"scaled": False, "divided_by_layer": True}),
+    Row("bert, classifier", "bert", {"sentence_labels": 3, "vocabulary_head": False}),
+    Row("roberta, classifier", "roberta", {"sentence_labels": 3, "vocabulary_head": False}),
+    Row("modernbert, classifier", "modernbert", {"sentence_labels": 3, "vocabulary_head": False}),
     Row("t5, tied, unscaled", "t5", {"scaled_head": False}),
     Row("t5, untied, plain", "t5", {"tied": False}),
     Row("t5, gated exact gelu", "t5", {"gated": True, "activation": "gelu"}),

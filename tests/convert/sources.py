@@ -13,6 +13,8 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from glassformer.convert import Imported, write_huggingface
+
 _ENCODER = {
     "vocab_size": 23,
     "hidden_size": 12,
@@ -54,16 +56,21 @@ _BOTH = {
 }
 _T5 = {"vocab_size": 23, "d_model": 12, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 3, "d_kv": 5, "d_ff": 20}
 
+_LABELS = {"id2label": {0: "bad", 1: "fair", 2: "good"}, "label2id": {"bad": 0, "fair": 1, "good": 2}}
 SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "BertForPreTraining": ("Bert", _ENCODER),
     "BertForMaskedLM": ("Bert", _ENCODER),
     "BertForNextSentencePrediction": ("Bert", _ENCODER),
+    "BertForSequenceClassification": ("Bert", {**_ENCODER, **_LABELS}),
     "BertModel": ("Bert", _ENCODER),
     "DistilBertForMaskedLM": ("DistilBert", _DISTILBERT),
+    "DistilBertForSequenceClassification": ("DistilBert", {**_DISTILBERT, **_LABELS}),
     "DistilBertModel": ("DistilBert", _DISTILBERT),
     "RobertaForMaskedLM": ("Roberta", _ENCODER),
+    "RobertaForSequenceClassification": ("Roberta", {**_ENCODER, **_LABELS}),
     "RobertaModel": ("Roberta", _ENCODER),
     "ModernBertForMaskedLM": ("ModernBert", _MODERNBERT),
+    "ModernBertForSequenceClassification": ("ModernBert", {**_MODERNBERT, **_LABELS}),
     "ModernBertModel": ("ModernBert", _MODERNBERT),
     "GPT2LMHeadModel": ("GPT2", _GPT2),
     "GPT2Model": ("GPT2", _GPT2),
@@ -90,6 +97,15 @@ def save(name: str, folder: Path, *, shards: str = "1GB", **settings: Any) -> nn
     model.eval()
     model.save_pretrained(folder, max_shard_size=shards)  # type: ignore[operator]
     return model
+
+
+def send_out(found: Imported, folder: Path) -> None:
+    """Write what was read, with all that travels beside the numbers."""
+    report = found.report
+    write_huggingface(
+        folder, found.config, found.state, found.tokenizer,
+        token_settings=report.token_settings, generation=report.generation, labels=report.labels, length=report.length,
+    )  # fmt: skip
 
 
 @contextmanager

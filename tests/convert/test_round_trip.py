@@ -16,16 +16,17 @@ from glassformer.errors import CheckpointError
 from glassformer.models.transformer import Transformer
 from tests.contracts.families import Row
 from tests.contracts.test_parity import COMPARED
-from tests.convert.sources import SOURCES, change_settings, change_tensors, save, tensors_of
+from tests.convert.sources import SOURCES, change_settings, change_tensors, save, send_out, tensors_of
 from tests.refusals import refused
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_export_of_import_is_the_same_to_the_bit(name: str, tmp_path: Path) -> None:
     save(name, tmp_path / "theirs")
-    config, state, _, report = read_huggingface(tmp_path / "theirs")
-    Transformer(config).load_state_dict(state)  # strict: nothing is missing on our side
-    write_huggingface(tmp_path / "ours", config, state, token_settings=report.token_settings)
+    found = read_huggingface(tmp_path / "theirs")
+    report = found.report
+    Transformer(found.config).load_state_dict(found.state)  # strict: nothing is missing on our side
+    send_out(found, tmp_path / "ours")
     same_bits(tensors_of(tmp_path / "theirs"), tensors_of(tmp_path / "ours"))
     assert report.architecture == name
     written = json.loads((tmp_path / "ours" / "config.json").read_text())
@@ -38,15 +39,12 @@ def test_export_of_import_is_the_same_to_the_bit(name: str, tmp_path: Path) -> N
 def test_transformers_loads_what_we_write(name: str, tmp_path: Path) -> None:
     """The settings come back as well: each one that the class knows is what it was."""
     model = save(name, tmp_path / "theirs")
-    config, state, _, report = read_huggingface(tmp_path / "theirs")
-    write_huggingface(tmp_path / "ours", config, state, token_settings=report.token_settings)
+    send_out(read_huggingface(tmp_path / "theirs"), tmp_path / "ours")
     again, told = getattr(transformers, name).from_pretrained(tmp_path / "ours", output_loading_info=True)
     assert not any(told[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys"))
     before, after = model.config.to_dict(), again.config.to_dict()  # type: ignore[operator, union-attr]
-    # What we have no use for falls back to its default; GPT-2's inner width is written out where it was implied.
-    free = {"_name_or_path", "max_position_embeddings", "n_inner", "id2label", "label2id", "rope_parameters"}
-    if config.family not in ("llama", "modernbert"):
-        free.remove("max_position_embeddings")
+    # What was implied is written out: GPT-2's inner width, a classifier's dropout, and that it gives one label.
+    free = {"_name_or_path", "n_inner", "problem_type", "classifier_dropout"}
     assert {key for key in before if before[key] != after.get(key)} <= free
 
 
@@ -265,7 +263,11 @@ def test_older_words_for_rotary_positions(tmp_path: Path) -> None:
 
 
 def test_each_family_is_read_by_some_class() -> None:
-    assert {name for family in FAMILY_TABLES.values() for name in family.classes.values()} == set(SOURCES)
+    tables = [
+        *FAMILY_TABLES.values(),
+        *(one.classifier for one in FAMILY_TABLES.values() if one.classifier is not None),
+    ]
+    assert {name for family in tables for name in family.classes.values()} == set(SOURCES)
 
 
 def same_bits(one: dict[str, Tensor], two: dict[str, Tensor]) -> None:

@@ -29,7 +29,7 @@ CLASS = {
     "bart": "BartForConditionalGeneration",
     "t5": "T5ForConditionalGeneration",
 }
-STRETCHED = {"rope_type": "linear", "factor": 2.0}
+STRETCHED = {"rope_type": "longrope", "factor": 2.0}
 
 Refused = tuple[str, dict[str, Any], str, str, str]
 
@@ -38,7 +38,7 @@ REFUSED: tuple[Refused, ...] = (
     ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type", "'relative_key'", ""),
     ("bert", {"is_decoder": True}, "is_decoder must be False", "True", ""),
     ("bert", {"tie_word_embeddings": "no"}, "", "'no'", ""),
-    ("bert", {"hidden_act": "gelu_fast"}, "hidden_act", "'gelu_fast'", ""),
+    ("bert", {"hidden_act": "laplace"}, "hidden_act", "'laplace'", ""),
     ("bert", {"hidden_act": "gelu_nwe"}, "hidden_act", "'gelu_nwe'", "'gelu_new'"),
     ("bert", {"type_vocab_size": 0}, "type_vocab_size must be at least 1", "0", ""),
     ("bert", {"pruned_heads": {"0": [1]}}, "pruned_heads", "{'0': [1]}", ""),
@@ -51,31 +51,32 @@ REFUSED: tuple[Refused, ...] = (
     ("bert", {"model_type": ["bert"]}, "model_type", "['bert']", "'bert'"),
     ("roberta", {"pad_token_id": "0"}, "", "'pad_token_id': '0'", ""),
     ("modernbert", {"local_attention": "128"}, "", "{'local_attention': '128'}", ""),
-    ("modernbert", {"rope_parameters": 7}, "", "{'rope_parameters': 7}", ""),
+    ("modernbert", {"rope_parameters": 7}, "", "'rope_parameters': 7", ""),
     ("distilbert", {"is_encoder_decoder": True}, "is_encoder_decoder must be False", "True", ""),
     ("roberta", {"add_cross_attention": True}, "add_cross_attention must be False", "True", ""),
     ("modernbert", {"norm_bias": True}, "norm_bias must be False", "True", ""),
     ("modernbert", {"classifier_activation": "relu"}, "classifier_activation", "relu, gelu", ""),
     ("modernbert", {"layer_types": ["sliding_attention"] * 4}, "layer_types", "'sliding_attention'", ""),
-    ("modernbert", {"rope_parameters": {"full_attention": STRETCHED}}, "rope_type", "'linear', factor = 2.0", ""),
-    ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx must be False", "True", ""),
-    ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights must be True", "False", ""),
-    ("llama", {"rope_parameters": STRETCHED}, "rope_type", "'linear', factor = 2.0", ""),
+    ("modernbert", {"rope_parameters": {"full_attention": STRETCHED}}, "rope_type", "'longrope', factor = 2.0", ""),
+    ("gpt2", {"scale_attn_by_inverse_layer_idx": "yes"}, "", "'yes'", ""),
+    ("gpt2", {"scale_attn_weights": None}, "", "None", ""),
+    ("modernbert", {"rope_parameters": {"rope_type": "linear", "factor": 2.0}}, "full_attention", "factor beside", ""),
+    ("modernbert", {"max_position_embeddings": "8"}, "max_position_embeddings", "'8'", ""),
+    ("llama", {"rope_parameters": STRETCHED}, "rope_type", "'longrope', factor = 2.0", ""),
     (
         "llama",
-        {"rope_parameters": ..., "rope_scaling": {"type": "dynamic", "factor": 2.0}},
-        "rope_type",
-        "'dynamic', factor = 2.0",
+        {"rope_parameters": ..., "rope_scaling": {"type": "dynamic"}},
+        "to have factor",
+        "'dynamic'",
         "",
     ),
     ("llama", {"partial_rotary_factor": 0.5}, "partial_rotary_factor must be 1.0", "0.5", ""),
     ("marian", {"decoder_vocab_size": 30}, "decoder_vocab_size must be vocab_size", "30, 23", ""),
     ("marian", {"share_encoder_decoder_embeddings": False}, "share_encoder_decoder_embeddings", "False", ""),
-    ("marian", {"encoder_layerdrop": 0.1}, "encoder_layerdrop must be 0.0", "0.1", ""),
     ("bart", {"normalize_before": True}, "normalize_before must be False", "True", ""),
     ("t5", {"is_encoder_decoder": False}, "is_encoder_decoder must be True", "False", ""),
-    ("t5", {"feed_forward_proj": "gated-mish", "dense_act_fn": ...}, "feed_forward_proj", "'mish'", ""),
-    ("t5", {"dense_act_fn": "mish"}, "dense_act_fn", "'mish'", ""),
+    ("t5", {"feed_forward_proj": "gated-laplace", "dense_act_fn": ...}, "feed_forward_proj", "'laplace'", ""),
+    ("t5", {"dense_act_fn": "laplace"}, "dense_act_fn", "'laplace'", ""),
     ("t5", {"is_gated_act": "yes"}, "", "'yes'", ""),
 )
 

@@ -99,5 +99,7 @@ MORE = (
     Row("bert, window", "bert", change=with_window(1)),
     Row("bert, straight sentence head", "bert", change=with_straight_sentence_head),
     Row("bert, plain head", "bert", change=with_plain_head),
+    *(Row(f"bert, {name}", "bert", {"activation": name}) for name in ("relu2", "quick_gelu", "gelu_10", "mish")),
+    Row("llama, relu2", "llama", {"activation": "relu2"}),
 )
 ALL = ROWS + MORE

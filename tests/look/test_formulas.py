@@ -13,6 +13,7 @@ import torch
 
 import glassformer
 from glassformer.config import PositionConfig
+from glassformer.look.rules import RULES
 from glassformer.look.rules.notation import short
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
@@ -163,7 +164,7 @@ def test_every_formula_has_words_and_mathml(row: Row) -> None:
 
 
 WITHOUT_SYMBOL: dict[str, tuple[str, ...]] = {
-    "rotate": ("position",),
+    **dict.fromkeys((rule for rule in RULES if rule.startswith("rotate")), ("position",)),
     "cross_entropy": ("labels",),
     "may_look": (),
     "fill_set": ("real", "query_documents", "key_documents"),

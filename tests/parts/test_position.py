@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from glassformer.config import PositionConfig, RelativeBiasConfig
-from glassformer.parts.position import LAYOUTS, Learned, RelativeBias, Sinusoidal, rotary_tables, rotate
+from glassformer.config import PositionConfig, RelativeBiasConfig, RotaryConfig
+from glassformer.parts.position import LAYOUTS, Learned, RelativeBias, Sinusoidal, rotary_tables, rotate, turns_of
 
 ROUNDING = 1e-12
 """float64: an angle of up to 1000 carries 1e-13; its sine carries the same."""
@@ -80,7 +80,7 @@ def test_learned_rows_start_after_the_offset(offset: int) -> None:
 def test_rotary_turns_each_pair_by_its_angle(size: int) -> None:
     x = torch.randn(2, 3, 5, size, dtype=torch.float64)  # [B, H, S, D]
     positions = torch.tensor([[0, 1, 2, 30, 500]])
-    turned = rotate(x, rotary_tables(positions, size, 10000.0))
+    turned = rotate(x, rotary_tables(positions, turns_of(RotaryConfig(), size)))
     half = size // 2
     for place, position in enumerate(positions[0].tolist()):
         for pair in range(half):
@@ -97,7 +97,7 @@ def test_rotary_turns_each_pair_by_its_angle(size: int) -> None:
 def test_rotary_products_depend_on_the_distance_alone() -> None:
     """(R(m) q) · (R(n) k) is the same for every pair of places as far apart (Su et al. 2021, eq. 16)."""
     query, key = torch.randn(2, 8, dtype=torch.float64)
-    tables = rotary_tables(torch.arange(200)[None], 8, 10000.0)
+    tables = rotary_tables(torch.arange(200)[None], turns_of(RotaryConfig(), 8))
     queries = rotate(query.expand(1, 1, 200, 8), tables)[0, 0]  # [S, D]
     keys = rotate(key.expand(1, 1, 200, 8), tables)[0, 0]  # [S, D]
     products = queries @ keys.T  # [S, S]
@@ -110,7 +110,7 @@ def test_rotary_products_depend_on_the_distance_alone() -> None:
 
 def test_rotary_keeps_lengths() -> None:
     x = torch.randn(1, 2, 50, 6, dtype=torch.float64)
-    turned = rotate(x, rotary_tables(torch.arange(50)[None], 6, 10000.0))
+    turned = rotate(x, rotary_tables(torch.arange(50)[None], turns_of(RotaryConfig(), 6)))
     torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1), rtol=0, atol=ROUNDING)
 
 

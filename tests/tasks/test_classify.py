@@ -131,13 +131,13 @@ def test_a_probability_below_the_smallest_float_has_a_logarithm() -> None:
 
 
 def test_independence_is_measured_at_every_head(monkeypatch: pytest.MonkeyPatch, words: Tokenizer) -> None:
-    from glassformer.models import heads
-
     config = family_config("bert", SETTINGS | {"vocabulary": words.vocabulary_size, "sentence_labels": 2})
     model = gf.Model(build(config), words, length=32)
     assert independence(model, "w1 w2 w3").holds
-    usual = heads.first_real
-    monkeypatch.setattr(heads, "first_real", lambda states, real: usual(states, real) + states[-1, -1, -1])
+    head = model.module.sentence_head
+    assert head is not None
+    usual = head.vector
+    monkeypatch.setattr(head, "vector", lambda states, real: usual(states, real) + states[-1, -1, -1])
     assert not independence(model, "w1 w2 w3").holds
 
 

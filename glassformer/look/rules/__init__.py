@@ -9,23 +9,25 @@ from glassformer.look.rules.across import CrossEntropy, LayerNorm, LogSoftmax, R
 from glassformer.look.rules.activations import Activation, Gate
 from glassformer.look.rules.evaluator import Rule
 from glassformer.look.rules.masks import FillAdd, FillSet, MayLook
-from glassformer.look.rules.positions import RelativeBias, Rotate, Sinusoid
+from glassformer.look.rules.positions import RelativeBias, Sinusoid
+from glassformer.look.rules.rotations import STRETCHED, Rotate
 from glassformer.look.rules.sums import (
+    ActivatedLinear,
     Add,
     Concatenate,
     DotProduct,
     Linear,
     LookUp,
     Scale,
-    TanhLinear,
     WeightedSum,
 )
 
 _ALL: tuple[type[Rule], ...] = (
-    *(LookUp, Add, Scale, DotProduct, WeightedSum, Linear, TanhLinear, Concatenate),
+    *(LookUp, Add, Scale, DotProduct, WeightedSum, Linear, ActivatedLinear, Concatenate),
     *(Activation, Gate),
     *(Softmax, LogSoftmax, LayerNorm, RMSNorm, CrossEntropy),
-    *(Sinusoid, Rotate, RelativeBias),
+    *(Sinusoid, RelativeBias, Rotate),
+    *STRETCHED.values(),
     *(MayLook, FillSet, FillAdd),
 )
 

@@ -26,12 +26,24 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return x / (1 + torch.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
 
+def mish(x: Tensor) -> Tensor:
+    """x · tanh(log(1 + eˣ)), with tanh written out: ((1 + eˣ)² − 1) / ((1 + eˣ)² + 1)."""
+    e = torch.exp(-x.abs())  # never above 1
+    right = (1 + 2 * e) / (1 + 2 * e + 2 * e * e)
+    left = (e * e + 2 * e) / (e * e + 2 * e + 2)
+    return x * torch.where(x > 0, right, left)
+
+
 FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": lambda x: (x + x.abs()) / 2,
     "gelu": gelu,
     "gelu_tanh": gelu_tanh,
     "silu": lambda x: x / (1 + torch.exp(-x)),
     "tanh": lambda x: 1 - 2 / (1 + torch.exp(2 * x)),
+    "relu2": lambda x: x * (x + x.abs()) / 2,
+    "quick_gelu": lambda x: x / (1 + torch.exp(-1.702 * x)),
+    "gelu_10": lambda x: torch.where(gelu(x) > 10, 10.0, gelu(x)),  # it is never below -0.17
+    "mish": mish,
 }
 
 
@@ -51,7 +63,8 @@ class Activation(Rule):
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The shape of the operand."""
         x = tensors.aligned(self.x)
-        return FUNCTIONS[self.kind](x), x.abs()
+        found = FUNCTIONS[self.kind](x)
+        return found, torch.maximum(x.abs(), found.abs())  # a square rounds by its own size
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """One term: the number before."""
@@ -83,7 +96,8 @@ class Gate(Rule):
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """The shape of the operands."""
         gate, x = tensors.aligned(self.gate), tensors.aligned(self.x)
-        return FUNCTIONS[self.kind](gate) * x, (gate * x).abs()
+        found = FUNCTIONS[self.kind](gate) * x
+        return found, torch.maximum((gate * x).abs(), found.abs())
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """One product."""

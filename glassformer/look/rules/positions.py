@@ -1,4 +1,4 @@
-"""Rules of order: sinusoids, rotations, distances."""
+"""Rules of order: sinusoids and distances."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from glassformer.look.explanation import Explanation, Limits
-from glassformer.look.named import Cell, FormulaError, Operand, align
+from glassformer.look.named import Cell, Operand, align
 from glassformer.look.rules.evaluator import Evaluator, Factor, Rule, Term, Working, total
-from glassformer.look.rules.notation import Expression, function, read, row, short, sign, symbol, value
+from glassformer.look.rules.notation import Expression, function, read, row, short, sign, symbol
 
 
 @dataclass(frozen=True)
@@ -61,51 +61,6 @@ class Sinusoid(Rule):
         """sine(position · rate)."""
         (term,) = explanation.terms
         return f"{term.what.partition(' ')[0]}({term.numbers})"
-
-
-@dataclass(frozen=True)
-class Rotate(Rule):
-    """Channels i and i + half are turned together by position · base^(−2i/size)."""
-
-    name: ClassVar = "rotate"
-    x: Operand
-    position: Operand
-    base: float
-    over: str = "channel"
-
-    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of x."""
-        if tensors.axes[-1] != self.over:
-            raise FormulaError(f"{tensors.formula.name} turns pairs along {self.over}", got=tensors.formula.axes)
-        x = tensors.aligned(self.x)
-        half = x.shape[-1] // 2
-        angle = tensors.aligned(self.position) * self.base ** (-torch.arange(half, dtype=torch.float64) / half)
-        first, second = x[..., :half], x[..., half:]
-        sine, cosine = angle.sin(), angle.cos()
-        found = torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
-        parts = ((first * cosine).abs() + (second * sine).abs(), (second * cosine).abs() + (first * sine).abs())
-        return found, torch.cat(parts, dim=-1)
-
-    def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """Two terms: the number itself and its partner."""
-        half = tensors.size(self.x, self.over) // 2
-        channel = cell[self.over]
-        partner = channel + half if channel < half else channel - half
-        angle = tensors.factor(self.position, cell).value * self.base ** (-(channel % half) / half)
-        own, other = tensors.factor(self.x, cell), tensors.factor(self.x, {**cell, self.over: partner})
-        cosine, sine = math.cos(angle), math.sin(angle) * (-1 if channel < half else 1)
-        terms = (
-            Term("own · cosine", (own, Factor(None, (), cosine)), own.value * cosine),
-            Term("partner · sine", (other, Factor(None, (), sine)), other.value * sine),
-        )
-        return Working(terms, math.fsum(term.value for term in terms), {"angle": angle})
-
-    def expression(self) -> Expression:
-        """x · cos ± partner · sin."""
-        x = read(self.x)
-        words = f"{x.words} turned with its partner channel by position × rate (base {value(self.base).words})"
-        partner = (sign("±"), symbol("partner"), sign("·"), symbol("sin"))
-        return row(x, sign("·"), symbol("cos"), *partner, words=words)
 
 
 @dataclass(frozen=True)

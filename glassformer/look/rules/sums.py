@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from glassformer.look.explanation import Explanation, Limits
 from glassformer.look.named import Cell, FormulaError, Operand, align
+from glassformer.look.rules.activations import FUNCTIONS, value_at
 from glassformer.look.rules.evaluator import Evaluator, Rule, Term, Working, constant, total
 from glassformer.look.rules.notation import Expression, function, joined, read, row, short, sign, summed, symbol, value
 
@@ -195,29 +195,31 @@ class Linear(DotProduct):
 
 
 @dataclass(frozen=True)
-class TanhLinear(DotProduct):
-    """The hyperbolic tangent of a linear layer (BERT's pooler). It shrinks differences, so its terms measure it."""
+class ActivatedLinear(DotProduct):
+    """An activation of a linear layer (BERT's pooler: tanh). It may shrink differences, so its terms measure it."""
 
-    name: ClassVar = "tanh_linear"
+    name: ClassVar = "activated_linear"
+    kind: str = "tanh"
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """As the linear layer."""
         found, size = super().whole(tensors)
-        return found.tanh(), size
+        return FUNCTIONS[self.kind](found), size
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """The terms of the linear layer."""
         inside = super().at(tensors, cell)
-        return Working(inside.terms, math.tanh(inside.result), {"sum": inside.result})
+        return Working(inside.terms, value_at(self.kind, inside.result), {"sum": inside.result})
 
     def expression(self) -> Expression:
         """tanh(Σ …)."""
-        return function("tanh", super().expression(), "{} of {}")
+        return function(self.kind, super().expression(), "{} of {}")
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
         """tanh((a · b) + …)."""
-        return f"tanh({super().arithmetic(explanation, limits)})"
+        kind = explanation.formula.partition(" = ")[2].partition(" of ")[0]
+        return f"{kind}({super().arithmetic(explanation, limits)})"
 
 
 @dataclass(frozen=True)

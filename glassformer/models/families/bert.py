@@ -41,6 +41,7 @@ def bert(
     fill: float = -10000.0,
     sentence_labels: int | None = None,
     pooler: bool = True,
+    sentence_dropout: float = 0.0,
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
@@ -83,5 +84,7 @@ def bert(
         else None,
         sentence_head=None
         if sentence_labels is None
-        else SentenceHeadConfig(labels=sentence_labels, pooling="pooler" if pooler else "first", dropout=0.0),
+        else SentenceHeadConfig(
+            labels=sentence_labels, pooling="pooler" if pooler else "first", dropout=sentence_dropout
+        ),
     )

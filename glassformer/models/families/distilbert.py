@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassformer.config import Activation, ModelConfig
+from glassformer.config import Activation, ModelConfig, SentenceHeadConfig
 from glassformer.models.families.bert import bert
 
 
@@ -17,10 +17,15 @@ def distilbert(
     max_length: int = 512,
     dropout: float = 0.1,
     attention_dropout: float | None = None,
+    sentence_labels: int | None = None,
+    sentence_dropout: float = 0.0,
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
-    """DistilBERT (Sanh et al. 2019): BERT with half the layers, no segments, no pooler, no dropout after attention."""
+    """DistilBERT (Sanh et al. 2019): BERT with half the layers, no segments, no pooler, no dropout after attention.
+
+    `sentence_labels` adds a classifier's head, whose layer before the labels has ReLU where BERT's has tanh.
+    """
     model = bert(
         vocabulary=vocabulary,
         layers=layers,
@@ -39,6 +44,13 @@ def distilbert(
     block = model.encoder.blocks[0]
     attention = block.self_attention.model_copy(update={"dropout": 0.0})
     blocks = (block.model_copy(update={"self_attention": attention}),) * layers
+    head = None
+    if sentence_labels is not None:
+        head = SentenceHeadConfig(labels=sentence_labels, activation="relu", dropout=sentence_dropout)
     return model.model_copy(
-        update={"family": "distilbert", "encoder": model.encoder.model_copy(update={"blocks": blocks})}
+        update={
+            "family": "distilbert",
+            "encoder": model.encoder.model_copy(update={"blocks": blocks}),
+            "sentence_head": head,
+        }
     )

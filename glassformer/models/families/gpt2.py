@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from glassformer.config import (
     Activation,
+    BlockConfig,
     EmbedConfig,
     FeedForwardConfig,
     InitialConfig,
@@ -32,24 +33,34 @@ def gpt2(
     dropout: float = 0.1,
     embed_dropout: float | None = None,
     attention_dropout: float | None = None,
+    scaled: bool = True,
+    divided_by_layer: bool = False,
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
-    """GPT-2 (Radford et al. 2019): a causal stack, learned positions, norm before, a last norm."""
+    """GPT-2 (Radford et al. 2019): a causal stack, learned positions, norm before, a last norm.
+
+    `divided_by_layer` divides the scores of each layer by its number, from 1, also.
+    """
     known_layers, known_width = known_size(size, GPT2_SIZES)
     layers, width = chosen(layers, known_layers), chosen(width, known_width)
     norm = NormConfig(epsilon=epsilon)
-    block = block_of(
-        attention_of(
-            width,
-            chosen(heads, max(1, width // 64)),
-            dropout=dropout if attention_dropout is None else attention_dropout,
-        ),
-        FeedForwardConfig(width=chosen(feed_forward, 4 * width), activation=activation),
-        norm=norm,
-        norm_at="before",
-        dropout=dropout,
+    attention = attention_of(
+        width,
+        chosen(heads, max(1, width // 64)),
+        scaled=scaled,
+        dropout=dropout if attention_dropout is None else attention_dropout,
     )
+
+    def block(layer: int) -> BlockConfig:
+        return block_of(
+            attention.model_copy(update={"divided_by": layer + 1}) if divided_by_layer else attention,
+            FeedForwardConfig(width=chosen(feed_forward, 4 * width), activation=activation),
+            norm=norm,
+            norm_at="before",
+            dropout=dropout,
+        )
+
     return ModelConfig(
         family="gpt2",
         decoder=StackConfig(
@@ -59,7 +70,7 @@ def gpt2(
                 position=PositionConfig(kind="learned", max_length=max_length),
                 dropout=dropout if embed_dropout is None else embed_dropout,
             ),
-            blocks=(block,) * feasible(layers),
+            blocks=tuple(block(layer) for layer in range(feasible(layers))),
             norm=norm,
             causal=True,
         ),

@@ -15,6 +15,7 @@ from glassformer.config import (
     VocabularyHeadConfig,
 )
 from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible
+from glassformer.stretch import Stretch
 
 
 def llama(
@@ -28,6 +29,7 @@ def llama(
     feed_forward: int = 8192,
     activation: Activation = "silu",
     rotary_base: float = 10000.0,
+    stretch: Stretch | None = None,
     epsilon: float = 1e-5,
     attention_bias: bool = False,
     feed_forward_bias: bool = False,
@@ -37,6 +39,7 @@ def llama(
 ) -> ModelConfig:
     """Llama (Touvron et al. 2023): a causal stack, rotary, RMSNorm before, gated SiLU, fewer key-value heads.
 
+    `stretch` changes the rotary positions so that longer texts are read (Llama 3.1: kind `llama3`).
     Without `heads` there are 32 that share 8 key-value heads; with them, as many of both by default.
     """
     if heads is None:
@@ -50,7 +53,7 @@ def llama(
             query_size=query_size,
             value_size=query_size,
             bias=attention_bias,
-            rotary=RotaryConfig(base=rotary_base),
+            rotary=RotaryConfig(base=rotary_base, stretch=stretch),
             dropout=dropout,
         ),
         FeedForwardConfig(width=feed_forward, activation=activation, gated=True, bias=feed_forward_bias),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from glassformer.config import (
     Activation,
     BlockConfig,
@@ -11,11 +13,13 @@ from glassformer.config import (
     NormConfig,
     PositionConfig,
     RotaryConfig,
+    SentenceHeadConfig,
     StackConfig,
     VocabularyHeadConfig,
 )
 from glassformer.errors import ConfigError
 from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
+from glassformer.stretch import Stretch
 
 # The published ones are base and large. The small ones are ours: BERT's small sizes with as many weights a layer; mini
 # is deeper and narrower than BERT's, which learns more in the same minutes (decisions/2026-11-21-half-the-minutes.md).
@@ -42,16 +46,22 @@ def modernbert(
     global_every: int = 3,
     global_base: float = 160000.0,
     local_base: float = 10000.0,
+    global_stretch: Stretch | None = None,
+    local_stretch: Stretch | None = None,
     epsilon: float = 1e-5,
     dropout: float = 0.0,
     embed_dropout: float | None = None,
     attention_dropout: float | None = None,
+    sentence_labels: int | None = None,
+    sentence_pooling: Literal["pooler", "mean_pooler"] = "pooler",
+    sentence_dropout: float = 0.0,
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
     """ModernBERT (Warner et al. 2024): rotary, norm before, gated GELU, windows except in every third layer.
 
     `dropout` falls inside the feed-forward network; `attention_dropout` on the weights and on what attention adds.
+    `sentence_labels` adds a classifier's head: a dense layer without bias, the activation and a norm, then the labels.
     """
     if global_every < 1:
         raise ConfigError(f"global_every must be greater than or equal to 1, got {global_every}")
@@ -62,6 +72,8 @@ def modernbert(
     heads, feed_forward = chosen(heads, max(1, width // 64)), chosen(feed_forward, known_feed_forward)
     attention_dropout = dropout if attention_dropout is None else attention_dropout
     norm = NormConfig(epsilon=epsilon, bias=False)
+    turned_everywhere = RotaryConfig(base=global_base, stretch=global_stretch)
+    turned_nearby = RotaryConfig(base=local_base, stretch=local_stretch)
 
     def block(layer: int) -> BlockConfig:
         everywhere = layer % global_every == 0
@@ -70,7 +82,7 @@ def modernbert(
                 width,
                 heads,
                 bias=False,
-                rotary=RotaryConfig(base=global_base if everywhere else local_base),
+                rotary=turned_everywhere if everywhere else turned_nearby,
                 window=None if everywhere else reach,
                 dropout=attention_dropout,
             ),
@@ -100,4 +112,14 @@ def modernbert(
         )
         if vocabulary_head
         else None,
+        sentence_head=None
+        if sentence_labels is None
+        else SentenceHeadConfig(
+            labels=sentence_labels,
+            pooling=sentence_pooling,
+            activation=activation,
+            pooler_bias=False,
+            norm=norm,
+            dropout=sentence_dropout,
+        ),
     )

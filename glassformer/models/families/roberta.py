@@ -21,6 +21,7 @@ def roberta(
     attention_dropout: float | None = None,
     position_offset: int = 2,
     sentence_labels: int | None = None,
+    sentence_dropout: float = 0.0,
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
@@ -38,6 +39,7 @@ def roberta(
         dropout=dropout,
         attention_dropout=attention_dropout,
         sentence_labels=sentence_labels,
+        sentence_dropout=sentence_dropout,
         vocabulary_head=vocabulary_head,
         tied=tied,
     )

@@ -1,0 +1,24 @@
+"""All formulas of a model by name, as `formulas.py` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from glassformer.look.rules.evaluator import Formula
+
+
+@dataclass(frozen=True)
+class Statement:
+    """All formulas of a model by name, and which tensor enters each unit (embedding, block, norm, head)."""
+
+    formulas: Mapping[str, Formula]
+    entering: Mapping[str, str]
+    memory: str | None = None
+
+    def unit(self, name: str) -> str:
+        """The part of the model that computes a tensor: `encoder.blocks.3`, `head`, `loss` …"""
+        steps = name.split(".")
+        if steps[0] in ("encoder", "decoder"):
+            return ".".join(steps[:3] if steps[1] == "blocks" else steps[:2])
+        return steps[0]
