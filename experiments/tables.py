@@ -203,10 +203,11 @@ def _training(size: str) -> list[list[str]]:
     row = results.read(f"bench-masked-lm-{size}")
     if row is None:
         return [[_SIZES[size], NOT_YET, "", ""]]
+    memory = row["peak_megabytes"]
     lines = [[f"**{_SIZES[size]}**", "", "", ""]]
     for system, seconds in row["seconds_per_step"].items():
         times = "1" if system == "ours" else f"**{row['ratio_' + system.removeprefix('peer ')]:.2f}**"
-        lines.append([system, f"{seconds:.3f}", times, f"{row['peak_megabytes'][system]:,.0f}"])
+        lines.append([system, f"{seconds:.3f}", times, f"{memory[system]:,.0f}"])
     return lines
 
 

@@ -27,7 +27,9 @@ def explain(
     cell: Annotated[
         str | None,
         typer.Option(
-            "--cell", help="Trace one number: encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]."
+            "--cell",
+            help="Trace one number back, as NAME[head=1,query=likes,key=She]; names are those of the steps.  "
+            "[default: none]",
         ),
     ] = None,
     word: Annotated[

@@ -46,7 +46,8 @@ def matrix(
             "--hide",
             min=0,
             max=1,
-            help=f"Share of the words to mask at random, at least one; {_SHARE}, or none where {MASK} is in the text.",
+            help="Share of the words to mask at random, at least one.  "
+            f"[default: {_SHARE}, or none where {MASK} is in the text]",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of all random choices.")] = 0,

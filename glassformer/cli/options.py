@@ -20,7 +20,10 @@ Texts = Annotated[
     ),
 ]
 NamedModel = Annotated[
-    str | None, typer.Option("--model", help="The model; all other words are then texts.", show_default=False)
+    str | None,
+    typer.Option(
+        "--model", help="The model; all other words are then texts.  [default: the first word, else one of the package]"
+    ),
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.  [default: none]")]
 PairOrTarget = Annotated[

@@ -30,6 +30,8 @@ Files = Annotated[
     list[str] | None, typer.Argument(metavar="FILES", help="Files, folders and patterns.", show_default=False)
 ]
 
+# The sizes that `artefact/sizes.py` chooses.
+_SIZED = "; for masked-lm by the text and the minutes"
 # Option with its other names, type, setting, help.
 _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("steps",), int, "train.steps", "Stop after so many steps."),
@@ -41,7 +43,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
         str,
         "model.size",
         "tiny, mini, small, medium, base or large, for bert also 6x256 ...; roberta, distilbert and slides have none: "
-        "--set model.settings.layers=6.",
+        f"--set model.settings.layers=6{_SIZED}.",
     ),
     (("start",), str, "model.start", "A saved model to begin from, with its tokenizer."),
     (("text", "--column"), str, "data.text", "Column of a table with the text: a name, or a number from 0."),
@@ -49,9 +51,9 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("label", "--label-column"), str, "data.label", "Column with the label."),
     (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
-    (("vocabulary",), int, "tokenizer.vocabulary", "Tokens that the tokenizer learns."),
+    (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
     (("length",), int, "data.length", "Tokens in a row."),
-    (("batch",), int, "train.batch", "Rows in a step."),
+    (("batch",), int, "train.batch", f"Rows in a step{_SIZED}."),
     (("learning-rate",), float, "train.learning_rate", "The highest learning rate."),
     (("precision",), str, "train.precision", "auto, float32, bfloat16 or float64."),
     (("device",), str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
@@ -142,9 +144,9 @@ def requested_recipe(
         changes = {"model": {}} | changes
     if "model.size" not in changes and (starts or not _keeps_size(resolve(name).model, changes)):
         changes["model.size"] = None
-    if TASKS.get(what) is not None and TASKS[what].sized and not starts and "model.family" not in changes:
-        changes = _sized(resolve(name, changes), changes, recorded)
-    return resolve(name, changes)
+    resolved = resolve(name, changes)
+    sized = what in TASKS and TASKS[what].sized and not starts and resolved.model.family == resolve(name).model.family
+    return resolve(name, _sized(resolved, changes, recorded)) if sized else resolved
 
 
 def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | None) -> dict[str, object]:

@@ -120,8 +120,11 @@ def _written(path: Path, sample: str, whole: bool) -> tuple[str, bool, list[list
     best = usual if alike[usual] >= _ALIKE else max(candidates, key=alike.__getitem__)
     if alike[best] < _ALIKE:
         best = usual
-    # A text with blank lines is no table, unless they stand in quoted cells.
-    parted = not readings[best][0] and any(not line.strip() for line in sample.strip().split("\n"))
+    lines = sample.strip().split("\n")
+    # A text with blank lines is no table, unless they stand in quoted cells; where all other lines have as many cells
+    # as they are, a quote is an ordinary character.
+    plain = _alike([line.split(best) for line in lines if line.strip()]) >= _ALIKE
+    parted = any(not line.strip() for line in lines) and (plain or not readings[best][0])
     if _suffix(path) == ".txt" and (alike[best] < _ALIKE or len(readings[best][1]) < 2 or parted):
         raise DataError(
             f"{path} must be a table: each line with the same number of cells",

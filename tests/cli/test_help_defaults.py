@@ -15,9 +15,6 @@ from glassformer.cli.recipe_options import _OPTIONS
 from glassformer.data import settings as data_settings
 from glassformer.tasks import TASKS, task_named
 
-# Verbs whose files other changes own say it by themselves.
-ELSEWHERE = {("explain", "cell")}
-
 
 def test_every_option_that_takes_a_value_tells_its_default(capsys: pytest.CaptureFixture[str]) -> None:
     silent = []
@@ -28,7 +25,7 @@ def test_every_option_that_takes_a_value_tells_its_default(capsys: pytest.Captur
                 continue
             told = "[default: " in (option.help or "")
             # What is a value is shown by typer itself; what is None would not be.
-            if told == (parameter.default is not None) and (verb, name) not in ELSEWHERE:
+            if told == (parameter.default is not None):
                 silent.append((verb, name))
     assert silent == []
 

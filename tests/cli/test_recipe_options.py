@@ -36,7 +36,7 @@ def layers_and_width(recipe: Recipe) -> tuple[int, int]:
 
 def test_naming_the_family_that_it_is_anyway_changes_nothing() -> None:
     assert recipe(model_family="modernbert") == recipe("masked-lm", "model.family=modernbert") == recipe()
-    assert layers_and_width(recipe()) == (4, 256)
+    assert layers_and_width(recipe()) == (6, 192)
 
 
 def test_a_size_stays_where_the_other_family_knows_it() -> None:

@@ -148,6 +148,9 @@ OPTIONS: tuple[Row, ...] = (
 )  # fmt: skip
 
 ROWS: tuple[Row, ...] = FAMILIES + OPTIONS
+# Angles that depend on the length of the whole row: a token that comes later turns those before it too, so no cache and
+# no other document of the row can leave a document as it is alone (transformers' cache has the same limit).
+OF_ANY_LENGTH: tuple[Row, ...] = tuple(row for row in ROWS if row.name != "llama, stretched dynamic")
 
 
 def random_weights(model: Transformer, *, seed: int) -> Transformer:

@@ -13,7 +13,9 @@ from glassformer.tasks.task import evaluating
 
 
 def test_a_head_that_is_not_asked_for_costs_nothing() -> None:
-    """On 32 × 64 a sentence task computes no vocabulary score: counted by torch, and no tensor of that size is made."""
+    """On 32 × 64 a sentence task computes no vocabulary score, and in the last block one query, one output and one
+    feed-forward network for each row: counted by torch.
+    """
     from torch.utils.flop_counter import FlopCounterMode
 
     from glassformer.models.families import bert
@@ -31,7 +33,9 @@ def test_a_head_that_is_not_asked_for_costs_nothing() -> None:
     everything, sentence, none = operations(), operations(heads=("sentence_head",)), operations(heads=())
     scores = 2 * 32 * 64 * 128 * 30522  # of the vocabulary, at every token
     assert everything - sentence >= scores
-    assert sentence - none == 2 * 32 * (128 * 128 + 128 * 2)  # the pooler and two labels, at one token of each row
+    pooler = 2 * 32 * (128 * 128 + 128 * 2)  # and two labels, at one token of each row
+    others = 32 * 63 * (2 * 10 * 128 * 128 + 4 * 64 * 128)  # query, output, feed-forward network; scores and weights
+    assert none - sentence == others - pooler
 
 
 def test_predictions_compute_few_tokens_more_than_there_are() -> None:

@@ -14,13 +14,13 @@ from glassformer.errors import ConfigError, ShapeError
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.cache import Cache
-from tests.contracts.families import ROWS, Padding, Row
+from tests.contracts.families import OF_ANY_LENGTH, Padding, Row
 from tests.contracts.reference import real_of
 from tests.refusals import refused
 
 # The same sums in another order, in float64.
 TOLERANCE = 1e-12
-DECODERS = [row for row in ROWS if row.config().decoder is not None]
+DECODERS = [row for row in OF_ANY_LENGTH if row.config().decoder is not None]
 BITES = {"one by one": (1,) * 6, "three at first": (3, 1, 1, 1), "in bites": (2, 3, 1), "at once": (6,)}
 
 

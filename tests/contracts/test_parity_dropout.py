@@ -41,7 +41,7 @@ class Everything:
         return tensor
 
 
-def shrink(self: Dropout, x: Tensor, dropout_key: DropoutKey | None) -> Tensor:
+def shrink(self: Dropout, x: Tensor, dropout_key: DropoutKey | None, tokens: Tensor | None = None) -> Tensor:
     """Our dropout, made certain: every number loses its share."""
     return x * (1 - self.rate) if self.training else x
 

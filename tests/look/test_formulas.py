@@ -113,7 +113,8 @@ def test_sinusoids_of_far_positions_in_single_precision(layout: str) -> None:
 def test_the_loss_has_a_formula_too(padding: Padding) -> None:
     row = row_named("t5")
     inputs, decoder_inputs = row.batch(padding=padding)
-    labels = torch.full((3, 5), -100)
+    assert decoder_inputs is not None
+    labels = torch.full(decoder_inputs.shape, -100)
     labels[0, 1], labels[2, 3] = 4, 7
     found = trace(row.model(), inputs, decoder_inputs, labels=labels)
     assert found["head.logits"].shape == (2, 23)

@@ -62,6 +62,10 @@ SCALAR: dict[str, Callable[[float], float]] = {
     "gelu_tanh": lambda x: 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
     "silu": lambda x: x / (1 + math.exp(-x)),
     "tanh": math.tanh,
+    "relu2": lambda x: max(x, 0.0) ** 2,
+    "quick_gelu": lambda x: x / (1 + math.exp(-1.702 * x)),
+    "gelu_10": lambda x: min(max(0.5 * x * (1 + math.erf(x / math.sqrt(2))), -10.0), 10.0),
+    "mish": lambda x: x * math.tanh(math.log1p(math.exp(x))),
 }
 INPUTS = [-6.0, -1.5, -0.5, 0.0, 0.3, 1.0, 2.0, 5.0]
 

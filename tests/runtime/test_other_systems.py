@@ -87,12 +87,12 @@ def test_the_second_who_opens_a_file_is_told(tmp_path: Path) -> None:
 def test_ctrl_break_stops_where_there_is_no_sigterm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(signal, "SIGTERM")
     monkeypatch.setattr(signal, "SIGBREAK", signal.SIGUSR1, raising=False)
-    before = signal.getsignal(signal.SIGUSR1)
+    before, of_ctrl_c = signal.getsignal(signal.SIGUSR1), signal.getsignal(signal.SIGINT)
     with stop_signals() as request:
         signal.raise_signal(signal.SIGUSR1)
         assert request.signal_number == signal.SIGUSR1
         assert signal.getsignal(signal.SIGUSR1) == before  # the second works as before
-    assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) == of_ctrl_c
 
 
 def test_a_handler_that_python_does_not_know_is_no_hindrance(monkeypatch: pytest.MonkeyPatch) -> None:
