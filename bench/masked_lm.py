@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 VOCABULARY, LENGTH, DROPOUT = 30522, 128, 0.1
 SIZES = {"mini": (4, 256, 4, 32), "base": (12, 768, 12, 16)}  # layers, width, heads, batch
-TURNS = {"mini": (15, 6), "base": (5, 2)}  # turns, steps in a turn
+TURNS = {"mini": (9, 6), "base": (3, 2)}  # turns, steps in a turn
 WARM_UP = 3  # steps
 SYSTEMS = ("ours", "peer float32", "peer bf16", "peer expert")
 

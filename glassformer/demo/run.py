@@ -194,7 +194,7 @@ def show_english(out: Path, console: Console) -> Promise:
     console.print(f"{count:,} documentation texts, {corpus.stat().st_size / 1e6:.1f} MB, in {corpus}")
     model = train(
         {
-            "task": {"name": "masked-lm"},
+            "task": {"name": "masked-lm", "training_rate": 0.3},
             "data": {"files": [str(corpus)], "validation": 0.05, "length": 64},
             "tokenizer": {"kind": "wordpiece", "vocabulary": 4000},
             "model": {
@@ -204,7 +204,10 @@ def show_english(out: Path, console: Console) -> Promise:
             "train": {
                 "minutes": ENGLISH_MINUTES,
                 "batch": 64,
-                "learning_rate": 2e-3,
+                "optimizer": "muon",
+                "learning_rate": 3e-3,
+                "matrix_learning_rate": 0.02,
+                "newton_schulz_steps": 3,
                 "warmup": 0.05,
                 "compile": "off",
             },
