@@ -10,7 +10,7 @@ from torch import Tensor
 
 from glassformer.look.replay import Replay, as_type, eval_copy
 from glassformer.look.statement import Statement
-from glassformer.look.verify import LIMITS
+from glassformer.look.verify import KERNEL_ROUNDING, LIMITS
 from glassformer.models.inputs import Output
 from glassformer.models.transformer import Transformer
 
@@ -20,9 +20,9 @@ class Honesty:
     """Largest differences between what is shown and what the model returns, as shares of its largest number.
 
     `watched`: the shown tensors against the output of the unwatched fast kernels, in the trace's own precision, held
-    to `limit`: the fixed one, or what both of them round where that is more. `predicted`: against the precision the
+    to `limit`: the fixed one, and beyond it what both of them round. `predicted`: against the precision the
     user predicts in; shown, for rounding is not a fault. `compared` are the shown tensors, `worst` the one with the
-    largest difference.
+    largest difference, measured by its limit.
     """
 
     watched: float
@@ -57,17 +57,19 @@ def measure(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
         watched, unwatched = shown(replay), returned(replay)
         predicted = answers(replay.statement, predict(replay, original, predicts_in))
         differences = {name: share(watched[name], unwatched[name]) for name in watched}
-        worst = max(differences, key=lambda name: differences[name])
-        limit = LIMITS[dtype]
-        if limit < differences[worst] < math.inf and dtype == torch.float32:
+        limits = dict.fromkeys(differences, LIMITS[dtype])
+        if LIMITS[dtype] < max(differences.values()) < math.inf and dtype == torch.float32:
             # Both ways round: they may differ by as much as each differs from itself in float64.
             exact = replay.exact()
             own, others = shown(exact), returned(exact)
-            rounding = (share(watched[name], own[name]) + share(unwatched[name], others[name]) for name in watched)
-            limit = max(limit, *rounding)
+            formula = {name: share(watched[name], own[name]) for name in watched}
+            most = KERNEL_ROUNDING * max(formula.values())
+            for name in limits:
+                limits[name] += formula[name] + min(share(unwatched[name], others[name]), most)
+        worst = max(differences, key=lambda name: differences[name] / limits[name])
     return Honesty(
         watched=differences[worst],
-        limit=limit,
+        limit=limits[worst],
         traced_in=str(dtype).removeprefix("torch."),
         predicted=max(share(watched[name], predicted[name]) for name in watched),
         predicted_in=str(predicts_in).removeprefix("torch."),

@@ -125,6 +125,63 @@ def test_the_gate_allows_what_float32_rounds_under_very_large_weights() -> None:
     assert 1e-5 < gate.watched <= gate.limit < 1e-2
 
 
+class Unsteady(Transformer):
+    """A model that returns other scores than it shows, with a difference that is not the same in float64."""
+
+    def forward(self, *given: Any, **named: Any) -> Output:
+        output = super().forward(*given, **named)
+        assert output.logits is not None
+        return replace(output, logits=self.returned(output.logits))
+
+    def returned(self, logits: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+class Noisy(Unsteady):
+    def returned(self, logits: Tensor) -> Tensor:
+        return logits + 0.05 * torch.randn_like(logits)
+
+
+class Dropping(Unsteady):
+    def returned(self, logits: Tensor) -> Tensor:
+        return torch.nn.functional.dropout(logits, 0.1, training=True)
+
+
+class Halved(Unsteady):
+    def returned(self, logits: Tensor) -> Tensor:
+        return logits.half().to(logits.dtype)
+
+
+class WrongInFloat32(Unsteady):
+    def returned(self, logits: Tensor) -> Tensor:
+        return -logits if logits.dtype == torch.float32 else logits
+
+
+@pytest.mark.parametrize("kind", [Noisy, Dropping, Halved, WrongInFloat32])
+def test_a_difference_that_float32_does_not_explain_is_no_rounding(kind: type[Unsteady]) -> None:
+    shown = large(bert, 0.1, max_length=128)
+    model = kind(shown.config).eval()
+    model.load_state_dict(shown.state_dict())
+    torch.manual_seed(0)
+    gate = trace(model, TOKENS).honesty
+    assert not gate.holds
+    assert gate.worst == "head.logits"
+    assert gate.limit < 1e-4
+
+
+def test_a_kernel_that_is_wrong_in_float32_alone_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused = Attention.fused
+
+    def wrong(*given: Any) -> Tensor:
+        mixed = fused(*given)
+        return mixed * 1.01 if mixed.dtype == torch.float32 else mixed
+
+    monkeypatch.setattr(Attention, "fused", wrong)
+    found = trace(large(llama, 0.1), TOKENS, keep=())
+    assert not found.verify(LAST).holds
+    assert not found.honesty.holds
+
+
 # --------------------------------------------------------------------------- without weights
 
 
