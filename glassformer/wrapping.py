@@ -8,8 +8,23 @@ import textwrap
 from collections.abc import Sequence
 from typing import TextIO
 
+# Names of files, and words from files of others, may contain control characters of the terminal, or bytes that are no
+# characters: these are printed as escapes.
+_CONTROL = {
+    code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029, *range(0xD800, 0xE000))
+}
 # Where a terminal does not report its width.
 _USUAL = 80
+
+
+def in_one_line(message: str) -> str:
+    """The message with escapes for line ends and all that would act on a terminal."""
+    return message.translate(_CONTROL)
+
+
+def printable(message: str) -> str:
+    """The same, but its line ends stay."""
+    return "\n".join(map(in_one_line, message.split("\n")))
 
 
 def wrapped(message: str, width: int) -> str:

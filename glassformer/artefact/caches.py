@@ -26,6 +26,12 @@ from glassformer.training.lock import exclusive
 
 # A store of tokens is a folder named after the first 16 digits of its text's digest.
 _STORE = re.compile(r"[0-9a-f]{16}")
+# Where a user names the folder of torch's kernels: what torch makes there, by what it is called.
+_KERNELS = "TORCHINDUCTOR_CACHE_DIR"
+_OF_TORCH = re.compile(
+    r"[0-9a-z]{2}|tmp.*|fxgraph|aotautograd|locks|precompiled_headers|triton|gcc|cache|autoheuristic|aoti_eager|"
+    r"unhashed_kernel_inputs|torch_cutlass|memoizer_cache\..*|.*cutlass.*"
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,9 @@ def caches(folders: Sequence[str | Path] = ("runs",)) -> list[Cache]:
     Raises DataError for a folder that does not exist, but for the usual one.
     """
     found = [
-        Cache("compiled kernels, shared with other programs that use torch.compile", path, _size(path))
+        Cache(
+            "compiled kernels, shared with other programs that use torch.compile", path, _size(path), why=_foreign(path)
+        )
         for path in (kernels(),)
         if path.is_dir()
     ]
@@ -89,7 +97,15 @@ def kernels() -> Path:
     except (KeyError, ModuleNotFoundError, OSError):
         user = f"uid_{os.getuid()}" if hasattr(os, "getuid") else "unknown_user"
     usual = os.path.join(tempfile.gettempdir(), "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))
-    return Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR", usual))
+    return Path(os.environ.get(_KERNELS, usual))
+
+
+def _foreign(folder: Path) -> str:
+    """Why a folder that a user has named for kernels is not deleted: what others have put there would be lost."""
+    if _KERNELS not in os.environ:
+        return ""
+    others = sorted(name for name in os.listdir(folder) if not _OF_TORCH.fullmatch(name))
+    return f"{_KERNELS} names it, and it holds more than kernels: {others[0]}" if others else ""
 
 
 def hub_models() -> Path:

@@ -20,7 +20,7 @@ from typing import Annotated
 from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.errors import GlassformerError, did_you_mean
 from glassformer.tasks import VERBS as ANSWERS
-from glassformer.wrapping import for_stream
+from glassformer.wrapping import for_stream, in_one_line
 
 # The verbs by purpose. Verbs that answer are made in ask.py from the table in tasks/; each other verb is a function of
 # its name in the module of its name (import in import_.py).
@@ -53,12 +53,6 @@ _NO_MEMORY = str(
         do="use a smaller model or shorter texts; to train, lower train.batch or data.length, or set train.accumulate",
     )
 )
-
-# A file name may contain line ends, control characters of the terminal, or bytes that are no characters: these are
-# printed as escapes.
-_CONTROL = {
-    code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029, *range(0xD800, 0xE000))
-}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -114,7 +108,7 @@ def _is_of_memory(error: Exception) -> bool:
 
 def _report(sentence: str, code: int) -> int:
     """Print on one line why the command ended; returns the exit code."""
-    print(for_stream(f"glassformer: {sentence.translate(_CONTROL)}", sys.stderr), file=sys.stderr)
+    print(for_stream(f"glassformer: {in_one_line(sentence)}", sys.stderr), file=sys.stderr)
     return code
 
 

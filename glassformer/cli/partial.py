@@ -126,6 +126,9 @@ def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterato
     """
     check_path(out, DataError)
     partial, note = beside(out)
+    for path in (partial, note):
+        if path.exists() and not path.is_file():  # a pipe would be waited for without end
+            raise _not_ours(path)
     written = None
     try:
         with _locked(note, out) as state:

@@ -19,12 +19,12 @@ from glassformer.atomic import atomic_write
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
 from glassformer.paths import check_path
-from glassformer.wrapping import for_stream, width_of, wrapped_command
+from glassformer.wrapping import for_stream, printable, width_of, wrapped_command
 
 
 def note(message: str) -> None:
     """Print a note, which is not a result, to standard error."""
-    print(for_stream(message, sys.stderr), file=sys.stderr)
+    print(for_stream(printable(message), sys.stderr), file=sys.stderr)
 
 
 def note_command(begin: str, words: Sequence[str]) -> None:

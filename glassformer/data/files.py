@@ -210,7 +210,7 @@ def _below(folder: Path, leave: Callable[[Path, str], None]) -> Iterator[Path]:
             path = at / entry.name
             if entry.name.startswith("."):
                 leave(path, "hidden")
-            elif entry.is_dir():
+            elif path.is_dir():  # not entry.is_dir(), which raises for a link to itself
                 waiting.append(path)
             else:
                 yield path

@@ -10,14 +10,19 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from glassformer.data.lines import OnBad, is_zipped, open_bytes, read_lines, stop
 from glassformer.errors import DataError, MissingColumnError, did_you_mean
 from glassformer.json_text import parse_json
 
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
 # The most columns that an error names, and the most characters of each.
 _COLUMNS_TOLD, _NAME_TOLD = 20, 40
+# The rows of a Parquet file that are in memory together: each may be a book, which the file stores once for all rows.
+_PARQUET_ROWS = 64
 # What to do where a table has no column of the name that is looked for: the options of all verbs that read tables.
 NAME_IT = "name the column with --column (others: --pair-column, --label-column, --answers-column)"
 
@@ -68,7 +73,10 @@ def _half_character(values: object) -> str:
 
 
 def parquet_rows(path: Path, columns: Sequence[str] = ()) -> Iterator[Row]:
-    """The rows of a Parquet file, with only `columns` where some are given."""
+    """The rows of a Parquet file, with only `columns` where some are given.
+
+    Raises DataError for a damaged file, and for a value that Python does not have, such as a date after the year 9999.
+    """
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
@@ -87,12 +95,25 @@ def parquet_rows(path: Path, columns: Sequence[str] = ()) -> Iterator[Row]:
                 if missing := [column for column in columns if column not in table.schema_arrow.names]:
                     raise no_column(str(path), missing[0], table.schema_arrow.names)
                 number = 0
-                for batch in table.iter_batches(batch_size=1024, columns=list(columns) or None):
-                    for values in batch.to_pylist():
+                for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=list(columns) or None):
+                    for values in _in_python(batch, path):
                         number += 1
                         yield Row(values, f"{path}, row {number}")
             except (ArrowException, OSError, UnicodeDecodeError) as error:
                 raise DataError(f"{path} must be a whole Parquet file", got=str(error).splitlines()[0]) from None
+
+
+def _in_python(batch: RecordBatch, path: Path) -> list[dict[str, object]]:
+    try:
+        return batch.to_pylist()
+    except UnicodeDecodeError:  # damage, and a ValueError too
+        raise
+    except (ValueError, OverflowError) as error:
+        raise DataError(
+            f"{path} must hold dates and times that Python has",
+            got=str(error).splitlines()[0],
+            do="write that column as text",
+        ) from None
 
 
 def no_column(where: str, column: str, known: Collection[str]) -> MissingColumnError:

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from glassformer.artefact.progress import ConsoleProgress
 from glassformer.cli.__main__ import main
+from glassformer.cli.screen import note
 from glassformer.training.record import Step
 from glassformer.wrapping import for_stream, wrapped, wrapped_command
 
@@ -122,3 +123,8 @@ def test_help_fits(verb: str, width: int, capsys: pytest.CaptureFixture[str], mo
 
 def test_a_word_of_a_command_that_is_too_long_stays_whole() -> None:
     assert wrapped_command("go on with:", ["x" * 100, "y"], 60).split() == ["go", "on", "with:", "x" * 100, "\\", "y"]
+
+
+def test_a_note_does_not_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    note("kept: \x1b[31m\x07\0\nin two lines: wörd")
+    assert capsys.readouterr().err == "kept: \\x1b[31m\\x07\\x00\nin two lines: wörd\n"

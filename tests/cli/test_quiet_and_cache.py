@@ -90,8 +90,8 @@ def test_tokens_are_deleted_but_not_those_of_a_run_that_has_not_ended(
     run: Run, trained: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(home / "kernels"))
-    (home / "kernels" / "inner").mkdir(parents=True)
-    (home / "kernels" / "inner" / "one.so").write_bytes(bytes(1000))
+    (home / "kernels" / "c5").mkdir(parents=True)
+    (home / "kernels" / "c5" / "one.so").write_bytes(bytes(1000))
     for name in ("done", "going", "running"):
         shutil.copytree(trained, home / "runs" / name)
     (home / "runs" / "going" / "glassformer.json").unlink()
@@ -115,6 +115,23 @@ def test_tokens_are_deleted_but_not_those_of_a_run_that_has_not_ended(
     for name in ("going", "running"):
         assert list((home / "runs" / name / "tokens").iterdir())
     assert run("evaluate", home / "runs" / "done", "--json").code == 0  # made again where it is needed
+
+
+def test_a_folder_of_kernels_that_holds_other_files_is_kept(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = tmp_path / "work"
+    (named / "c3").mkdir(parents=True)
+    (named / "fxgraph").mkdir()
+    (named / "thesis.txt").write_text("years of work")
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(named))
+    (kept,) = (each for each in caches([tmp_path]) if each.path == named)
+    assert "thesis.txt" in kept.why
+    assert run("cache", tmp_path, "--clear").code == 0
+    assert sorted(each.name for each in named.iterdir()) == ["c3", "fxgraph", "thesis.txt"]
+    (named / "thesis.txt").unlink()
+    assert run("cache", tmp_path, "--clear").code == 0
+    assert not named.exists()
 
 
 def test_a_folder_that_is_not_there_is_refused(run: Run, home: Path) -> None:

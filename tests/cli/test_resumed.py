@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
-from glassformer.cli.partial import Mark, Partial, beside
+from glassformer.cli.partial import Mark, Partial, beside, resumable
+from glassformer.errors import DataError
+from tests.refusals import refused
 
 Run = Callable[..., Any]
 ROWS = 110  # in two batches of answers: 64, and the rest
@@ -197,6 +199,16 @@ def test_files_of_others_are_never_overwritten(run: Run, trained: Path, asked: P
             assert (done.code, str(mine) in done.err, mine.read_text()) == (2, True, "mine"), number
         assert [path.name for path in tmp_path.iterdir()] == [mine.name]
         mine.unlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_the_place_of_what_a_command_has_left_is_not_waited_for(tmp_path: Path) -> None:
+    out = tmp_path / "answers"
+    for path in beside(out):
+        os.mkfifo(path)
+        with refused(DataError, wanted=str(path)), resumable(out, {}, resume=False):
+            pass
+        path.unlink()
 
 
 def test_only_one_command_writes_to_a_file(run: Run, trained: Path, asked: Path, tmp_path: Path) -> None:

@@ -143,9 +143,10 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
     (folder / "loop").symlink_to(folder)
     (folder / "other").symlink_to(tmp_path / "other")
     (folder / "z.txt").symlink_to(tmp_path / "gone")
+    (folder / "self.txt").symlink_to(folder / "self.txt")
     found = find_files([folder])
     assert [path.name for path in found.used] == READ
-    assert reasons(found)["z.txt"] == "a link to nothing"
+    assert reasons(found)["z.txt"] == reasons(found)["self.txt"] == "a link to nothing"
     with pytest.raises(DataError) as caught:
         files_of([folder / "z.txt"])
     assert str(folder / "z.txt") in caught.value.wanted

@@ -173,6 +173,14 @@ def _bad_page(path: Path) -> None:
     path.write_bytes(bytes(content))
 
 
+def _late_date(path: Path) -> None:
+    pq.write_table(pa.table({"text": pa.array([2**62], pa.timestamp("us"))}), path)
+
+
+def _long_time(path: Path) -> None:
+    pq.write_table(pa.table({"text": pa.array([2**60], pa.duration("s"))}), path)
+
+
 def _folder(path: Path) -> None:
     path.mkdir()
 
@@ -213,6 +221,8 @@ BROKEN: list[tuple[str, Callable[[Path], None], str, str]] = [
     ("x.parquet", _bytes(b"PAR1 no"), "Parquet", "7"),
     ("x.parquet", _bytes(b""), "Parquet", "0"),
     ("x.parquet", _bad_page, "Parquet", ""),
+    ("x.parquet", _late_date, "dates and times", "range"),
+    ("x.parquet", _long_time, "dates and times", "too large"),
     ("x.parquet.gz", _bad_gzip, "gzip", "damaged"),
     ("x.json", _bytes(b'["a"]'), "table", "JSON"),
     ("nowhere.txt", lambda path: None, "", "no such file"),

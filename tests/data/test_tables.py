@@ -9,6 +9,8 @@ import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -143,9 +145,6 @@ def test_the_look_is_bounded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_columns_that_name_themselves_have_no_numbers(kind: str, tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path = tmp_path / f"x.{kind}"
     if kind == "jsonl":
         path.write_text('{"text": "a", "id": 7}\n')
@@ -265,6 +264,24 @@ def test_a_row_of_30_megabytes_is_read_in_a_few_times_its_size(kind: str, times:
     tracemalloc.stop()
     assert found == BIG // 6 * 5
     assert peak < times * path.stat().st_size
+
+
+def test_long_cells_of_parquet_that_are_stored_once_are_decoded_a_few_at_a_time(tmp_path: Path) -> None:
+    path, cell, rows = tmp_path / "x.parquet", "word " * 100_000, 2000
+    once = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([cell]))
+    pq.write_table(pa.table({"text": once}), path)
+    assert path.stat().st_size < 1_000_000 < rows * len(cell)
+    del once
+    found, most, before = 0, 0, pa.total_allocated_bytes()
+    tracemalloc.start()
+    for row in read_table(path, ["text"]):
+        found += row.values["text"] == cell
+        most = max(most, pa.total_allocated_bytes() - before)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == rows
+    assert most < 200 * len(cell)
+    assert peak < 200 * len(cell)
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", "1", '"ab"', "[1]"])
