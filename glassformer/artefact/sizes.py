@@ -25,7 +25,7 @@ class Size(NamedTuple):
     core_minutes: float
 
 
-SIZES = (Size("tiny", 32, 0.0), Size("mini", 32, 10.0), Size("small", 64, 480.0))
+SIZES = (Size("tiny", 32, 0.0), Size("mini", 32, 40.0), Size("small", 64, 480.0))
 # Tokens, and from how many bytes of text on.
 VOCABULARIES = ((2000, 0.0), (4000, 5e5), (8000, 4e6), (16000, 2e8))
 _CORES_OF_A_GPU = 100
