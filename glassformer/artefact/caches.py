@@ -11,13 +11,13 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.artefact import store
-from glassformer.artefact.recipe import RECIPE
+from glassformer.artefact.recipe import RECIPE, read_saved_recipe
 from glassformer.atomic import remove
 from glassformer.data.store import FACTS
 from glassformer.errors import DataError, GlassformerError
@@ -82,11 +82,12 @@ def caches(folders: Sequence[str | Path] = ("runs",)) -> list[Cache]:
         for path in (hub_models(),)
         if path.is_dir()
     ]
+    in_use = {cache: run for folder in folders for cache, run in _caches_in_use(Path(folder)).items()}
     for folder in map(Path, folders):
         check_path(folder, DataError)
         if not folder.is_dir() and tuple(folders) != ("runs",):
             raise DataError(f"a folder is needed at {folder}", got="a file" if folder.exists() else "no such folder")
-        found += list(_stores(folder))
+        found += list(_stores(folder, in_use))
     return found
 
 
@@ -115,8 +116,8 @@ def hub_models() -> Path:
     return Path(os.path.expanduser(os.environ.get("HF_HUB_CACHE", os.path.join(home, "hub"))))
 
 
-def _stores(folder: Path) -> Iterator[Cache]:
-    """The stores of tokens below a folder, links not followed."""
+def _stores(folder: Path, in_use: Mapping[str, Path]) -> Iterator[Cache]:
+    """The stores of tokens below a folder, links not followed; `in_use` are folders that runs still need."""
     for place, names, _ in os.walk(folder):
         for name in sorted(names):
             path = Path(place) / name
@@ -124,11 +125,27 @@ def _stores(folder: Path) -> Iterator[Cache]:
                 continue
             run = path.parent.parent
             if path.parent.name != "tokens" or not (run / RECIPE).is_file():
-                yield Cache("tokens of a text", path, _size(path))
+                run_of_it = in_use.get(os.path.realpath(path.parent))
+                why = "" if run_of_it is None else f"the run in {run_of_it} has not ended, and goes on with these tokens"
+                yield Cache("tokens of a text", path, _size(path), why=why)
             else:
                 open_run = "" if store.is_ours(run) else "its run has not ended, and goes on with these tokens"
                 yield Cache("tokens of a run's text", path, _size(path), run, open_run)
         names[:] = sorted(name for name in names if not _STORE.fullmatch(name))
+
+
+def _caches_in_use(folder: Path) -> dict[str, Path]:
+    """The folders of `data.cache` that runs below a folder need which have not ended, each with its run."""
+    found: dict[str, Path] = {}
+    for place, _, names in os.walk(folder):
+        run = Path(place)
+        if RECIPE in names and not store.is_ours(run):
+            with suppress(GlassformerError):  # a damaged recipe, or none of ours
+                recipe = read_saved_recipe(run)
+                cache = None if recipe is None else getattr(recipe.data, "cache", None)
+                if cache is not None:
+                    found[os.path.realpath(cache)] = run
+    return found
 
 
 def _size(folder: Path) -> int:

@@ -43,7 +43,7 @@ class Choice:
     def sentence(self, names: Collection[str]) -> str:
         """What was chosen, why, and how to choose otherwise; `names` are the settings that were not the user's."""
         chosen = ", ".join(f"{name.split('.')[1]} {self.settings[name]}" for name in names)
-        time = "" if self.core_minutes is None else f" and {self.core_minutes:,.0f} minutes of one core"
+        time = "" if self.core_minutes is None else f" and {self.core_minutes:,.3g} minutes of one core"
         options = ", ".join(_OPTIONS[name] for name in names)
         return f"{chosen}: chosen for {self.megabytes:,.1f} MB of text{time}; {options} choose otherwise"
 

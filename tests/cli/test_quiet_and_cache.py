@@ -16,6 +16,7 @@ import typer
 
 from glassformer.artefact.caches import caches, hub_models, kernels
 from glassformer.artefact.open import load
+from glassformer.artefact.recipe import write_recipe
 from glassformer.cli.__main__ import VERBS, _command, _quietly
 from glassformer.training.lock import exclusive
 
@@ -115,6 +116,26 @@ def test_tokens_are_deleted_but_not_those_of_a_run_that_has_not_ended(
     for name in ("going", "running"):
         assert list((home / "runs" / name / "tokens").iterdir())
     assert run("evaluate", home / "runs" / "done", "--json").code == 0  # made again where it is needed
+
+
+def test_tokens_in_the_cache_that_an_unfinished_run_names_are_kept(run: Run, trained: Path, home: Path) -> None:
+    going, shared = home / "runs" / "going", home / "shared"
+    shutil.copytree(trained, going)
+    shutil.move(going / "tokens", shared)
+    known = load(going)
+    assert known.recipe is not None
+    data = known.recipe.data.model_copy(update={"cache": str(shared)})
+    recipe = known.recipe.model_copy(update={"data": data})
+    write_recipe(going, recipe, known.tokenizer)
+    (going / "glassformer.json").unlink()
+    (store,) = shared.iterdir()
+    for folders in (["."], ["shared", "runs"]):
+        cleared = {record["path"]: record["deleted"] for record in run("cache", *folders, "--clear", "--json").records}
+        assert [deleted for path, deleted in cleared.items() if store.name in path] == [False]
+    assert store.exists()
+    shutil.rmtree(going)
+    run("cache", "shared", "--clear")
+    assert not store.exists()
 
 
 def test_a_folder_of_kernels_that_holds_other_files_is_kept(
