@@ -14,7 +14,7 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.info import describe
 from glassformer.errors import GlassformerError
 from glassformer.tasks import TASKS, task_named
-from glassformer.tasks.score import interval, not_above_a_baseline
+from glassformer.tasks.score import BASELINES, interval, not_above_a_baseline
 from glassformer.text.tokenizer import MASK
 
 _EXAMPLE = f"A text with one {MASK} in it."
@@ -142,9 +142,11 @@ def _scores(model: Artefact) -> Iterator[str]:
     yield ""
     yield "| | score |"
     yield "|---|---:|"
+    shares = ("accuracy",) if model.task is None else task_named(model.task.name).shares
+    shares = (*shares, *(f"{baseline}_{share}" for baseline in BASELINES for share in shares))
     for name, value in scores.items():
         if name != "targets" and value is not None:
-            yield f"| {name.replace('_', ' ')} | {_with_interval(name, value, count)} |"
+            yield f"| {name.replace('_', ' ')} | {_shown(name, value, count if name in shares else None)} |"
     yield ""
     yield "In brackets: the 95 % interval of a share of so many independent trials (Wilson 1927)."
 
@@ -172,9 +174,12 @@ def _names(files: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
-def _with_interval(name: str, value: float, count: float) -> str:
+def _shown(name: str, value: float, count: float | None) -> str:
+    """A score; with its interval where it is a share of that many targets."""
     if not name.endswith("accuracy"):
         return f"{value:,.3f}"
+    if count is None:
+        return f"{value:.1%}"
     low, high = interval(value, count)
     return f"{value:.1%} ({low:.1%} … {high:.1%})"
 

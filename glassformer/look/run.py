@@ -23,7 +23,7 @@ from glassformer.look.named import axis_names
 from glassformer.look.places import Places, check_sides, choose_scored_at
 from glassformer.look.replay import Replay, eval_copy
 from glassformer.look.steps import Reader, listed
-from glassformer.look.tensors import heads_of
+from glassformer.look.tensors import heads_of, weight_versions
 from glassformer.look.trace import Trace
 from glassformer.look.verify import LIMITS
 from glassformer.look.watch import refuse_sharded
@@ -189,7 +189,7 @@ class Run:
             original=self.original,
             run_again=self.trace,
             measure_honesty=self.honesty,
-            versions=tuple(parameter._version for parameter in self.model.parameters()),
+            versions=weight_versions(self.model),
         )
 
     def honesty(self) -> Honesty:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from glassformer.config import ModelConfig
 from glassformer.errors import ConfigError, UnknownNameError
@@ -64,6 +64,7 @@ class Tensors(Mapping[str, Tensor]):
         if name in self.facts:
             return self.facts[name]
         if name in self.parameters:
+            self.refuse_changed_weights()
             return self.parameters[name]
         return self[name]
 
@@ -101,12 +102,17 @@ class Tensors(Mapping[str, Tensor]):
                 f"{names[0]} is not stored and this trace has no model to compute it again",
                 do=self.remedy,
             )
-        if self.versions != tuple(parameter._version for parameter in self.replay.model.parameters()):
-            raise ConfigError(
-                "the model's weights have changed since this trace", do="trace again, or keep all: keep='*'"
-            )
+        self.refuse_changed_weights()
         seen = self.replay.unit(unit, names, lambda name: self.stored[name])
         return {name: seen[name] for name in names}
+
+    def refuse_changed_weights(self) -> None:
+        """Raise ConfigError where the model has other weights than this run had: the two have no numbers in common."""
+        if self.replay is not None and self.versions != weight_versions(self.replay.model):
+            raise ConfigError(
+                "the model's weights have changed since this trace: only what it stores is still known",
+                do="trace again, or keep all tensors: keep='*'",
+            )
 
     @property
     def remedy(self) -> str:
@@ -171,6 +177,11 @@ class Tensors(Mapping[str, Tensor]):
         """A cell given in words, as the index along each axis; raises UnknownNameError."""
         name = self.full_name(name)
         return find_cell(self.described(name), read_cell(asked) if isinstance(asked, str) else asked, self.words)
+
+
+def weight_versions(model: nn.Module) -> tuple[int, ...]:
+    """How often each weight was changed in place."""
+    return tuple(parameter._version for parameter in model.parameters())
 
 
 def heads_of(config: ModelConfig, name: str) -> int:

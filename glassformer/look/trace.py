@@ -149,6 +149,7 @@ class Trace(Tensors):
             return self.saved_honesty
         if self.measure_honesty is None:
             raise ConfigError("the honesty gate was not measured before this trace was saved", do="trace again")
+        self.refuse_changed_weights()
         return self.measure_honesty()
 
     # ----------------------------------------------------------------- what if
@@ -165,6 +166,7 @@ class Trace(Tensors):
         """The same run with exactly these interventions. The gate is measured first: they are no part of it."""
         if self.run_again is None:
             raise ConfigError("interventions need the model", do=self.remedy)
+        self.refuse_changed_weights()
         measured = self.honesty
         return replace(self.run_again(steps), saved_honesty=measured)
 

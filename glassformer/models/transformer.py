@@ -103,7 +103,14 @@ class Transformer(nn.Module):
         read = [] if sentence is None else [first_real_index(inputs.real, batch, inputs.device)[:, None]]  # [B, 1]
         if tokens:
             assert scored_at is not None
-            read.append(scored_at % length)  # [B, A]
+            rows = torch.arange(batch, device=inputs.device)[:, None] * length  # [B, 1]
+            if not torch.compiler.is_compiling() and not _in_their_rows(scored_at, rows, length):
+                raise ShapeError(
+                    f"scored_at [B, A] must be tokens of its own row: from 0 to {length - 1} in the first, each row "
+                    f"{length} more",
+                    got=str(scored_at.tolist())[:80],
+                )
+            read.append(scored_at - rows)  # [B, A]
         return torch.cat(read, dim=1) if read else None  # [B, A]
 
     @property
@@ -130,6 +137,11 @@ class Transformer(nn.Module):
                 do="run it on the whole text at once",
             )
         return Cache(len(self.output_stack.blocks))
+
+
+def _in_their_rows(scored_at: Tensor, rows: Tensor, length: int) -> bool:
+    """Whether flat indices [B, A] are those of tokens in the rows that begin at `rows` [B, 1]."""
+    return len(scored_at) == len(rows) and bool(((scored_at >= rows) & (scored_at < rows + length)).all())
 
 
 def build(config: ModelConfig, *, seed: int = 0) -> Transformer:

@@ -53,6 +53,7 @@ class Bert(CorpusTask):
     Section = BertSection
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
     best = "-loss"
+    shares = ("masked_words_accuracy",)  # there are fewer pairs than masked words
 
     def __init__(
         self, section: BertSection, unigram: Unigram, text_fingerprint: str, pair_counts: Sequence[int]
@@ -173,7 +174,7 @@ class Bert(CorpusTask):
             }
             for name, first, second in ((THIS_MODEL, words, pairs), ("most frequent", unigram, majority))
         }
-        return Scores(words.targets, "masked tokens", of, shares=("masked_words_accuracy",))
+        return Scores(words.targets, "masked tokens", of, shares=self.shares)
 
 
 def _majority(labels: Tensor, prior: Sequence[float]) -> tuple[Tensor, Tensor]:

@@ -140,7 +140,8 @@ class Task(ABC):
     """What training needs to know: the data, the head of the model, the losses and the scores.
 
     The loss of a step is Σ weights[name] · sum of the losses / sum of the weights of their labels, over all losses.
-    `best` names the score by which the best model is kept, with a minus where less is better. `frozen` are models that
+    `best` names the score by which the best model is kept, with a minus where less is better, `shares` the scores that
+    are shares of all targets, for which an interval can be computed. `frozen` are models that
     are not trained, such as a teacher: they are in eval mode and not saved.
     """
 
@@ -149,6 +150,7 @@ class Task(ABC):
     reads_tables: ClassVar[bool] = False  # only tables, no running text
     weights: ClassVar[Mapping[str, float]]
     best: ClassVar[str]
+    shares: ClassVar[tuple[str, ...]] = ("accuracy",)
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
     section: TaskSection
 

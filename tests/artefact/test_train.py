@@ -87,6 +87,15 @@ def test_the_card_says_what_is_known(run: Model, tmp_path: Path) -> None:
     assert str(tmp_path) not in card  # a reader need not know on which machine it was
 
 
+def test_a_card_gives_an_interval_to_the_shares_of_all_targets_alone(text_file: Path, tmp_path: Path) -> None:
+    """There are fewer pairs than masked words: an interval by the number of masked words would be too narrow."""
+    model = train(recipe(text_file) | {"task": {"name": "bert"}}, out=tmp_path / "pairs", progress=Listener())
+    rows = {line.split("|")[1].strip(): line.split("|")[2] for line in model.card.splitlines() if line.startswith("| ")}
+    for who in ("", "most frequent "):
+        assert "…" in rows[f"{who}masked words accuracy"]
+        assert "…" not in rows[f"{who}next sentence accuracy"]
+
+
 def test_a_card_without_a_licence_says_so_and_a_useless_model_is_called_one(text_file: Path, tmp_path: Path) -> None:
     values = recipe(text_file, learning_rate=1e-9)
     del values["data"]["licence"]

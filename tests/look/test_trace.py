@@ -12,6 +12,7 @@ from torch import Tensor
 
 from glassformer.errors import ConfigError, ShapeError, UnknownNameError
 from glassformer.look.cell import Words
+from glassformer.look.interventions import Replace
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.models.families import bert
@@ -141,6 +142,26 @@ def test_weights_that_changed_are_noticed() -> None:
         model.get_parameter("encoder.blocks.1.feed_forward.body.hidden.weight").add_(1)
     with refused(ConfigError, do="keep='*'"):
         found[f"{ATTENTION}.weights"]
+
+
+def test_numbers_of_other_weights_are_not_mixed_with_those_of_a_run() -> None:
+    model = bert_model()
+    found = trace(model, Inputs(ids=IDS), keep="*")
+    logits = found["head.logits"].clone()
+    bias = found.tensor("parameters.head.bias").clone()
+    with torch.no_grad():
+        model.get_parameter("head.bias").add_(1)
+    for mixed in (
+        lambda: found.honesty,
+        lambda: found.verify("head.logits"),
+        lambda: found.explain("head.logits", {"place": 0, "vocabulary": 0}),
+        lambda: found.intervene(Replace("head.norm", 0.0)),
+    ):
+        with refused(ConfigError, do="trace again"):
+            mixed()
+    assert torch.equal(found["head.logits"], logits)
+    assert found.verify("*.weights").holds
+    assert torch.equal(trace(model, Inputs(ids=IDS)).tensor("parameters.head.bias"), bias + 1)
 
 
 def test_names_that_are_not_there() -> None:

@@ -13,10 +13,12 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.errors import ShapeError
 from glassformer.models.families import bert, gpt2, modernbert, t5
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
 from glassformer.parts.dropout import DropoutKey
+from tests.refusals import refused
 
 B, S = 3, 12
 ASKED = torch.tensor([[1, 5, 5], [2, 0, 11], [7, 3, 4]])
@@ -118,3 +120,10 @@ def test_asked_tokens_alone_cost_less() -> None:
 
     of_a_block = 2 * B * (S - ASKED.shape[1]) * (2 * 32 * 32 + 3 * 32 * 48)  # query, output, gate, hidden, output
     assert operations(FLAT.flatten()) - operations(FLAT) >= of_a_block
+
+
+@pytest.mark.parametrize("wrong", [ASKED, FLAT.flip(0), FLAT + S, FLAT[:2]], ids=["no rows", "flipped", "next", "few"])
+def test_tokens_of_other_rows_are_refused(wrong: Tensor) -> None:
+    model, inputs, _ = model_and_inputs("bert")
+    with refused(ShapeError, wanted=f"0 to {S - 1}"):
+        model(inputs, scored_at=wrong, heads=("head",))
