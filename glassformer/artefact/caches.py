@@ -126,7 +126,9 @@ def _stores(folder: Path, in_use: Mapping[str, Path]) -> Iterator[Cache]:
             run = path.parent.parent
             if path.parent.name != "tokens" or not (run / RECIPE).is_file():
                 run_of_it = in_use.get(os.path.realpath(path.parent))
-                why = "" if run_of_it is None else f"the run in {run_of_it} has not ended, and goes on with these tokens"
+                why = (
+                    "" if run_of_it is None else f"the run in {run_of_it} has not ended, and goes on with these tokens"
+                )
                 yield Cache("tokens of a text", path, _size(path), why=why)
             else:
                 open_run = "" if store.is_ours(run) else "its run has not ended, and goes on with these tokens"

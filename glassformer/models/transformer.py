@@ -13,12 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.config import InitialConfig, ModelConfig
-from glassformer.errors import ConfigError, ShapeError
+from glassformer.errors import ConfigError, ShapeError, UnknownNameError
 from glassformer.models.heads import SentenceHead, VocabularyHead, first_real_index
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.stack import Stack
 from glassformer.parts.cache import Cache
 from glassformer.parts.dropout import Dropout
+
+HEADS = ("head", "sentence_head")
 
 
 class Transformer(nn.Module):
@@ -94,6 +96,8 @@ class Transformer(nn.Module):
         """The tokens that the named heads read, [B, A] in each row, the sentence head's first; None = all."""
         if heads is None:
             return None
+        if unknown := [head for head in heads if head not in HEADS]:
+            raise UnknownNameError(f"a head is one of {', '.join(HEADS)}", got=repr(unknown[0]))
         sentence, tokens = self.sentence_head if "sentence_head" in heads else None, "head" in heads
         if tokens and (scored_at is None or scored_at.dim() == 1):
             return None

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from glassformer.config import ModelConfig, SentenceHeadConfig
-from glassformer.errors import ShapeError
+from glassformer.errors import ShapeError, UnknownNameError
 from glassformer.models.families import bert, gpt2, modernbert, t5
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
@@ -108,6 +108,13 @@ def test_a_sentence_head_alone_reads_the_first_token_alone(name: str) -> None:
     asked = model(inputs, heads=("sentence_head",))
     assert asked.states.shape == (B, 1, 32)
     torch.testing.assert_close(asked.sentence_logits, whole.sentence_logits, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_a_head_of_another_name_is_refused() -> None:
+    model, inputs, _ = model_and_inputs("bert")
+    with pytest.raises(UnknownNameError) as caught:
+        model(inputs, heads=("heads",))
+    assert caught.value.got == "'heads'"
 
 
 def test_asked_tokens_alone_cost_less() -> None:
