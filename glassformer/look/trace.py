@@ -165,7 +165,7 @@ class Trace(Tensors):
         """The same run with exactly these interventions. The gate is measured first: they are no part of it."""
         if self.run_again is None:
             raise ConfigError("interventions need the model", do=self.remedy)
-        measured = self.honesty
+        measured = replace(self.honesty, before_changes=bool(steps))
         return replace(self.run_again(steps), saved_honesty=measured)
 
     @property
