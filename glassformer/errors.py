@@ -19,7 +19,12 @@ class GlassformerError(Exception):
     def __init__(self, wanted: str, *, got: str = "", do: str = "") -> None:
         self.wanted, self.got, self.do = wanted, got, do
         parts = [wanted, f"got {got}" if got else "", do]
-        super().__init__("; ".join(_shortened(part.rstrip(".;")) for part in parts if part))
+        super().__init__("; ".join(_shortened(_without_stop(part)) for part in parts if part))
+
+
+def _without_stop(part: str) -> str:
+    """The part without a full stop at its end; an ellipsis stays, for more is to be written there."""
+    return part if part.endswith("...") else part.rstrip(".;")
 
 
 def _shortened(part: str) -> str:

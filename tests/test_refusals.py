@@ -49,3 +49,8 @@ def test_another_error_is_not_taken_for_the_one_expected(error: DataError) -> No
         send(error)
     with pytest.raises(ConfigError), refused(DataError, wanted="x.txt, line 2", got="3"):
         send(ConfigError("x.txt, line 2", got="3"))
+
+
+def test_a_command_to_be_completed_keeps_its_ellipsis() -> None:
+    assert str(DataError("a.", got="b;", do="glassformer fill --model MODEL ...")).endswith("--model MODEL ...")
+    assert str(DataError("a.", got="b;")) == "a; got b"

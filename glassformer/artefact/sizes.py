@@ -7,10 +7,11 @@ text has too few examples of rare tokens: it gets a smaller vocabulary.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import torch
 
 from glassformer.data.files import find_files
 from glassformer.runtime.device import choose_device
@@ -43,7 +44,7 @@ class Choice:
     def sentence(self, names: Collection[str]) -> str:
         """What was chosen, why, and how to choose otherwise; `names` are the settings that were not the user's."""
         chosen = ", ".join(f"{name.split('.')[1]} {self.settings[name]}" for name in names)
-        time = "" if self.core_minutes is None else f" and {self.core_minutes:,.3g} minutes of one core"
+        time = "" if self.core_minutes is None else f" and {round(self.core_minutes, 1):,g} minutes of one core"
         options = ", ".join(_OPTIONS[name] for name in names)
         return f"{chosen}: chosen for {self.megabytes:,.1f} MB of text{time}; {options} choose otherwise"
 
@@ -52,7 +53,7 @@ def cores_of(settings: TrainSection) -> int:
     """The cores of a run; a GPU counts as a hundred. Raises DeviceError."""
     if choose_device(settings.device).type != "cpu":
         return _CORES_OF_A_GPU
-    return settings.threads or os.cpu_count() or 1
+    return settings.threads or torch.get_num_threads()  # torch knows what OMP_NUM_THREADS and taskset leave
 
 
 def sizes_for(

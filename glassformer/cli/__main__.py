@@ -208,7 +208,8 @@ def _readable(verb: str, error: BaseException) -> GlassformerError:
     if option is not None and getattr(error, "message", "").startswith("No such option"):
         return GlassformerError(f"{verb} has no option {option!r}", do=_hint(verb, option, near or ()))
     message = error.format_message() if hasattr(error, "format_message") else str(error)
-    return GlassformerError(f"{verb}: {message}", do=f"see glassformer {verb} --help")
+    quotes = "a text of several words needs quotes; " if message.startswith("Got unexpected extra argument") else ""
+    return GlassformerError(f"{verb}: {message}", do=f"{quotes}see glassformer {verb} --help")
 
 
 def _hint(verb: str, option: str, near: Sequence[str]) -> str:

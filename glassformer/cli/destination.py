@@ -69,7 +69,11 @@ def destination(model: Model, values: Mapping[str, Any], asks: Mapping[str, Any]
     try:
         with resumable(out, request, resume=values["resume"]) as partial:
             if values["resume"]:
-                note(f"going on after {partial.done:,} answers" if partial.done else f"no answers yet for {out}")
+                note(
+                    f"going on after {partial.done:,} answers"
+                    if partial.done
+                    else f"{out} has no unfinished answers: beginning at the first"
+                )
             yield partial
     except KeyboardInterrupt as stopped:
         if getattr(stopped, "__notes__", ()):

@@ -85,7 +85,7 @@ def matrix(
             continue
         if count:
             print()
-        for line in shown.lines(max(40, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _WIDTH):
+        for line in shown.lines(_width()):
             print(line)
         if notes:
             _print_notes()
@@ -217,6 +217,11 @@ def _number(value: float) -> str:
     return number(value) if whole or abs(value) >= 1e4 else f"{value:.4f}".replace("-", "−")
 
 
+def _width() -> int:
+    """The columns of the terminal; in a pipe those that COLUMNS asks for, as `explain` does, else 80."""
+    return max(40, shutil.get_terminal_size((_WIDTH, 24)).columns)
+
+
 def _flowing(words: Sequence[str], width: int) -> Iterator[str]:
     """Words side by side on lines of at most this width."""
     line = ""
@@ -255,5 +260,5 @@ def _print_notes() -> None:
     for each in notes():
         if each.number in _NOTES:
             print()
-            for line in _flowing(f"Note {each}".split(), _WIDTH):
+            for line in _flowing(f"Note {each}".split(), _width()):
                 print(line)

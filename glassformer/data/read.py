@@ -39,7 +39,13 @@ def read(
         if plain_suffix(file) == ".json":  # as plain text, its braces and quotes would be learned
             raise DataError(f"{file} must be text or a table", got="JSON", do="write one object a line, as .jsonl")
         some = False
-        for document in _rows(file, text, bad) if table_kind(file) else _plain(file, documents, bad):
+
+        def left_out(error: DataError) -> None:
+            nonlocal some
+            bad(error)
+            some = True  # not of blanks only: what is there is left out, and the other files are read
+
+        for document in _rows(file, text, left_out) if table_kind(file) else _plain(file, documents, left_out):
             some = True
             yield document
         if not some:

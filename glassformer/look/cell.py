@@ -199,6 +199,9 @@ def find_word(words: Words, asked: str, *, option: str, side: str = "inputs", se
     word, at = (asked, None) if found is None else (found["word"], int(found["at"]))
     word = word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word
     places = words.positions(side, sentence, word) or words.beginnings(side, sentence, word)
+    if not places:  # a tokenizer may write the words of a text in another case
+        alike = {written for written in known if unmarked(written).casefold() == word.casefold()}
+        places = [place for place, written in enumerate(known) if written in alike] if len(alike) == 1 else []
     if not places:
         do = f"{did_you_mean(word, dict.fromkeys(known))} words: {some(known, ' ')}"
         raise UnknownNameError(f"{option} names a word of the text", got=asked, do=do)

@@ -90,17 +90,23 @@ class Explanation:
     def _repr_html_(self) -> str:
         """What a notebook shows: the number, its formula, its terms with their running sum, the number again."""
         kept, left, rest = self.largest(Limits().terms)
-        rows = [(term.numbers, number(term.value), number(term.running), term.cells) for term in kept]
-        rows += [(f"{left} more", number(rest), "", "")] * bool(left)
+        rows = [(term_name(term), term.numbers, number(term.value), number(term.running), term.cells) for term in kept]
+        rows += [(f"{left} more", "", number(rest), "", "")] * bool(left)
+        head = ("term", heading_of(kept), self.worth, "sum so far", "from")
         facts = [(name, number(value)) for name, value in self.quantities.items()]
         if self.recomputed is not None:
             facts.append(("computed again", f"{number(self.recomputed)}, difference {self.difference:.1e}"))
         return page(
             f"{self.name}[{self.where}] = {number(self.value)}",
             paragraph(self.formula),
-            table(rows, head=("numbers", "term", "sum", "from"), right=(0, 1, 2)) if rows else "",
+            table(rows, head=head, right=(1, 2, 3)) if rows else "",
             table(facts) if facts else "",
         )
+
+    @property
+    def worth(self) -> str:
+        """What a term adds to the sum."""
+        return "exponential" if self.rule in ("softmax", "log_softmax") else "value"
 
     @property
     def operands(self) -> tuple[Reference, ...]:
@@ -144,8 +150,7 @@ def explained_lines(explanation: Explanation, limits: Limits | None = None, widt
     yield from indented(wrapped(explanation.formula, width - 2), 2)
     kept, left, rest = explanation.largest((limits or Limits()).terms)
     if kept:
-        worth = "exponential" if explanation.rule in ("softmax", "log_softmax") else "value"
-        rows = [("term", heading_of(kept), worth, "sum so far")]
+        rows = [("term", heading_of(kept), explanation.worth, "sum so far")]
         rows += [(term_name(term), term.numbers, number(term.value), number(term.running)) for term in kept]
         yield from indented(grid(rows, width - 4), 4)
     if left:

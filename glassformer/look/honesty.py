@@ -22,7 +22,8 @@ class Honesty:
     `watched`: the shown tensors against the output of the unwatched fast kernels, in the trace's own precision, held
     to `limit`: the fixed one, and beyond it what both of them round. `predicted`: against the precision the
     user predicts in; shown, for rounding is not a fault. `compared` are the shown tensors, `worst` the one with the
-    largest difference, measured by its limit.
+    largest difference, measured by its limit. `before_changes`: the trace has changes by hand, and was measured before
+    them.
     """
 
     watched: float
@@ -32,6 +33,7 @@ class Honesty:
     predicted_in: str
     compared: tuple[str, ...] = ()
     worst: str = ""
+    before_changes: bool = False
 
     @property
     def holds(self) -> bool:
@@ -46,7 +48,8 @@ class Honesty:
                 f"WHAT IS SHOWN DIFFERS FROM WHAT IS RETURNED, MOST IN {self.worst or 'THE ANSWER'}: {self.watched:.1e}"
             )
         text += f" of its largest number against the fast kernels in {self.traced_in} (limit {self.limit:.0e})"
-        return f"{text}; {self.predicted:.1e} against prediction in {self.predicted_in}."
+        text += f"; {self.predicted:.1e} against prediction in {self.predicted_in}."
+        return text + " Measured before the changes by hand." * self.before_changes
 
 
 def measure(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> Honesty:

@@ -167,7 +167,7 @@ class Trace(Tensors):
         if self.run_again is None:
             raise ConfigError("interventions need the model", do=self.remedy)
         self.refuse_changed_weights()
-        measured = self.honesty
+        measured = replace(self.honesty, before_changes=bool(steps))
         return replace(self.run_again(steps), saved_honesty=measured)
 
     @property

@@ -22,14 +22,15 @@ def plateau(
     masked: bool = True,
 ) -> str | None:
     """Add a step's loss; returns a warning with likely causes once the loss was at the baseline's for a fifth of the
-    run, unless the held-out loss has been below it.
+    run, unless the held-out loss has been below it; the warm-up does not count.
     """
     progress.smoothed = _SMOOTHING * (progress.smoothed or 0.0) + (1 - _SMOOTHING) * loss
     if baseline_loss is None or progress.noticed:
         return None
     mean = smoothed_loss(progress)
     learned = progress.best_loss is not None and progress.best_loss < baseline_loss
-    stuck = mean > _CLEARLY_BELOW * baseline_loss and not learned
+    rising = fraction < settings.warmup if settings.warmup < 1 else progress.step < settings.warmup
+    stuck = mean > _CLEARLY_BELOW * baseline_loss and not learned and not rising
     progress.above = progress.above + 1 if stuck else 0
     share = fraction * progress.above / max(progress.step, 1)
     if progress.above < _LEAST_STEPS or share < _LONG:
@@ -59,7 +60,7 @@ def _causes(settings: TrainSection, *, masked: bool) -> list[str]:
     else:
         causes.append(f"a warm-up that is too short or too long (now {settings.warmup:,.0f} steps)")
     causes.append(f"a small batch (now {batch} rows)")
-    causes.append("lines that repeat thousands of times in the text")
     if masked:
+        causes.append("lines that repeat thousands of times in the text")
         causes.append("a mask rate far from 0.15")
     return causes

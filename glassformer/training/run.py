@@ -167,7 +167,9 @@ class Run:
             raise NotFiniteError(
                 f"a model to keep needs finite numbers: its score after step {self.progress.step:,} is not",
                 got=f"{self.held_out.best.removeprefix('-')} {found}",
-                do="resume with a lower learning rate, a longer warm-up or precision float32",
+                do="resume with a lower learning rate, a longer warm-up or precision float32"
+                if scores.get("targets", 1)
+                else "nothing could be measured: give more text, or hold out more with --validation",
             )
         return scores
 

@@ -121,6 +121,9 @@ def test_an_explained_number_shows_itself(model: Model) -> None:
     trace = model.trace("she [MASK] the summer")
     found = trace.explain("encoder.blocks.0.self_attention.weights", "head=1,query=1,key=the")
     page = checked(found._repr_html_())
+    for heading in ("term", "masked", "exponential", "sum so far"):  # those of the terminal
+        assert f">{heading}</th>" in found._repr_html_()
+        assert heading in str(found)
     assert found.formula in page.text
     for term in found.terms:
         assert term.numbers in page.text

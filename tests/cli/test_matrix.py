@@ -91,6 +91,19 @@ def test_everything_fits_80_columns(run: Run, text: str, width: int) -> None:
     assert max(cell_len(line) for line in done.out.splitlines()) <= 80
 
 
+@pytest.mark.parametrize("columns", [70, 120])
+def test_a_pipe_is_as_wide_as_it_is_asked_to_be(run: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = run("matrix", SENTENCE.text, "--notes").out.splitlines()
+    assert columns - 12 < max(map(len, lines)) <= columns
+
+
+def test_a_text_without_quotes_is_refused_with_what_to_do(run: Run) -> None:
+    done = run("matrix", *SENTENCE.text.split())
+    assert done.code == 2
+    assert "quotes" in done.err
+
+
 def test_the_notes_are_those_on_the_post(run: Run) -> None:
     out = run("matrix", SENTENCE.text, "--notes").out
     assert re.findall(r"C-\d+", out) == ["C-27", "C-28", "C-29", "C-35"]

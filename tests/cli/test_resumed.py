@@ -257,3 +257,12 @@ def test_a_mark_that_is_torn_is_none() -> None:
     assert Mark.read(mark.line().replace(b"3456", b"3457")) is None
     assert Mark.read(mark.line()[:30]) is None
     assert Mark.read(b"") is None
+
+
+def test_resuming_what_is_finished_does_not_deny_its_answers(
+    run: Run, trained: Path, asked: Path, tmp_path: Path
+) -> None:
+    words = ["fill", trained, "--file", asked, "--json", "--out", tmp_path / "answers", "--resume"]
+    for _ in range(2):
+        done = run(*words)
+        assert (done.code, "unfinished" in done.err) == (0, True)

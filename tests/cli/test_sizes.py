@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import torch
 
 from glassformer.artefact.recipe import Recipe
 from glassformer.artefact.sizes import SIZES, VOCABULARIES, Size, sizes_for
@@ -72,3 +75,21 @@ def test_a_resumed_run_keeps_the_sizes_it_began_with(text: Path) -> None:
     assert longer.model == began.model
     assert longer.tokenizer == began.tokenizer
     assert longer.train.batch == began.train.batch
+
+
+def test_the_cores_are_those_that_the_run_will_use(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with threads(1):
+        recipe = asked(text, train__minutes=7.5)
+    assert recipe.model.size == "tiny"
+    assert "and 7.5 minutes of one core" in capsys.readouterr().err
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Inside, torch has so many threads, as after OMP_NUM_THREADS or taskset."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

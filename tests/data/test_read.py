@@ -306,3 +306,11 @@ def test_bad_rows_can_be_set_aside_and_are_counted(
     assert bad.count == count
     assert len(bad.first) == min(count, 2)
     assert all(name in message for message in bad.first)
+
+
+def test_a_file_of_bad_lines_alone_is_left_out_with_them(tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"caf\xe9\n")
+    (tmp_path / "good.txt").write_text("good")
+    bad = Skipped()
+    assert [document.text for document in read(tmp_path, bad=bad)] == ["good"]
+    assert bad.count == 1

@@ -169,3 +169,11 @@ def test_a_trace_takes_cells_in_its_names() -> None:
     assert found.explain("head.logits[place=likes,vocabulary=cook]").cell == {"place": 0, "vocabulary": 8}
     with refused(UnknownNameError, do="query=[MASK]@1, query=[MASK]@2"):
         found.explain(f"{ATTENTION}.weights[head=1,query=[MASK],key=She]")
+
+
+def test_a_word_is_found_in_the_case_of_its_text() -> None:
+    words = Words([["[CLS]", "she", "likes", "May", "may", "[SEP]"]])
+    assert find_word(words, "She", option="--word") == 1
+    assert find_word(words, "May", option="--word") == 3
+    with refused(UnknownNameError, wanted="--word", got="MAY"):
+        find_word(words, "MAY", option="--word")

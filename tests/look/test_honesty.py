@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.look.interventions import zero_head
 from glassformer.look.load import load_trace
 from glassformer.look.run import trace
 from glassformer.models.families import bert, llama
@@ -17,7 +18,7 @@ from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer, build
 from glassformer.parts.attention import Attention
 from tests.contracts.families import FAMILIES, Row
-from tests.look.rows import bert_model, row_named
+from tests.look.rows import bert_model, row_named, slides_trace
 
 IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
 
@@ -208,3 +209,11 @@ def test_a_saved_trace_of_streams_alone_has_nothing_to_check(tmp_path: Path) -> 
     assert not checked.checks
     assert len(checked.unchecked) == len(load_trace(tmp_path / "light"))
     assert "load_trace(path, model)" in str(checked)
+
+
+def test_a_trace_with_changes_says_that_its_gate_was_measured_before_them() -> None:
+    trace = slides_trace()
+    changed = trace.intervene(zero_head("0.self_attention", 0))
+    assert changed.honesty.before_changes
+    assert str(changed.honesty) != str(trace.honesty)
+    assert changed.undo().honesty == trace.honesty

@@ -112,3 +112,15 @@ def test_a_gradient_that_is_not_finite_stops_too(tmp_path: Path) -> None:
         model.word_table[3] = 1e30
     with refused(NotFiniteError, wanted="step 1"):
         list(fit(model, Toy(), toy_settings(), out=tmp_path, log=lambda message: None))
+
+
+class Unmeasured(Unwell):
+    """Its held-out text has no masked word."""
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        return {"loss": math.nan, "targets": 0.0}
+
+
+def test_a_score_of_no_targets_is_not_blamed_on_the_learning_rate(tmp_path: Path) -> None:
+    with refused(NotFiniteError, do=("more text", "--validation")):
+        train(tmp_path, held_out=Unmeasured(), steps=1, evaluate_every=1)
