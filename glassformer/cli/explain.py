@@ -66,7 +66,6 @@ def _together(texts: Sequence[str]) -> Iterator[str | list[str]]:
 
 
 def _walk(trace: Trace, sentence: int, word: str, *, notes: bool, json: bool) -> None:
-    from glassformer.look.cell import find_word
     from glassformer.look.explanation import Limits
     from glassformer.look.lines import screen_width
     from glassformer.look.render import write
@@ -77,13 +76,32 @@ def _walk(trace: Trace, sentence: int, word: str, *, notes: bool, json: bool) ->
     if sentence >= texts:
         do = f"there {'is one text' if texts == 1 else f'are {texts} texts'}"
         raise UnknownNameError(f"--sentence counts from 0 to {texts - 1}", got=str(sentence), do=do)
-    place = find_word(trace.words, word, option="--word", sentence=sentence)
+    place = _place(trace, sentence, word)
     steps = walkthrough(trace, sentence=sentence, word=place, notes=_notes if notes else no_notes, limits=limits)
     if json:
         for step in steps:
             record(_plain(step), sys.stdout)
     else:
         _print(write(steps, limits, screen_width()))
+
+
+def _place(trace: Trace, sentence: int, word: str) -> int:
+    """The place of the word that was asked for, in the source or else in the target; with two texts a note says whose
+    rows are shown.
+    """
+    from glassformer.look.cell import find_word
+
+    target = trace.words.sentence("decoder_inputs", sentence)
+    if not target:
+        return find_word(trace.words, word, option="--word", sentence=sentence)
+    try:
+        place = find_word(trace.words, word, option="--word", sentence=sentence)
+    except UnknownNameError:
+        place = find_word(trace.words, word, option="--word", side="decoder_inputs", sentence=sentence)
+    source = trace.words.sentence("inputs", sentence)
+    shown = (words[min(place, len(words) - 1)] for words in (source, target))
+    _note("the rows of {} in the source and of {} in the target".format(*shown))
+    return place
 
 
 def _follow(trace: Trace, cell: str, *, json: bool) -> None:

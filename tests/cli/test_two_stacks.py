@@ -55,6 +55,14 @@ def test_the_walk_goes_through_both_stacks(run: Run, translator: Path, word: lis
     assert "decoder.blocks.0.cross_attention.mixed" in done.out
 
 
+@pytest.mark.parametrize("word", ["summer", "loves"])
+def test_a_word_of_either_text_is_named_and_the_rows_are_said(run: Run, translator: Path, word: str) -> None:
+    done = run("explain", translator, SOURCE, "--target", TARGET, "--word", word)
+    assert done.code == 0, done.err
+    assert word in done.err.splitlines()[0].split()
+    assert f"row of {word}:" in done.out
+
+
 @pytest.mark.parametrize(("cell", "end"), CELLS.items())
 def test_one_number_is_followed_into_its_stack(run: Run, translator: Path, cell: str, end: str) -> None:
     done = run("explain", translator, SOURCE, "--target", TARGET, "--cell", cell)
