@@ -47,8 +47,8 @@ class MaskedWord:
 
 @dataclass(frozen=True)
 class Filled:
-    """A text with masked words. `filled` has the best guess in place of each mask; `windows` is above 1 for a long
-    text.
+    """A text with masked words. `filled` has the best guess in place of each mask, the best of those that begin a word where
+    the mask does; `windows` is above 1 for a long text.
     """
 
     text: str
@@ -149,11 +149,14 @@ class Fill(Predictor[Masked, Filled]):
                 for id_, probability in zip(ids, probabilities, strict=True)
                 if probability >= 0
             )
-            seen[place] = ids[0]  # the next guess may continue this word
             start, end = example.encoding.offsets[place]
             masks.append(MaskedWord(start, end, guesses))
             head = filled[: start + shift]
-            head = (head.rstrip() if guesses[0].joins else head) + guesses[0].word
+            # A mask that is written as a word of its own is filled with a word, where one is among the guesses.
+            alone = not head or head[-1].isspace()
+            chosen = next((index for index, guess in enumerate(guesses) if not (alone and guess.joins)), 0)
+            seen[place] = ids[chosen]  # the next guess may continue this word
+            head = (head.rstrip() if guesses[chosen].joins else head) + guesses[chosen].word
             filled = head + filled[end + shift :]
             shift = len(head) - end
         return Filled(example.text, filled, tuple(masks), example.cut)

@@ -145,6 +145,25 @@ def test_a_guess_that_goes_on_a_word_is_written_onto_it(tokenizer: Tokenizer) ->
     assert best.filled == f"the {joint}{best.masks[0].guesses[0].word} jumps"
 
 
+def test_a_mask_that_is_a_word_of_its_own_is_filled_with_a_word(tokenizer: Tokenizer) -> None:
+    module = build(bert(size="tiny", layers=1, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=32))
+    assert module.head is not None
+    assert module.head.bias is not None
+    first, second = (
+        next(id_ for id_ in range(tokenizer.vocabulary_size) if tokenizer.token(id_).startswith("##") is joins)
+        for joins in (True, False)
+    )
+    second = max(second, *tokenizer.encode("the", special=False).ids)
+    with torch.no_grad():
+        module.head.bias[first], module.head.bias[second] = 60.0, 30.0
+    model = Model(module, tokenizer)
+    apart, written = model.fill("we [MASK] now", top=3), tokenizer.token(second)
+    assert [guess.joins for guess in apart.masks[0].guesses[:2]] == [True, False]  # what the model says stays
+    assert apart.filled == f"we {written} now"
+    assert model.fill("we [MASK] now", top=1).filled == f"we{apart.masks[0].guesses[0].word} now"
+    assert model.fill("we[MASK] now", top=3).filled == f"we{apart.masks[0].guesses[0].word} now"
+
+
 def test_the_slides_style_hides_without_a_mask_in_the_vocabulary() -> None:
     tokenizer = train_tokenizer("words", ["She likes the summer better"], vocabulary=5, lowercase=False, special=NONE)
     module = build(slides(vocabulary=5)).double()
