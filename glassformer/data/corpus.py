@@ -163,7 +163,7 @@ def on_bad(section: DataSection) -> OnBad:
 
 def _stop_with_way_out(error: DataError) -> None:
     """Raise the error of a bad row with what a user can do, where it does not say that itself."""
-    way_out = "mend it, or leave bad rows out with --set data.on_bad_row=skip"
+    way_out = "mend it, or let a training leave bad rows out with --set data.on_bad_row=skip"
     raise type(error)(error.wanted, got=error.got, do=f"{error.do}; {way_out}" if error.do else way_out)
 
 
