@@ -22,7 +22,8 @@ Texts = Annotated[
 NamedModel = Annotated[
     str | None,
     typer.Option(
-        "--model", help="The model; all other words are then texts, or files.  [default: the first word, else one of the package]"
+        "--model",
+        help="The model; all other words are then texts, or files.  [default: the first word, else one of the package]",
     ),
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.  [default: none]")]
