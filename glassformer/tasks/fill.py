@@ -47,8 +47,8 @@ class MaskedWord:
 
 @dataclass(frozen=True)
 class Filled:
-    """A text with masked words. `filled` has the best guess in place of each mask, the best of those that begin a word where
-    the mask does; `windows` is above 1 for a long text.
+    """A text with masked words. `filled` has the best guess in place of each mask, the best of those that begin a word
+    where the mask does; `windows` is above 1 for a long text.
     """
 
     text: str
