@@ -55,7 +55,9 @@ def matrix(
     features: Annotated[
         str, typer.Option("--features", help="Word vectors: random, or those printed in the post (nine words).")
     ] = "random",
-    width: Annotated[int, typer.Option("--width", min=1, max=4096, help="Numbers in a random vector.")] = 2,
+    width: Annotated[
+        int | None, typer.Option("--width", min=1, max=4096, help="Numbers in a random vector.  [default: 2]")
+    ] = None,
     nothing_to_see: Annotated[
         str, typer.Option("--nothing-to-see", help="A word that may see none: it sees itself, or its row is zero.")
     ] = "itself",
@@ -159,7 +161,7 @@ class _Shown:
 
 
 def _shown(
-    text: str, hide: float | None, seed: int, source: str, width: int, reading: Reading, rule: NothingToSee
+    text: str, hide: float | None, seed: int, source: str, width: int | None, reading: Reading, rule: NothingToSee
 ) -> _Shown:
     """All steps for a text; raises DataError for one without words or with too many."""
     import torch  # not at the top: --help must not import torch
@@ -177,9 +179,11 @@ def _shown(
     count = max(1, round(share * len(words))) if share else 0
     masked_words = tuple(sorted({*order[:count], *(place for place, word in enumerate(words) if MASK in word)}))
     if source == "random":
-        features = torch.randn((len(words), width), generator=random)
+        features = torch.randn((len(words), width or 2), generator=random)
     else:
         features = torch.tensor(quick_brown_fox().features)
+        if width is not None:
+            raise ConfigError("the printed vectors have their own width", got=f"--width {width}", do="leave it out")
         if len(features) != len(words):
             raise DataError(
                 f"--features printed has vectors for {len(features)} words", got=f"a text of {len(words)}",

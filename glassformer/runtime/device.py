@@ -36,7 +36,8 @@ class Machine:
 
     def __str__(self) -> str:
         number = "bfloat16 products, float32 weights" if self.autocast else str(self.weights).removeprefix("torch.")
-        where = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else f"{self.threads} threads"
+        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
+        where = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else threads
         return f"{self.device.type} ({where}), {number}"
 
 

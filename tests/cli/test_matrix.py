@@ -128,6 +128,7 @@ def test_each_line_of_standard_input_is_a_text(run: Run) -> None:
         (("a b", "--seed", "-1"), "--seed"),
         (("a b", "--seed", str(2**64)), "--seed"),
         (("a b", "--width", "0"), "--width"),
+        (("the quick brown fox jumps over the lazy dog", *PRINTED, "--width", "3"), "--width 3"),
         (("-",), "standard input"),
     ],
     ids=str,

@@ -234,7 +234,7 @@ def test_notes_go_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixtur
     list(fit(toy_model(), Toy(), toy_settings(steps=1), out=tmp_path))
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "cpu (1 threads), float32; compile = off" in captured.err
+    assert "cpu (1 thread), float32; compile = off" in captured.err
     assert to_standard_error.__doc__
 
 
