@@ -57,8 +57,8 @@ def wrapped(text: str, width: int, *, first: int = 0, rest: int = 2) -> Iterator
     text = text.replace(" · ", f"{_HELD}·{_HELD}")
     text = re.sub(r"(?<= )([-+−=×→/]) ", rf"\1{_HELD}", text)
     line, filled = " " * first, False
-    for piece in text.split(" "):
-        for part in _parts(piece, width - max(first, rest)):
+    for word in text.split(" "):
+        for part in _parts(word, width - max(first, rest)):
             joint = " " if filled else ""
             if filled and columns_of(line) + columns_of(joint) + columns_of(part) > width:
                 yield line.replace(_HELD, " ").rstrip()
@@ -67,17 +67,17 @@ def wrapped(text: str, width: int, *, first: int = 0, rest: int = 2) -> Iterator
     yield line.replace(_HELD, " ").rstrip()
 
 
-def _parts(piece: str, width: int) -> Iterator[str]:
+def _parts(word: str, width: int) -> Iterator[str]:
     """What does not fit on a line, in parts that do."""
-    while columns_of(piece) > width:
-        end = len(piece)
-        while columns_of(piece[:end]) > width:
+    while columns_of(word) > width:
+        end = len(word)
+        while columns_of(word[:end]) > width:
             end -= 1
-        breaks = [found.end() for found in re.finditer(rf"[,\[({_HELD}]|\.(?=[a-z])", piece[:end])]
+        breaks = [found.end() for found in re.finditer(rf"[,\[({_HELD}]|\.(?=[a-z])", word[:end])]
         end = breaks[-1] if breaks else end
-        yield piece[:end]
-        piece = piece[end:]
-    yield piece
+        yield word[:end]
+        word = word[end:]
+    yield word
 
 
 def grid(
