@@ -334,7 +334,6 @@ ROWS: dict[str, Callable[[], dict[str, Any]]] = {
     "ours": lambda: ours("ours", BERT, BERT_TRAINING),
     "modernbert": lambda: ours("modernbert", MODERNBERT, MODERNBERT_TRAINING),
     "muon": lambda: ours("muon", MUON, MUON_TRAINING, training_rate=0.3),
-    "muon-20": lambda: ours("muon-20", MUON, MUON_TRAINING, training_rate=0.3, minutes=20.0),
     "peer": peer,
     "unigram": lambda: baseline("unigram"),
     "trigram": lambda: baseline("trigram"),
