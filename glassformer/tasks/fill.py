@@ -152,9 +152,10 @@ class Fill(Predictor[Masked, Filled]):
             start, end = example.encoding.offsets[place]
             masks.append(MaskedWord(start, end, guesses))
             head = filled[: start + shift]
-            # A mask that is written as a word of its own is filled with a word, where one is among the guesses.
+            # A mask that is written as a word of its own is filled with one, or with a sign, not with the rest of a word.
             alone = not head or head[-1].isspace()
-            chosen = next((index for index, guess in enumerate(guesses) if not (alone and guess.joins)), 0)
+            rest = [alone and guess.joins and guess.word.isalnum() for guess in guesses]
+            chosen = rest.index(False) if False in rest else 0
             seen[place] = ids[chosen]  # the next guess may continue this word
             head = (head.rstrip() if guesses[chosen].joins else head) + guesses[chosen].word
             filled = head + filled[end + shift :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 
@@ -303,7 +304,9 @@ def test_the_gate_belongs_to_the_run_before_interventions() -> None:
     from glassformer.look.interventions import zero_head
 
     found = trace(bert_model(), Inputs(ids=IDS))
-    assert found.intervene(zero_head(ATTENTION, 0)).honesty == found.honesty
+    changed = found.intervene(zero_head(ATTENTION, 0)).honesty
+    assert changed.before_changes
+    assert replace(changed, before_changes=False) == found.honesty
 
 
 def test_a_trace_is_described_in_a_line() -> None:
