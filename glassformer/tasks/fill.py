@@ -152,7 +152,7 @@ class Fill(Predictor[Masked, Filled]):
             start, end = example.encoding.offsets[place]
             masks.append(MaskedWord(start, end, guesses))
             head = filled[: start + shift]
-            # A mask that is written as a word of its own is filled with one, or with a sign, not with the rest of a word.
+            # A mask that is a word of its own is filled with one, or with a sign, not with the rest of a word.
             alone = not head or head[-1].isspace()
             rest = [alone and guess.joins and guess.word.isalnum() for guess in guesses]
             chosen = rest.index(False) if False in rest else 0
