@@ -1,8 +1,9 @@
 """How large a model, vocabulary and batch fit a text and a time: the rule behind `train masked-lm FILES`.
 
-Measured on two cores, on books (decisions/2026-11-21-half-the-minutes.md). A small model does more steps in the same
-time, and its plateau at the start of training ends sooner; a large one ends lower where there is time for it. A small
-text has too few examples of rare tokens: it gets a smaller vocabulary.
+A small model does more steps in the same time, and its plateau at the start of training ends sooner; a large one ends
+lower where there is time for it. A small text has too few examples of rare tokens: it gets a smaller vocabulary.
+Measured at four minutes of two cores only, where tiny is far ahead of mini: the other thresholds are estimates
+(decisions/2026-11-21-half-the-minutes.md).
 """
 
 from __future__ import annotations
