@@ -237,22 +237,27 @@ class StackConfig(Settings):
         return self.embed.position.max_length if self.embed.position.kind == "learned" else None
 
 
-class VocabularyHeadConfig(Settings):
-    """From states to a score for each token; `transform` is BERT's dense, activation and norm before it."""
+class TransformConfig(Settings):
+    """`transform`: a head's own dense layer, activation and norm before its scores."""
 
     transform: bool = False
     transform_bias: bool = True
     activation: Activation = "gelu"
     norm: NormConfig | None = None
-    tied: bool = True
-    bias: bool = False
-    scaled: bool = False
 
     @model_validator(mode="after")
     def _norm_needs_transform(self) -> Self:
         if self.norm is not None and not self.transform:
             raise ValueError("the head's norm belongs to its transform: set transform = true or drop the norm")
         return self
+
+
+class VocabularyHeadConfig(TransformConfig):
+    """From states to a score for each token; `transform` is that of BERT."""
+
+    tied: bool = True
+    bias: bool = False
+    scaled: bool = False
 
 
 class SentenceHeadConfig(Settings):
@@ -281,6 +286,17 @@ class SentenceHeadConfig(Settings):
         return self
 
 
+class TokenHeadConfig(TransformConfig):
+    """From the state of each token to `labels` scores; `transform` is that of ModernBERT.
+
+    `crf`: the labels of a text are scored together, each with the one before it (Lafferty et al. 2001).
+    """
+
+    labels: int = Field(ge=1)
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    crf: bool = False
+
+
 class InitialConfig(Settings):
     """How weights are drawn before training."""
 
@@ -297,6 +313,7 @@ class ModelConfig(Settings):
     share_embeddings: bool = False
     head: VocabularyHeadConfig | None = None
     sentence_head: SentenceHeadConfig | None = None
+    token_head: TokenHeadConfig | None = None
     initial: InitialConfig = InitialConfig()
 
     @model_validator(mode="after")

@@ -9,6 +9,9 @@ import torch
 from glassformer.config import ModelConfig
 from glassformer.models.transformer import Transformer, build
 
+# Parameters with a row for each label.
+LABEL_ROWS = ("sentence_head.output.", "token_head.output.", "token_head.crf.")
+
 
 def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bool) -> tuple[Transformer, str]:
     """A model of `config` with each parameter of `start` that has an equal name and shape; the others are drawn from
@@ -24,7 +27,7 @@ def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bo
         for name, parameter in mine.items()
         if name in theirs
         and theirs[name].shape == parameter.shape
-        and (same_labels or not name.startswith("sentence_head.output."))
+        and (same_labels or not name.startswith(LABEL_ROWS))
     ]
     with torch.no_grad():
         for name in taken:

@@ -73,6 +73,7 @@ def independence(model: Artefact, text: str, pair: str | None = None) -> Indepen
             output = module(*inputs)
         found = [] if output.logits is None else [output.logits[0, :tokens]]  # [S, V]
         found += [] if output.sentence_logits is None else [output.sentence_logits[0]]  # [L]
+        found += [] if output.token_logits is None else [output.token_logits[0, :tokens]]  # [S, L]
         return found or [output.states[0, :tokens]]  # [S, W]
 
     alone = answers([[side.mine] for side in sides])

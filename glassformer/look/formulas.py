@@ -23,6 +23,8 @@ from glassformer.config import (
     RotaryConfig,
     SentenceHeadConfig,
     StackConfig,
+    TokenHeadConfig,
+    TransformConfig,
     VocabularyHeadConfig,
 )
 from glassformer.look.named import Operand
@@ -92,6 +94,9 @@ class _Writer:
         if config.sentence_head is not None:
             self.entering["sentence_head"] = last
             self.sentence_head(config.sentence_head, last)
+        if config.token_head is not None:
+            self.entering["token_head"] = last
+            self.token_head(config.token_head, last)
         return Statement(self.formulas, self.entering, self.memory)
 
     def add(self, name: str, axes: str, rule: Rule, *, keys: str | None = None) -> str:
@@ -288,12 +293,7 @@ class _Writer:
         rows = "place" if self.at_places else "sentence token"
         x = Operand(states, "<place> input" if self.at_places else "sentence token input")
         if config.transform:
-            rule = self.weighted(x, "head.dense", "channel", config.transform_bias)
-            name = self.add("head.hidden", f"{rows} channel", rule)
-            activation = Activation(Operand(name, f"{rows} channel"), config.activation)
-            name = self.add("head.activated", f"{rows} channel", activation)
-            name = name if config.norm is None else self.norm("head.norm", config.norm, name, f"{rows} channel")
-            x = Operand(name, f"{rows} input")
+            x = self.transform("head", x, config, rows)
         side = "decoder" if self.config.decoder is not None and not self.config.share_embeddings else "encoder"
         rule = self.weighted(x, "head", "vocabulary", config.bias)
         if config.tied:
@@ -316,6 +316,21 @@ class _Writer:
             rule = self.weighted(x, "sentence_head.output", "label", bias=True)
             self.add("sentence_head.logits", "sentence label", rule)
             self.probabilities("sentence_head", "sentence label", "label")
+
+    def transform(self, path: str, x: Operand, config: TransformConfig, rows: str) -> Operand:
+        """A head's own layer, activation and norm."""
+        layer = self.weighted(x, f"{path}.dense", "channel", config.transform_bias)
+        name = self.add(f"{path}.hidden", axes := f"{rows} channel", layer)
+        name = self.add(f"{path}.activated", axes, Activation(Operand(name, axes), config.activation))
+        name = name if config.norm is None else self.norm(f"{path}.norm", config.norm, name, axes)
+        return Operand(name, f"{rows} input")
+
+    def token_head(self, config: TokenHeadConfig, states: str) -> None:
+        x = Operand(states, "sentence token input")
+        if config.transform:
+            x = self.transform("token_head", x, config, "sentence token")
+        self.add("token_head.logits", "sentence token label", self.weighted(x, "token_head.output", "label", bias=True))
+        self.probabilities("token_head", "sentence token label", "label")
 
     def probabilities(self, path: str, axes: str, over: str) -> None:
         logits = Operand(f"{path}.logits", axes)

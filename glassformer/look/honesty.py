@@ -106,6 +106,8 @@ def answering_names(statement: Statement) -> dict[str, str]:
         if f"sentence_head.{last}" in statement.formulas:
             found["sentence_logits"] = f"sentence_head.{last}"
             break
+    if "token_head.logits" in statement.formulas:
+        found["token_logits"] = "token_head.logits"
     found["states"] = statement.entering["states"]
     return found | ({"memory": statement.memory} if statement.memory is not None else {})
 

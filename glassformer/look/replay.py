@@ -88,6 +88,9 @@ class Replay:
             elif unit == "sentence_head":
                 assert self.model.sentence_head is not None
                 self.model.sentence_head(kept(self.statement.entering["sentence_head"]), self.answering.real, None)
+            elif unit == "token_head":
+                assert self.model.token_head is not None
+                self.model.token_head(kept(self.statement.entering["token_head"]), None)
             else:
                 self.run_in_stack(unit, kept)
         return seen

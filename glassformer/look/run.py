@@ -236,7 +236,7 @@ class Run:
         rows = replay.inputs.shape[0] * replay.inputs.shape[1] if self.scored_at is None else len(self.scored_at)
         if rows * self.model.config.output_stack.embed.vocabulary <= SMALL:
             kept += [name for name in names if name.startswith("head.")]
-        return kept + [name for name in names if name.startswith("sentence_head.")]
+        return kept + [name for name in names if name.startswith(("sentence_head.", "token_head."))]
 
 
 def size_of_all(replay: Replay) -> int:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from glassformer.config import SentenceHeadConfig, VocabularyHeadConfig
+from glassformer.config import SentenceHeadConfig, TokenHeadConfig, VocabularyHeadConfig
+from glassformer.models.crf import Crf
 from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.feed_forward import ACTIVATIONS
 from glassformer.parts.norm import build_norm
@@ -79,6 +80,37 @@ class SentenceHead(nn.Module):
         if self.output is None:
             return pooled
         logits = tap(self, "logits", self.output(self.dropout(pooled, dropout_key)))  # [B, L]
+        if wanted(self, "log_probabilities", "probabilities"):
+            tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
+        return logits
+
+
+class TokenHead(nn.Module):
+    """Label scores for each token (Devlin et al. 2019, §4.2 and §5.3). With `crf`, its layer scores whole sequences of
+    labels from them.
+    """
+
+    def __init__(self, config: TokenHeadConfig, width: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(width, width, bias=config.transform_bias) if config.transform else None
+        self.activation = ACTIVATIONS[config.activation]
+        self.norm = build_norm(config.norm, width)
+        self.dropout = Dropout(config.dropout)
+        self.output = nn.Linear(width, config.labels)
+        self.crf = Crf(config.labels) if config.crf else None
+        self.taps = (
+            *(("hidden", "activated") if config.transform else ()),
+            "logits",
+            "log_probabilities",
+            "probabilities",
+        )
+
+    def forward(self, states: Tensor, dropout_key: DropoutKey | None) -> Tensor:
+        """States [B, S, W] to label scores [B, S, L]."""
+        if self.dense is not None:
+            hidden = tap(self, "hidden", self.dense(states))
+            states = self.norm(tap(self, "activated", self.activation(hidden)))
+        logits = tap(self, "logits", self.output(self.dropout(states, dropout_key)))  # [B, S, L]
         if wanted(self, "log_probabilities", "probabilities"):
             tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
         return logits

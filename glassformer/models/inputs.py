@@ -160,12 +160,13 @@ class Batch:
 class Output:
     """states [B, S, W] · logits [B, S, V], or [N, V] at scored positions · memory [B, K, W] · `cache` as given.
 
-    sentence_logits [B, L]; of a sentence head without labels, what it has instead: the pooled vector [B, W]. Heads that
-    were not asked for leave None.
+    sentence_logits [B, L]; of a sentence head without labels, what it has instead: the pooled vector [B, W].
+    token_logits [B, S, L] of a token head. Heads that were not asked for leave None.
     """
 
     states: Tensor
     logits: Tensor | None = None
     sentence_logits: Tensor | None = None
+    token_logits: Tensor | None = None
     memory: Tensor | None = None
     cache: Cache | None = None

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 
 from glassformer.config import InitialConfig, ModelConfig
 from glassformer.errors import ConfigError, ShapeError, UnknownNameError
-from glassformer.models.heads import SentenceHead, VocabularyHead, first_real_index
+from glassformer.models.heads import SentenceHead, TokenHead, VocabularyHead, first_real_index
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.stack import Stack
 from glassformer.parts.cache import Cache
 from glassformer.parts.dropout import Dropout
 
-HEADS = ("head", "sentence_head")
+HEADS = ("head", "sentence_head", "token_head")
 
 
 class Transformer(nn.Module):
@@ -38,6 +38,7 @@ class Transformer(nn.Module):
         stack = config.output_stack
         self.head = None if config.head is None else VocabularyHead(config.head, stack.width, stack.embed.vocabulary)
         self.sentence_head = None if config.sentence_head is None else SentenceHead(config.sentence_head, stack.width)
+        self.token_head = None if config.token_head is None else TokenHead(config.token_head, stack.width)
         for site, module in enumerate(module for module in self.modules() if isinstance(module, Dropout)):
             module.site = site
 
@@ -56,7 +57,8 @@ class Transformer(nn.Module):
         `inputs` feeds the only stack, or the encoder when there are two; `decoder_inputs` then feeds the decoder.
         `memory` [B, K, W] replaces the encoder's run when it is already known. `scored_at` [N] are flat
         indices into B·S where vocabulary scores are wanted; None = everywhere. `heads` names those to compute, of
-        `head` and `sentence_head`; None = all that the model has. One that is not asked for costs nothing.
+        `head`, `sentence_head` and `token_head`; None = all that the model has. One that is not asked for costs
+        nothing.
 
         Where heads are named and `scored_at` is [B, A], as many tokens in each row, the states are [B, A, W], those
         that the heads read: the last block computes no others. A sentence head reads the first token, [B, 1, W].
@@ -90,7 +92,12 @@ class Transformer(nn.Module):
         answer = None
         if self.sentence_head is not None and (heads is None or "sentence_head" in heads):
             answer = self.sentence_head(states, answering.real if asked is None else None, dropout_key)  # [B, L]
-        return Output(states=states, logits=logits, sentence_logits=answer, memory=memory, cache=cache)
+        tags = None
+        if self.token_head is not None and (heads is None or "token_head" in heads):
+            tags = self.token_head(states, dropout_key)  # [B, S, L]
+        return Output(
+            states=states, logits=logits, sentence_logits=answer, token_logits=tags, memory=memory, cache=cache
+        )
 
     def _asked(self, inputs: Inputs, scored_at: Tensor | None, heads: Collection[str] | None) -> Tensor | None:
         """The tokens that the named heads read, [B, A] in each row, the sentence head's first; None = all."""
@@ -98,6 +105,8 @@ class Transformer(nn.Module):
             return None
         if unknown := [head for head in heads if head not in HEADS]:
             raise UnknownNameError(f"a head is one of {', '.join(HEADS)}", got=repr(unknown[0]))
+        if self.token_head is not None and "token_head" in heads:
+            return None
         sentence, tokens = self.sentence_head if "sentence_head" in heads else None, "head" in heads
         if tokens and (scored_at is None or scored_at.dim() == 1):
             return None
