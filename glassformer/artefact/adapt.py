@@ -25,9 +25,7 @@ def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bo
     taken = [
         name
         for name, parameter in mine.items()
-        if name in theirs
-        and theirs[name].shape == parameter.shape
-        and (same_labels or not name.startswith(LABEL_ROWS))
+        if name in theirs and theirs[name].shape == parameter.shape and (same_labels or not name.startswith(LABEL_ROWS))
     ]
     with torch.no_grad():
         for name in taken:

@@ -19,8 +19,8 @@ from glassformer.data.batch import Flags, Integers
 from glassformer.data.corrupt import IGNORED
 from glassformer.models.inputs import Batch
 from glassformer.tasks.cross_entropy import widened
+from glassformer.tasks.measure import Measure, Reals
 
-Reals = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.integer[Any]]
 
 THIS_MODEL = "this model"
@@ -35,12 +35,17 @@ class Scores:
     """What was measured: for the model and each baseline the same named numbers, on `count` things of a kind.
 
     `shares` names those numbers that are shares of `count` independent trials, for which an interval can be computed.
+    `measures` has, for the model and the baselines that were measured example by example, what bootstrap intervals and
+    comparisons are computed from; `report` what else there is to read, as plain lists and words for JSON, such as a
+    confusion matrix.
     """
 
     count: int
     unit: str
     of: Mapping[str, Mapping[str, float]]
     shares: tuple[str, ...] = ("accuracy",)
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    report: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> float:
         return self.flat()[name]

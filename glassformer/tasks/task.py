@@ -200,6 +200,12 @@ class Task(ABC):
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
         """Scores on all examples of a source, or on `limit` of them, always the same."""
 
+    def fitted(self, model: Transformer, source: Any) -> Self:
+        """The task with what is chosen on validation data and saved in its section, such as a temperature; called with
+        the trained model and the source of the validation split.
+        """
+        return self
+
     @property
     def baseline_loss(self) -> float | None:
         """The loss that is reached without looking at the text, None where it is not known."""
