@@ -17,7 +17,7 @@ from typing import Any
 
 from experiments import results
 from experiments.encoder.measures import measure, verdict
-from experiments.encoder.plan import PLANS, RANDOM, WORK, Plan, read_lines, run_folder, write_lines
+from experiments.encoder.plan import PLAIN, PLANS, RANDOM, WORK, Plan, read_lines, run_folder, write_lines
 from experiments.encoder.sets import SETS, Record, Splits
 
 PEER, OURS, SCORES = "peer", "ours", "scores"
@@ -52,6 +52,8 @@ def _peer(plan: Plan, splits: Splits, folder: Path, seed: int) -> tuple[list[Any
     peer = Peer(plan, splits.train, seed=seed, start=start)
     seconds = peer.train(splits.train, folder / "run")
     peer.model.save_pretrained(folder / "model")
+    if splits.validation:
+        peer.choose_threshold(splits.validation)
     return peer.predict(splits.test), {"seconds": seconds, "transformers": transformers.__version__}
 
 
@@ -61,22 +63,25 @@ def _ours(
     from experiments.encoder import ours
 
     start = None if plan.start is None else run_folder(plan.start, side, seed) / "model"
-    model = ours.train(
-        plan, files_of(name, plan, splits, WORK / name), folder / "model", seed=seed, side=side, start=start
-    )
+    files = files_of(name, plan, splits, WORK / name)
+    out = run_folder(name, OURS, seed) if side == PLAIN else folder
+    model = ours.train(plan, files, out / "model", seed=seed, side=side, start=start)
     metrics = model.metrics or {}
-    return ours.predict(plan, model, splits.test), {"seconds": metrics.get("seconds"), "steps": metrics.get("steps")}
+    return ours.predict(plan, model, splits.test, side=side), {
+        "seconds": metrics.get("seconds"),
+        "steps": metrics.get("steps"),
+    }
 
 
 def files_of(name: str, plan: Plan, splits: Splits, folder: Path) -> dict[str, Any]:
     """The training records as a file that our side reads, with the names of its columns."""
-    columns = {"classify": ("text", "label"), "regress": ("text", "label"), "several": ("text", "labels")}
-    path = write_lines(folder / "train.jsonl", splits.train)
-    files: dict[str, Any] = {"files": [str(path)]}
-    if plan.kind in columns:
-        files["text"], files["label"] = columns[plan.kind]
+    files: dict[str, Any] = {"files": [str(write_lines(folder / "train.jsonl", splits.train))]}
+    if splits.validation:
+        files["validation_files"] = [str(write_lines(folder / "validation.jsonl", splits.validation))]
     if "pair" in splits.train[0]:
         files["pair"] = "pair"
+    if plan.kind == "several":
+        files["label"] = "labels"
     return files
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import glassformer as gf
-from experiments.encoder.plan import RANDOM, Plan, encoder_folder
+from experiments.encoder.plan import PLAIN, RANDOM, Plan, encoder_folder
 from experiments.encoder.sets import Record
 from glassformer.artefact.progress import Progress
 
@@ -36,6 +36,7 @@ def train(
         "train.batch": plan.batch,
         "train.learning_rate": plan.learning_rate,
         "train.seed": seed,
+        **({"task.several": True} if plan.kind == "several" else {}),
         **plan.variants.get(side, {}),
         **(settings or {}),
     }
@@ -48,8 +49,10 @@ def train(
     return gf.train(RECIPES.get(plan.kind, plan.kind), out=out, set=chosen, progress=progress)
 
 
-def predict(plan: Plan, model: gf.Model, records: Sequence[Record]) -> list[Any]:
+def predict(plan: Plan, model: gf.Model, records: Sequence[Record], *, side: str) -> list[Any]:
     """A label, labels, number, choice, tags or answer for each record."""
+    if side == PLAIN:
+        return _plain_tags(model, records)
     return _PREDICT[plan.kind](model, records)
 
 
@@ -57,8 +60,51 @@ def _classify(model: gf.Model, records: Sequence[Record]) -> list[Any]:
     return [each.label for each in model.classify([r["text"] for r in records], _pairs(records))]
 
 
+def _several(model: gf.Model, records: Sequence[Record]) -> list[Any]:
+    return [list(each.labels) for each in model.classify([r["text"] for r in records])]
+
+
+def _regress(model: gf.Model, records: Sequence[Record]) -> list[Any]:
+    return [each.number for each in model.classify([r["text"] for r in records], _pairs(records))]
+
+
+def _choose(model: gf.Model, records: Sequence[Record]) -> list[Any]:
+    return [each.index for each in model.choose([r["text"] for r in records], [r["choices"] for r in records])]
+
+
+def _tag(model: gf.Model, records: Sequence[Record]) -> list[Any]:
+    return [list(each.tags) for each in model.tag(words=[record["words"] for record in records])]
+
+
+def _answer(model: gf.Model, records: Sequence[Record]) -> list[Any]:
+    found = model.answer([r["question"] for r in records], [r["context"] for r in records], top=1)
+    return [each.text for each in found]
+
+
+def _plain_tags(model: gf.Model, records: Sequence[Record]) -> list[Any]:
+    """The likeliest tag of each word, whether or not it may stand there."""
+    from glassformer.tasks.tag import Tag
+
+    from glassformer.tasks.predict import predict
+
+    class Plain(Tag):
+        def _chain(self, model: Any) -> None:
+            return None
+
+    task = Plain.of(model.module, model.tokenizer, model.context({}))
+    examples = (task.example({"words": record["words"]}, "") for record in records)
+    return [list(each.tags) for each in predict(task, model.module, examples)]
+
+
 def _pairs(records: Sequence[Record]) -> list[str] | None:
     return [record["pair"] for record in records] if "pair" in records[0] else None
 
 
-_PREDICT: dict[str, Callable[[gf.Model, Sequence[Record]], list[Any]]] = {"classify": _classify}
+_PREDICT: dict[str, Callable[[gf.Model, Sequence[Record]], list[Any]]] = {
+    "classify": _classify,
+    "several": _several,
+    "regress": _regress,
+    "choose": _choose,
+    "tag": _tag,
+    "answer": _answer,
+}

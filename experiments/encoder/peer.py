@@ -15,6 +15,7 @@ import torch
 import transformers
 from torch import Tensor
 
+from experiments.encoder.measures import word_f1
 from experiments.encoder.peer_answer import Reader, answer_features
 from experiments.encoder.plan import Plan, encoder_folder
 from experiments.encoder.sets import Record
@@ -57,6 +58,7 @@ class Peer:
         }
         kind, settings = kinds[plan.kind]
         self.model = kind.from_pretrained(folder, **settings)
+        self.threshold = float("inf")  # of no answer, where a question may have none: `choose_threshold`
 
     def features(self, records: Sequence[Record]) -> list[Feature]:
         """What the Trainer learns from."""
@@ -67,7 +69,7 @@ class Peer:
     def _feature(self, record: Record) -> Feature:
         length = {"truncation": True, "max_length": self.plan.length}
         if self.plan.kind == "tag":
-            found = self.tokenizer(record["tokens"], is_split_into_words=True, **length)
+            found = self.tokenizer(record["words"], is_split_into_words=True, **length)
             words, last, labels = found.word_ids(), None, []
             for word in words:  # on the first token of a word
                 labels.append(self.numbers[record["tags"][word]] if word is not None and word != last else -100)
@@ -126,22 +128,50 @@ class Peer:
 
     def train(self, records: Sequence[Record], out: Path) -> float | None:
         """Train, or go on from the newest checkpoint of a run that was stopped; returns seconds, None when it was."""
-        trainer = self.trainer(records, out, bf16=True, save_strategy="steps", save_steps=200, save_total_limit=1)
+        trainer = self.trainer(
+            records,
+            out,
+            bf16=True,
+            save_strategy="steps",
+            save_steps=200,
+            save_total_limit=1,
+            train_sampling_strategy="group_by_length" if self.plan.grouped else "random",
+        )
         stopped = any(out.glob("checkpoint-*"))
         started = time.monotonic()
         trainer.train(resume_from_checkpoint=True if stopped else None)
         return None if stopped else time.monotonic() - started
 
+    def choose_threshold(self, validation: Sequence[Record]) -> None:
+        """The margin from which on there is no answer, with the highest F1 on these questions."""
+        found = self.answers(validation)
+        f1 = [
+            max(word_f1(gold["text"], each["text"]) for gold in record["answers"] or [{"text": ""}])
+            for record, each in zip(validation, found, strict=True)
+        ]
+        order = sorted(range(len(found)), key=lambda number: found[number]["margin"])
+        total = best = sum(not record["answers"] for record in validation)  # nothing is answered
+        self.threshold = -float("inf")
+        for place, number in enumerate(order):
+            total += f1[number] - (not validation[number]["answers"])
+            if total > best:
+                after = found[order[place + 1]]["margin"] if place + 1 < len(order) else found[number]["margin"] + 1
+                best, self.threshold = total, (found[number]["margin"] + after) / 2
+
     def predict(self, records: Sequence[Record]) -> list[Any]:
-        """A label, labels, number, choice, tags or answer for each record, in bfloat16 as it was trained."""
+        """A label, labels, number, choice, tags or answer for each record, in float32 as ours."""
         if self.plan.kind == "answer":
-            reader = Reader(self.tokenizer, records, length=self.plan.length)
-            return reader.answers(list(self._outputs(reader.features, reader.collator)))
+            return [each["text"] if each["margin"] < self.threshold else "" for each in self.answers(records)]
         features = [self._feature(record) for record in records]
         return [
             self._read(record, feature, output)
             for record, feature, output in zip(records, features, self._outputs(features, self.collator), strict=True)
         ]
+
+    def answers(self, records: Sequence[Record]) -> list[dict[str, Any]]:
+        """The best text for each question, and by how much no answer is better than it."""
+        reader = Reader(self.tokenizer, records, length=self.plan.length)
+        return reader.answers(list(self._outputs(reader.features, reader.collator)))
 
     def _read(self, record: Record, feature: Feature, output: tuple[Tensor, ...]) -> Any:
         scores = output[0]
@@ -153,9 +183,9 @@ class Peer:
             return int(scores.argmax())
         if self.plan.kind == "tag":
             words = self.tokenizer(
-                record["tokens"], is_split_into_words=True, truncation=True, max_length=self.plan.length
+                record["words"], is_split_into_words=True, truncation=True, max_length=self.plan.length
             ).word_ids()
-            found = ["O" if "O" in self.numbers else self.labels[0]] * len(record["tokens"])
+            found = ["O" if "O" in self.numbers else self.labels[0]] * len(record["words"])
             for place in range(len(words) - 1, -1, -1):  # backwards: the first token of a word is written last
                 if words[place] is not None:
                     found[words[place]] = self.labels[int(scores[place].argmax())]
@@ -177,11 +207,11 @@ class Peer:
             chosen, order = order[:count], order[count:]
             batch = collator([features[index] for index in chosen])
             batch = {name: value for name, value in batch.items() if name not in _LABELS}
-            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+            with torch.inference_mode():
                 output = self.model(**batch)
             every = (output.start_logits, output.end_logits) if "start_logits" in output else (output.logits,)
             for place, index in enumerate(chosen):
-                found[index] = tuple(each[place].float() for each in every)
+                found[index] = tuple(each[place] for each in every)
         for index in range(len(features)):
             yield found[index]
 

@@ -1,7 +1,7 @@
 """The data sets of the encoder's tasks as plain records, in the splits that every row of the tables uses.
 
 classify: text, pair?, label · several: text, labels · regress: text, pair, label (a number)
-choose: text, choices, label (the number of the right choice) · tag: tokens, tags
+choose: text, choices, label (the number of the right choice) · tag: words, tags
 answer: question, context, answers [{text, answer_start}], none where the passage has no answer
 """
 
@@ -28,15 +28,16 @@ HELD_OUT_ARTICLES = 4
 
 
 class Splits(NamedTuple):
-    """What is learned from, and what is tested on: records with an `id` each."""
+    """What is learned from, what is tested on, and what a threshold is chosen on: records with an `id` each."""
 
     train: list[Record]
     test: list[Record]
+    validation: list[Record]
 
 
 def sst2() -> Splits:
     """Film reviews: whole sentences, tested on the development part. Quote marks are literal."""
-    return Splits(*(_numbered(_two_columns(_at("sst2", f"{part}.tsv"), text=0)) for part in ("train", "dev")))
+    return _splits(*(_two_columns(_at("sst2", f"{part}.tsv"), text=0) for part in ("train", "dev")))
 
 
 def sms_spam() -> Splits:
@@ -47,6 +48,7 @@ def sms_spam() -> Splits:
     return Splits(
         [record for record, out in zip(records, held_out, strict=True) if not out],
         [record for record, out in zip(records, held_out, strict=True) if out],
+        [],
     )
 
 
@@ -58,7 +60,7 @@ def mrpc() -> Splits:
             label, _, _, text, pair = line.split("\t")
             yield {"text": text, "pair": pair, "label": label}
 
-    return Splits(_numbered(of("train")), _numbered(of("test")))
+    return _splits(of("train"), of("test"))
 
 
 def sick() -> Splits:
@@ -69,7 +71,7 @@ def sick() -> Splits:
             _, text, pair, _, label = line.split("\t")
             yield {"text": text, "pair": pair, "label": label.lower()}
 
-    return Splits(_numbered(of("train")), _numbered(of("test_annotated")))
+    return _splits(of("train"), of("test_annotated"))
 
 
 def snli() -> Splits:
@@ -80,7 +82,7 @@ def snli() -> Splits:
         for text, pair, label in zip(*columns, strict=True):
             yield {"text": text.strip(), "pair": pair.strip(), "label": label}
 
-    return Splits(_numbered(of("dev")), _numbered(of("test")))
+    return _splits(of("dev"), of("test"))
 
 
 def sts() -> Splits:
@@ -91,7 +93,7 @@ def sts() -> Splits:
             for text, pair, label in csv.reader(file):
                 yield {"text": text, "pair": pair, "label": float(label)}
 
-    return Splits(_numbered(of("train")), _numbered(of("test")))
+    return _splits(of("train"), of("test"))
 
 
 def next_turn() -> Splits:
@@ -112,7 +114,7 @@ def next_turn() -> Splits:
                 }
 
     train, test = _dialogues()
-    return Splits(_numbered(of(train, 2)), _numbered(of(test, 1)))
+    return _splits(of(train, 2), of(test, 1))
 
 
 def acts() -> Splits:
@@ -123,7 +125,7 @@ def acts() -> Splits:
         for turns, found in dialogues:
             yield {"text": " ".join(turns), "labels": sorted({names[act] for act in found})}
 
-    return Splits(*(_numbered(of(dialogues)) for dialogues in _dialogues()))
+    return _splits(*(of(dialogues) for dialogues in _dialogues()))
 
 
 def pos() -> Splits:
@@ -134,10 +136,10 @@ def pos() -> Splits:
             rows = [line.split("\t") for line in block.splitlines() if line and not line.startswith("#")]
             rows = [row for row in rows if row[0].isdigit()]
             if rows:
-                yield {"tokens": [row[1] for row in rows], "tags": [row[3] for row in rows]}
+                yield {"words": [row[1] for row in rows], "tags": [row[3] for row in rows]}
 
     train, test = (_at("ud_english_ewt", f"en_ewt-ud-{part}") for part in ("train.conllu.gz", "test.conllu"))
-    return Splits(_numbered(of(train)), _numbered(of(test)))
+    return _splits(of(train), of(test))
 
 
 def wnut17() -> Splits:
@@ -147,28 +149,33 @@ def wnut17() -> Splits:
         for block in "\n".join(line.rstrip() for line in _lines(_at("wnut17", name))).split("\n\n"):
             rows = [line.split("\t") for line in block.splitlines() if "\t" in line]
             if rows:
-                yield {"tokens": [row[0] for row in rows], "tags": [row[1] for row in rows]}
+                yield {"words": [row[0] for row in rows], "tags": [row[1] for row in rows]}
 
-    return Splits(_numbered(of("wnut17train.conll")), _numbered(of("emerging.test.annotated")))
+    return _splits(of("wnut17train.conll"), of("emerging.test.annotated"))
 
 
 def squad() -> Splits:
     """Questions on Wikipedia (squadshifts, new_wiki) to learn from; tested on those of XQuAD's English passages."""
     train = list(_questions(_json(_at("squadshifts", "new_wiki_v1.0.json.gz"))["data"]))
-    return Splits(train, list(_questions(_json(_at("xquad", "xquad.en.json"))["data"])))
+    return Splits(train, list(_questions(_json(_at("xquad", "xquad.en.json"))["data"])), [])
 
 
 def squad2() -> Splits:
-    """Twelve articles with unanswerable questions, without XQuAD's passages; the other four are tested on."""
+    """Twelve articles with unanswerable questions, without XQuAD's passages; the other four are tested on. A tenth of
+    the passages of the twelve is what the threshold is chosen on.
+    """
     articles = _json(_at("squad2_dev_part", "dev-v2.0.json.gz"))["data"]
     foreign = {record["context"] for record in squad().test}
     kept = [[record for record in _questions([article]) if record["context"] not in foreign] for article in articles]
     order = sorted(range(len(kept)), key=lambda number: -len(kept[number]))
     # Neither the largest nor the smallest: every fourth of the sixteen by size.
     out = set(order[1::4][:HELD_OUT_ARTICLES])
+    learned = [record for number, records in enumerate(kept) if number not in out for record in records]
+    aside = {text for text in {record["context"] for record in learned} if hash_fraction(text_hash(text), 0) < 0.1}
     return Splits(
-        [record for number, records in enumerate(kept) if number not in out for record in records],
+        [record for record in learned if record["context"] not in aside],
         [record for number, records in enumerate(kept) if number in out for record in records],
+        [record for record in learned if record["context"] in aside],
     )
 
 
@@ -207,6 +214,10 @@ def _two_columns(path: Path, *, text: int) -> Iterator[Record]:
     for line in _lines(path):
         columns = line.split("\t")
         yield {"text": columns[text], "label": columns[1 - text]}
+
+
+def _splits(train: Iterable[Record], test: Iterable[Record]) -> Splits:
+    return Splits(_numbered(train), _numbered(test), [])
 
 
 def _numbered(records: Iterable[Record]) -> list[Record]:
