@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Json, NamedModel, PairOrTarget, Texts, Threads
+from glassformer.cli.opened import open_model, second_text, split_model
+from glassformer.cli.options import Device, Json, NamedModel, Pair, Target, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
 from glassformer.errors import UnknownNameError
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def explain(
     text: Texts = None,
     model: NamedModel = None,
-    pair: PairOrTarget = None,
+    pair: Pair = None,
+    target: Target = None,
     cell: Annotated[
         str | None,
         typer.Option(
@@ -48,8 +49,9 @@ def explain(
     """
     which, texts = split_model("explain", text, model)
     opened = open_model(which, device=device, threads=threads)
+    second = second_text(opened, pair, target)
     for each in _together(texts):
-        trace = opened.trace(each, pair)
+        trace = opened.trace(each, second)
         if cell is not None:
             _follow(trace, cell, json=json)
         else:

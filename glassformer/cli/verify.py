@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Fast, Json, NamedModel, PairOrTarget, Texts, Threads
+from glassformer.cli.opened import open_model, second_text, split_model
+from glassformer.cli.options import Device, Fast, Json, NamedModel, Pair, Target, Texts, Threads
 from glassformer.cli.screen import console, escaped, plain_table, record
 from glassformer.cli.texts import texts_to_explain
 
@@ -23,7 +23,8 @@ _SHOWN = 8
 def verify(
     text: Texts = None,
     model: NamedModel = None,
-    pair: PairOrTarget = None,
+    pair: Pair = None,
+    target: Target = None,
     dtype: Annotated[
         Literal["float32", "float64"], typer.Option("--dtype", help="Precision of the check.")
     ] = "float32",
@@ -38,7 +39,8 @@ def verify(
     """
     which, texts = split_model("verify", text, model)
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    held = [_holds(opened, each, pair, dtype, json=json) for each in texts_to_explain(texts)]
+    second = second_text(opened, pair, target)
+    held = [_holds(opened, each, second, dtype, json=json) for each in texts_to_explain(texts)]
     if not all(held):
         raise typer.Exit(1)
 
