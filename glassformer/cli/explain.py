@@ -14,6 +14,7 @@ from glassformer.cli.options import Device, Json, NamedModel, Pair, Target, Text
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
 from glassformer.errors import UnknownNameError
+from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
@@ -144,7 +145,7 @@ def _note(text: str) -> None:
 
 def _print(lines: Iterable[str]) -> None:
     for line in lines:
-        print(line)
+        print(in_one_line(line))
 
 
 def _plain(value: object) -> Any:

@@ -114,5 +114,5 @@ def bar(share: float, width: int = 12) -> str:
 
 
 def escaped(text: str) -> str:
-    """A user's text, with its brackets not read as markup."""
-    return escape(text)
+    """A user's text on the screen: its brackets are no markup, and the terminal obeys none of its characters."""
+    return escape(printable(text))
