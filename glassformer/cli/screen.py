@@ -18,7 +18,7 @@ from rich.table import Table
 from glassformer.atomic import atomic_write
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
-from glassformer.paths import check_path
+from glassformer.paths import behind_links, check_path
 from glassformer.wrapping import for_stream, printable, width_of, wrapped_command
 
 
@@ -68,7 +68,8 @@ def results(out: Path | None) -> Iterator[TextIO]:
             with out.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
         else:
-            with atomic_write(out) as draft, draft.open("w", encoding="utf-8", errors="backslashreplace") as handle:
+            file = behind_links(out, DataError)
+            with atomic_write(file) as draft, draft.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
     except OSError as error:  # the original error names the temporary file
         raise DataError(

@@ -20,6 +20,7 @@ from glassformer.errors import CheckpointError, ConfigError
 from glassformer.look.cell import Words
 from glassformer.look.honesty import Honesty
 from glassformer.models.transformer import Transformer
+from glassformer.paths import behind_links
 from glassformer.settings import Settings, read_settings
 
 FORMAT: Literal["glassformer trace"] = "glassformer trace"
@@ -79,8 +80,9 @@ def fingerprint(model: Transformer) -> str:
 def write(path: Path, tensors: Mapping[str, Tensor], header: Header) -> None:
     """Write the file whole or not at all; raises CheckpointError."""
     own = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+    file = behind_links(path, CheckpointError)
     try:
-        with atomic_write(path) as draft:
+        with atomic_write(file) as draft:
             save_file(own, draft, metadata={"glassformer": json.dumps(header.model_dump(mode="json"))})
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"the trace could not be written to {path}", got=str(error)) from None
