@@ -10,7 +10,7 @@ import typer
 
 from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import Device, Fast, Json, NamedModel, Pair, Target, Texts, Threads
-from glassformer.cli.screen import console, escaped, plain_table, record
+from glassformer.cli.screen import console, escaped, plain_table, print_table, record
 from glassformer.cli.texts import texts_to_explain
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _holds(opened: Model, text: str, pair: str | None, dtype: str, *, json: bool
         screen = console()
         for each in (text, pair) if pair is not None else (text,):
             screen.print(f"[dim]{escaped(each)}[/dim]")
-        screen.print(table)
+        print_table(screen, table)
         for result in (verified, honesty, own):
             sign = "[green]✓[/green]" if result.holds else "[red]✗[/red]"
             screen.print(f"{sign} {result}", soft_wrap=not screen.is_terminal)
