@@ -27,12 +27,7 @@ NamedModel = Annotated[
     ),
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.  [default: none]")]
-PairOrTarget = Annotated[
-    str | None,
-    typer.Option(
-        "--pair", "--target", help="The second text of a pair, or the target of an encoder–decoder.  [default: none]"
-    ),
-]
+Target = Annotated[str | None, typer.Option("--target", help="The target of an encoder–decoder.  [default: none]")]
 TextFiles = Annotated[
     list[str] | None,
     typer.Option(

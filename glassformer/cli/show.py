@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from glassformer.cli.screen import bar, console, escaped, plain_table
+from glassformer.cli.screen import bar, console, escaped, plain_table, print_table
 from glassformer.text.tokenizer import MASK
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _fill(values: Mapping[str, object], filled: Filled, handle: TextIO) -> None:
             table.add_column("", style="cyan", min_width=12)
         for rank in range(max(len(mask.guesses) for mask in masks)):
             table.add_row(*(cell for mask in masks for cell in _cells(mask, rank)))
-        screen.print(table)
+        print_table(screen, table)
     screen.print(f"[green]→[/green] {escaped(filled.filled)}\n")
 
 
@@ -51,7 +51,7 @@ def _score(values: Mapping[str, object], scored: Scored, handle: TextIO) -> None
         table.add_row(
             escaped(token.token), f"{token.probability:.2%}", bar(token.probability), f"{token.log_probability:.3f}"
         )
-    screen.print(table)
+    print_table(screen, table)
     screen.print(
         f"pseudo-log-likelihood [bold]{scored.total:.3f}[/bold] over {len(scored.tokens)} tokens, "
         f"perplexity [bold]{scored.perplexity:.2f}[/bold]\n"
@@ -69,7 +69,7 @@ def _classify(values: Mapping[str, object], found: Class, handle: TextIO) -> Non
         table.add_row(escaped(label), f"{probability:.1%}", bar(probability))
     if len(likeliest) > _LABELS:
         table.add_row(f"{len(likeliest) - _LABELS:,} more", "", "")
-    screen.print(table)
+    print_table(screen, table)
 
 
 SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from glassformer.data.lines import decoded_head
-from glassformer.data.named_rows import json_rows, parquet_rows
+from glassformer.data.named_rows import json_rows, parquet_columns
 from glassformer.errors import DataError
 
 Kind = Literal["delimited", "jsonl", "parquet"]
@@ -78,10 +78,10 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
     """
     kind = table_kind(path)
     if kind == "jsonl" or kind == "parquet":
-        first = next(json_rows(path) if kind == "jsonl" else parquet_rows(path), None)
+        first = next((tuple(row.values) for row in json_rows(path)), None) if kind == "jsonl" else parquet_columns(path)
         if first is None:
             raise DataError(f"{path} must hold rows", got="only blanks")
-        return TableFormat(kind, "", False, True, tuple(first.values))
+        return TableFormat(kind, "", False, True, first)
     if _suffix(path) not in _BY_SUFFIX:
         raise DataError(
             f"{path} must be a table",
