@@ -27,6 +27,9 @@ NamedModel = Annotated[
     ),
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.  [default: none]")]
+Choices = Annotated[
+    list[str] | None, typer.Option("--choice", help="A candidate for the text (repeatable).  [default: none]")
+]
 PairOrTarget = Annotated[
     str | None,
     typer.Option(
