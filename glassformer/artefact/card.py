@@ -86,13 +86,18 @@ def example(model: Artefact) -> tuple[str, list[str]]:
     if model.config.head is not None:
         return "fill", [text]
     plain = _PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")
-    return "classify", [plain, "--pair", plain] if getattr(model.data, "pair", None) is not None else [plain]
+    if model.task.name == "choose":
+        return "choose", [plain, "--choice", plain, "--choice", f"{plain} {plain}"]
+    pairs = model.task.name == "sentence-order" or getattr(model.data, "pair", None) is not None
+    return "classify", [plain, "--pair", plain] if pairs else [plain]
 
 
 def _use(verb: str, words: list[str]) -> str:
     """The line of Python that tries the model."""
-    texts = ", ".join(json.dumps(word, ensure_ascii=False) for word in words if word != "--pair")
+    texts = ", ".join(json.dumps(word, ensure_ascii=False) for word in words if not word.startswith("--"))
+    first, _, others = texts.partition(", ")
     return {
+        "choose": f"print(model.choose({first}, [{others}]).probabilities)",
         "fill": f"print(model.fill({texts}).filled)",
         "classify": f"print(model.classify({texts}).probabilities)",
     }.get(verb, "print(model.info())")

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.progress import NoProgress, Progress
@@ -33,7 +34,7 @@ def evaluate(
     files: Sequence[str | Path] = (),
     *,
     split: Split | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Scores:
     """The scores of the model's task, and of the baselines.
@@ -92,7 +93,7 @@ def evaluate(
 
 
 def _named_files(
-    model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, str]
+    model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, Any]
 ) -> DataSection:
     """Settings for all of these files, cut into rows as the training text was."""
     limit = model.config.output_stack.max_length or _LENGTH

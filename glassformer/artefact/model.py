@@ -16,6 +16,7 @@ from glassformer.artefact.verbs import answer
 if TYPE_CHECKING:
     from glassformer.look.interventions import Intervention
     from glassformer.look.trace import Trace
+    from glassformer.tasks.choose import Choice
     from glassformer.tasks.classify import Class
     from glassformer.tasks.fill import Filled
     from glassformer.tasks.pseudo_likelihood import Scored
@@ -69,6 +70,22 @@ class Model(Artefact):
             pairs = [pair] if isinstance(pair, str) else list(pair)
             records = [{"text": one, "pair": two} for one, two in zip(texts, pairs, strict=True)]
         found: list[Class] = self._answers("classify", records, {})
+        return found[0] if isinstance(text, str) else found
+
+    @overload
+    def choose(self, text: str, choices: Sequence[str]) -> Choice: ...
+    @overload
+    def choose(self, text: Texts, choices: Sequence[Sequence[str]]) -> list[Choice]: ...
+    def choose(self, text: str | Texts, choices: Sequence[str] | Sequence[Sequence[str]]) -> Choice | list[Choice]:
+        """Which of its candidates belongs to a text, with the probability of each; or for each of many texts, which may
+        have different numbers of candidates.
+
+        A text longer than the model reads at once is read in windows whose probabilities are averaged. Raises DataError
+        for fewer than two candidates and for blanks, ConfigError for a model that was not trained to choose.
+        """
+        each = [(text, choices)] if isinstance(text, str) else zip(text, choices, strict=True)
+        records = [{"text": one, "choices": _candidates(its)} for one, its in each]
+        found: list[Choice] = self._answers("choose", records, {})
         return found[0] if isinstance(text, str) else found
 
     def evaluate(self, *files: str | Path) -> dict[str, float]:
@@ -138,3 +155,8 @@ class Model(Artefact):
 
 def _texts(text: str | Texts) -> list[dict[str, object]]:
     return [{"text": each} for each in ([text] if isinstance(text, str) else text)]
+
+
+def _candidates(given: object) -> object:
+    """A text in place of several is left as it is, to be refused."""
+    return given if isinstance(given, str) or not isinstance(given, Sequence) else list(given)

@@ -10,7 +10,19 @@ import typer
 
 from glassformer.cli.destination import Answers, counted, destination
 from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Fast, Json, NamedModel, Out, Pair, Resume, TextFiles, Texts, Threads
+from glassformer.cli.options import (
+    Choices,
+    Device,
+    Fast,
+    Json,
+    NamedModel,
+    Out,
+    Pair,
+    Resume,
+    TextFiles,
+    Texts,
+    Threads,
+)
 from glassformer.cli.screen import note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
 from glassformer.cli.texts import Text, batches, records
@@ -46,6 +58,17 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
         ],
         None,
     ),
+    "choices": (
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--choices-column",
+                help="Column with the list of candidates, or one for each candidate (repeatable).  [default: those of "
+                "the training table]",
+            ),
+        ],
+        None,
+    ),
 }
 
 
@@ -56,6 +79,7 @@ def asking(verb: str) -> Callable[..., None]:
         "text": (Texts, None),
         "model": (NamedModel, None),
         **({"pair": (Pair, None)} if "pair" in entry.columns else {}),
+        **({"choice": (Choices, None)} if "choices" in entry.columns else {}),
         "file": (TextFiles, None),
         **{f"{role}_column": _COLUMNS[role] for role in entry.columns},
         **_OPTIONS.get(verb, {}),
@@ -69,7 +93,7 @@ def asking(verb: str) -> Callable[..., None]:
 
     def command(**values: Any) -> None:
         options = {name: values[name] for name in _OPTIONS.get(verb, {})}
-        columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"] is not None}
+        columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"]}
         _answer(verb, values, options, columns)
 
     command.__name__, command.__doc__ = verb, f"{entry.help[0].upper()}{entry.help[1:]}."
@@ -83,15 +107,22 @@ def asking(verb: str) -> Callable[..., None]:
     return command
 
 
-def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
     trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
     columns = {"text": "text", **{role: name for role, name in trained.items() if name is not None}, **columns}
+    choices = values.get("choice")
+    if choices:  # the same candidates for every text
+        columns.pop("choices", None)
     refuse_out_over_input(values["out"], values["file"], text=columns["text"])
-    asked = records(texts, values["file"], columns, values.get("pair"))
+    by_role = {
+        role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of) for role, of in columns.items()
+    }
+    asked = records(texts, values["file"], by_role, values.get("pair"), choices)
     asks = {"verb": verb, **options, "columns": columns, "json": values["json"]}
+    asks |= {"choices": choices} if choices else {}
     with destination(opened, {**values, "text": texts}, asks) as out, counted(values["out"], out.done) as advance:
         _write(opened, verb, asked, options, out, advance, json=values["json"])
 

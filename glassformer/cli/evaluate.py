@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -30,6 +30,10 @@ def evaluate(
     ] = None,
     text: Annotated[str | None, typer.Option("--text", "--column", help=f"Column with the text.  {_AS}")] = None,
     pair: Annotated[str | None, typer.Option("--pair", "--pair-column", help=f"With the second text.  {_AS}")] = None,
+    choices: Annotated[
+        list[str] | None,
+        typer.Option("--choices", "--choices-column", help=f"With the candidates (repeatable).  {_AS}"),
+    ] = None,
     label: Annotated[str | None, typer.Option("--label", "--label-column", help=f"With the label.  {_AS}")] = None,
     answers: Annotated[
         str | None, typer.Option("--answers", "--answers-column", help=f"With the words behind the masks.  {_AS}")
@@ -48,7 +52,9 @@ def evaluate(
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
     named = {"text": text, "pair": pair, "label": label, "answers": answers}
-    columns = {role: column for role, column in named.items() if column is not None}
+    columns: dict[str, Any] = {role: column for role, column in named.items() if column is not None}
+    if choices:
+        columns["choices"] = tuple(choices)
     trained = "text" if opened.data is None else opened.data.text
     refuse_out_over_input(out, paths, text=columns.get("text", trained))
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring

@@ -48,6 +48,12 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("start",), str, "model.start", "A saved model to begin from, with its tokenizer."),
     (("text", "--column"), str, "data.text", "Column of a table with the text: a name, or a number from 0."),
     (("pair", "--pair-column"), str, "data.pair", "Column with the second text of a pair."),
+    (
+        ("choices", "--choices-column"),
+        list[str],
+        "data.choices",
+        "Column with the list of candidates, or one for each candidate (repeatable).",
+    ),
     (("label", "--label-column"), str, "data.label", "Column with the label."),
     (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
@@ -79,7 +85,7 @@ def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
 
     def gathered(**values: Any) -> None:
         settings = {setting: values.pop(names[0].replace("-", "_")) for names, _, setting, _ in _OPTIONS}
-        command(settings={setting: value for setting, value in settings.items() if value is not None}, **values)
+        command(settings={setting: value for setting, value in settings.items() if value not in (None, [])}, **values)
 
     every = [*others, *options]
     gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__

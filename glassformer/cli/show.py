@@ -9,6 +9,7 @@ from glassformer.cli.screen import bar, console, escaped, plain_table, print_tab
 from glassformer.text.tokenizer import MASK
 
 if TYPE_CHECKING:
+    from glassformer.tasks.choose import Choice
     from glassformer.tasks.classify import Class
     from glassformer.tasks.fill import Filled, MaskedWord
     from glassformer.tasks.pseudo_likelihood import Scored
@@ -72,8 +73,19 @@ def _classify(values: Mapping[str, object], found: Class, handle: TextIO) -> Non
     print_table(screen, table)
 
 
+def _choose(values: Mapping[str, object], found: Choice, handle: TextIO) -> None:
+    screen = console(handle)
+    screen.print(f"[dim]{escaped(found.text)}[/dim]")
+    table = plain_table("", "candidate", "probability", "")
+    for place, (choice, probability) in enumerate(zip(found.choices, found.probabilities, strict=True)):
+        mark = "[green]→[/green]" if place == found.index else ""
+        table.add_row(mark, escaped(choice), f"{probability:.1%}", bar(probability))
+    screen.print(table)
+
+
 SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {
     "fill": _fill,
     "score": _score,
     "classify": _classify,
+    "choose": _choose,
 }

@@ -13,6 +13,8 @@ from glassformer.paths import check_path, is_stream, refuse_endless
 if TYPE_CHECKING:
     from io import BufferedReader
 
+    from glassformer.data.rows import Columns
+
 # Records given to the model together: few at first, so that the first predictions come soon, then enough to be sorted
 # by length, but not more than a command that was stopped can compute again.
 _FIRST, _TOGETHER = 64, 2048
@@ -31,14 +33,21 @@ class Text(NamedTuple):
 
 
 def records(
-    given: Sequence[str] | None, files: Sequence[str] | None, columns: Mapping[str, str], pair: str | None = None
+    given: Sequence[str] | None,
+    files: Sequence[str] | None,
+    columns: Mapping[str, Columns],
+    pair: str | None = None,
+    choices: Sequence[str] | None = None,
 ) -> Iterator[Text]:
     """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
-    of the command. Raises DataError when there is none or a file cannot be read.
+    of the command, `choices` are the candidates of every text. Raises DataError when there is none or a file cannot be
+    read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
-    more = {} if pair is None else {"pair": _without_surrogates(pair)}
+    more: dict[str, object] = {} if pair is None else {"pair": _without_surrogates(pair)}
+    same: dict[str, object] = {"choices": list(map(_without_surrogates, choices))} if choices else {}
+    more |= same
     for text in given or ():
         if text == "-":
             typed = _lines_of(cast("BufferedReader", sys.stdin.buffer), "standard input")
@@ -48,31 +57,31 @@ def records(
     for file in files or ():
         if is_stream(file) and len(columns) == 1:
             with open(file, "rb") as stream:
-                yield from _lines_of(stream, file)
+                found = _lines_of(stream, file)
+                yield from (each._replace(values={**each.values, **same}) for each in found)
         else:
-            yield from _of_file(file, columns)
+            yield from (each._replace(values={**each.values, **same}) for each in _of_file(file, columns))
 
 
-def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Text]:
+def _of_file(file: str, columns: Mapping[str, Columns]) -> Iterator[Text]:
     from glassformer.data.files import files_of
     from glassformer.data.read import read
-    from glassformer.data.rows import read_table
+    from glassformer.data.rows import by_role, names_of, read_table
     from glassformer.data.table_format import table_kind
 
     check_path(file, DataError)
     refuse_endless(file, DataError, do="- reads standard input")
-    for path in files_of([file], text=columns["text"]):
+    column = columns["text"]
+    assert isinstance(column, str)
+    for path in files_of([file], text=column):
         if table_kind(path) is None and len(columns) == 1:
-            for document in read(path, text=columns["text"], documents="line"):
+            for document in read(path, text=column, documents="line"):
                 yield Text({"text": document.text}, document.where)
         else:
-            named = tuple(columns.values())
-            for row in read_table(path, named):
-                values = {role: row.values[column] for role, column in columns.items()}
+            for row in read_table(path, names_of(columns)):
+                values = by_role(row.values, columns)
                 if not isinstance(values["text"], str):
-                    raise DataError(
-                        f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80]
-                    )
+                    raise DataError(f"{row.where}: column {column!r} must hold text", got=repr(values["text"])[:80])
                 yield Text(values, row.where)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -11,6 +11,9 @@ from glassformer.data.lines import OnBad, stop
 from glassformer.data.named_rows import NAME_IT, Row, json_rows, no_column, parquet_rows
 from glassformer.data.table_format import TableFormat, find_format, is_number, table_kind
 from glassformer.errors import DataError, MissingColumnError
+
+# The column of a role, or several whose cells make a list.
+Columns = str | tuple[str, ...]
 
 # After so many rows of a JSONL file without a column, the file is taken not to have it.
 _ROWS_LOOKED_AT = 20
@@ -51,6 +54,16 @@ def read_table(
             bad(DataError(f"{where} must have {len(names)} columns, as the first row has", got=str(len(cells))))
         else:
             yield Row({column: cells[place] for column, place in zip(asked, places, strict=True)}, where)
+
+
+def names_of(columns: Mapping[str, Columns]) -> tuple[str, ...]:
+    """The names of all columns of these roles."""
+    return tuple(name for of in columns.values() for name in ([of] if isinstance(of, str) else of))
+
+
+def by_role(values: Mapping[str, object], columns: Mapping[str, Columns]) -> dict[str, object]:
+    """The values of a row by role: a cell, or the list of the cells where a role has several columns."""
+    return {role: values[of] if isinstance(of, str) else [values[name] for name in of] for role, of in columns.items()}
 
 
 def _column_index(column: str, names: list[str], where: str, header: bool) -> int:

@@ -52,6 +52,15 @@ class ClassifyData(RecordSection):
     label: str = "label"
 
 
+class ChooseData(RecordSection):
+    """`text`, `choices` and `label` are columns: a text, its candidates, and the right one, by its place from 0 or by
+    its text. Of `choices` there is one column that holds a list (JSON lines), or one for each candidate.
+    """
+
+    choices: tuple[str, ...] = Field(default=("choices",), min_length=1)
+    label: str = "label"
+
+
 class AnnotatedMasksData(RecordSection):
     """`text` and `answers` are columns: a text with [MASK], and a word for each mask, as a list or separated by
     spaces.

@@ -74,12 +74,29 @@ TASKS: dict[str, TaskEntry] = {
         ("text", "pair", "label"),
         "ClassifyData",
     ),
+    "choose": TaskEntry(
+        "choose",
+        "Choose",
+        "one of several candidates for a text, from a table",
+        "choose-from-scratch",
+        "choose",
+        ("text", "choices", "label"),
+        "ChooseData",
+    ),
+    "sentence-order": TaskEntry(
+        "sentence_order",
+        "SentenceOrder",
+        "does a sentence follow another, from running text",
+        "sentence-order-mini",
+        "sentence-order",
+    ),
 }
 
 VERBS: dict[str, VerbEntry] = {
     "fill": VerbEntry("fill", "Fill", "guess the words behind [MASK]"),
     "score": VerbEntry("pseudo_likelihood", "PseudoLikelihood", "how likely a text is, token by token"),
     "classify": VerbEntry("classify", "Classify", "the label of a text or a pair", ("text", "pair"), ("classify",)),
+    "choose": VerbEntry("choose", "Choose", "which candidate belongs to a text", ("text", "choices"), ("choose",)),
 }
 
 

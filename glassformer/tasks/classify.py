@@ -20,7 +20,7 @@ from glassformer.data.settings import ClassifyData
 from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.bert import NEXT_SENTENCE_LABELS, BertSection
+from glassformer.tasks.bert import BertSection
 from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.records import (
     Record,
@@ -34,6 +34,7 @@ from glassformer.tasks.records import (
 )
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores, perplexity
+from glassformer.tasks.sentence_order import SentenceOrderSection
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
@@ -127,8 +128,8 @@ class Classify(RecordTask[Labelled, Class]):
         section, pairs = context.section, None
         if isinstance(context.data, ClassifyData):
             pairs = context.data.pair is not None
-        if isinstance(section, BertSection):
-            section, pairs = ClassifySection(labels=NEXT_SENTENCE_LABELS), True
+        if isinstance(section, BertSection | SentenceOrderSection):
+            section, pairs = ClassifySection(labels=section.labels), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             raise ConfigError(

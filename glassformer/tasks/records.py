@@ -9,6 +9,7 @@ import hashlib
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, ClassVar, Generic, NamedTuple, Self
@@ -21,7 +22,7 @@ from glassformer.data.corpus import on_bad, shares_for
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, Skipped, left_out
 from glassformer.data.order import Order
-from glassformer.data.rows import read_table
+from glassformer.data.rows import Columns, by_role, names_of, read_table
 from glassformer.data.settings import DataSection, RecordSection
 from glassformer.data.split import Split, hash_fraction, shared, split_of, text_hash
 from glassformer.data.table_format import TableFormat, find_format
@@ -53,13 +54,21 @@ class RecordSource(Generic[Example]):
         if not examples:
             raise DataError("at least one record is needed", got="none that can be used")
         self.examples, self._task, self._length = examples, task, length
-        self.rows_of_each = task.rows_of_each
 
     @cached_property
     def _groups(self) -> list[list[Row]]:
-        """The rows of each text one by one; the candidates of a choice stay together."""
-        rows = [row for example in self.examples for row in self._task.rows(example)]
-        return [rows[start : start + self.rows_of_each] for start in range(0, len(rows), self.rows_of_each)]
+        """The rows that stay together, of all examples; smaller groups are filled with rows of weight 0."""
+        groups = [group for example in self.examples for group in self._task.groups(example)]
+        most = max(map(len, groups))
+        return [
+            [*group, *[replace(group[-1], labels={}, scored_at=(), weight=0.0)] * (most - len(group))]
+            for group in groups
+        ]
+
+    @property
+    def rows_of_each(self) -> int:
+        """The rows of a group."""
+        return len(self._groups[0])
 
     @cached_property
     def fingerprint(self) -> str:
@@ -97,13 +106,14 @@ class RecordSource(Generic[Example]):
     def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
         """These groups, the same in each epoch, padded to a shape (rows, tokens)."""
         rows = [row for number in examples.tolist() for row in self._groups[number]]
-        return collate(
+        batch = collate(
             rows,
             pad_id=self._task.tokenizer.pad_id or 0,
             axes=self._task.axes,
             shape=shape,
             scored=self._scored,
         )
+        return replace(batch, rows_of_each=self.rows_of_each)
 
 
 class RecordTask(Task, Predictor[Example, Prediction]):
@@ -116,12 +126,17 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     Data = RecordSection
     reads_tables = True
     axes: ClassVar[Mapping[str, Any]]
-    rows_of_each: ClassVar[int] = 1
 
     @classmethod
     @abstractmethod
-    def columns(cls, data: Any) -> dict[str, str]:
-        """The column of each role, by name or by number from 0."""
+    def columns(cls, data: Any) -> Mapping[str, Columns]:
+        """The column of each role, by name or by number from 0; several for a role whose value is a list."""
+
+    def groups(self, example: Example) -> list[list[Row]]:
+        """The rows of an example in groups that training never parts: each row alone, unless the task says otherwise,
+        as for the candidates of a choice.
+        """
+        return [[row] for row in self.rows(example)]
 
     @classmethod
     @abstractmethod
@@ -140,14 +155,14 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         columns = cls.columns(data)
         for path in files_of(files, text=data.text, tables=True):
             found = cls.format_of(data, path)
-            for row in read_table(path, tuple(columns.values()), format=found, bad=bad):
-                yield Record({role: row.values[column] for role, column in columns.items()}, row.where)
+            for row in read_table(path, names_of(columns), format=found, bad=bad):
+                yield Record(by_role(row.values, columns), row.where)
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
         """How a table is written: detected, but with the header as the settings say."""
         header = None if data.header == "auto" else data.header == "yes"
-        return find_format(path, columns=tuple(cls.columns(data).values()), header=header)
+        return find_format(path, columns=names_of(cls.columns(data)), header=header)
 
     @classmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
@@ -295,11 +310,20 @@ def text_of(value: object, where: str, role: str = "text") -> str:
 def check_columns(columns: Mapping[str, str | None]) -> dict[str, str]:
     """The columns that are asked for; raises ConfigError when two roles name the same one."""
     named = {role: column for role, column in columns.items() if column is not None}
-    twice = [role for role, column in named.items() if list(named.values()).count(column) > 1]
-    if twice:
+    check_different(named)
+    return named
+
+
+def check_different(columns: Mapping[str, Columns]) -> None:
+    """Raise ConfigError when a column is named twice."""
+    names = names_of(columns)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        roles = [
+            role for role, of in columns.items() for name in ([of] if isinstance(of, str) else of) if name == twice
+        ]
         raise ConfigError(
             "each column has one role",
-            got=f"column {named[twice[0]]!r} as {' and '.join(twice)}",
+            got=f"column {twice!r} as {' and '.join(roles)}",
             do="name different columns",
         )
-    return named

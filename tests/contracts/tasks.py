@@ -52,6 +52,19 @@ def write_pairs(folder: Path) -> Path:
     return path
 
 
+def write_choices(folder: Path) -> Path:
+    """Texts with two to four candidates each, the right one told by its place or by its text."""
+    path = folder / "choices.jsonl"
+    rows = []
+    for number in range(40):
+        choices = [f"{SENTENCES[(number + place) % 5]} {number}" for place in range(2 + number % 3)]
+        right = number % 2
+        text = " ".join(SENTENCES[number % 5].split()[: 3 + number % 3])
+        rows.append(json.dumps({"text": text, "choices": choices, "label": choices[right] if number % 4 else right}))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
 def write_masks(folder: Path) -> Path:
     """Texts with their masks and answers."""
     path = folder / "masks.jsonl"
@@ -107,6 +120,11 @@ class Row:
         }
 
 
+def questions() -> tuple[Mapping[str, object], ...]:
+    """Texts to choose for, short and long, with two to five candidates."""
+    return tuple({**each, "choices": list(SENTENCES[: 2 + n % 4])} for n, each in enumerate(texts(mask=False)))
+
+
 def texts(*, mask: bool) -> tuple[Mapping[str, object], ...]:
     """Texts to ask about, short and long, the longest in several windows."""
     found = [SENTENCES[number % 5] if number % 4 else " ".join(SENTENCES) for number in range(12)]
@@ -146,6 +164,27 @@ TASKS = (
         tuple({**each, "pair": SENTENCES[0]} for each in texts(mask=False)),
         {"text": "first", "pair": "second", "label": "verdict"},
         bad=",the first text is empty,same",
+        head="sentence_head",
+    ),
+    Row(
+        "choose",
+        "choose",
+        write_choices,
+        ("choice",),
+        "choose",
+        questions(),
+        {},
+        bad='{"text": "one candidate", "choices": ["alone"], "label": 0}',
+        head="sentence_head",
+    ),
+    Row(
+        "sentence order",
+        "sentence-order",
+        write_prose,
+        ("sentence_order",),
+        "classify",
+        tuple({**each, "pair": SENTENCES[0]} for each in texts(mask=False)),
+        {},
         head="sentence_head",
     ),
 )
