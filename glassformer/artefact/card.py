@@ -85,6 +85,8 @@ def example(model: Artefact) -> tuple[str, list[str]]:
         text = " ".join([*known[:1], MASK])
     if model.config.head is not None:
         return "fill", [text]
+    if model.task.name == "tag":
+        return "tag", ["A text in which you want to tag words." if text == _EXAMPLE else text.replace(f" {MASK}", "")]
     plain = _PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")
     return "classify", [plain, "--pair", plain] if getattr(model.data, "pair", None) is not None else [plain]
 
@@ -94,6 +96,7 @@ def _use(verb: str, words: list[str]) -> str:
     texts = ", ".join(json.dumps(word, ensure_ascii=False) for word in words if word != "--pair")
     return {
         "fill": f"print(model.fill({texts}).filled)",
+        "tag": f"print(model.tag({texts}).spans)",
         "classify": f"print(model.classify({texts}).probabilities)",
     }.get(verb, "print(model.info())")
 

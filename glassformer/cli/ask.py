@@ -46,6 +46,17 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
         ],
         None,
     ),
+    "words": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--words-column",
+                help="Column with the words of a text.  [default: that of the training files, else the first of CoNLL, "
+                "FORM of CoNLL-U, words of JSON lines]",
+            ),
+        ],
+        None,
+    ),
 }
 
 
@@ -90,7 +101,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
     columns = {"text": "text", **{role: name for role, name in trained.items() if name is not None}, **columns}
     refuse_out_over_input(values["out"], values["file"], text=columns["text"])
-    asked = records(texts, values["file"], columns, values.get("pair"))
+    asked = records(texts, values["file"], columns, values.get("pair"), tagged="words" in VERBS[verb].columns)
     asks = {"verb": verb, **options, "columns": columns, "json": values["json"]}
     with destination(opened, {**values, "text": texts}, asks) as out, counted(values["out"], out.done) as advance:
         _write(opened, verb, asked, options, out, advance, json=values["json"])

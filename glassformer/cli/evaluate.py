@@ -34,6 +34,8 @@ def evaluate(
     answers: Annotated[
         str | None, typer.Option("--answers", "--answers-column", help=f"With the words behind the masks.  {_AS}")
     ] = None,
+    words: Annotated[str | None, typer.Option("--words", "--words-column", help=f"With the words.  {_AS}")] = None,
+    tags: Annotated[str | None, typer.Option("--tags", "--tags-column", help=f"With their tags.  {_AS}")] = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
@@ -47,7 +49,7 @@ def evaluate(
     from glassformer.tasks.score import interval
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    named = {"text": text, "pair": pair, "label": label, "answers": answers}
+    named = {"text": text, "pair": pair, "label": label, "answers": answers, "words": words, "tags": tags}
     columns = {role: column for role, column in named.items() if column is not None}
     trained = "text" if opened.data is None else opened.data.text
     refuse_out_over_input(out, paths, text=columns.get("text", trained))

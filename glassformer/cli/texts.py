@@ -12,6 +12,7 @@ from glassformer.paths import check_path, is_stream, refuse_endless
 
 if TYPE_CHECKING:
     from io import BufferedReader
+    from pathlib import Path
 
 # Records given to the model together: few at first, so that the first predictions come soon, then enough to be sorted
 # by length, but not more than a command that was stopped can compute again.
@@ -31,10 +32,15 @@ class Text(NamedTuple):
 
 
 def records(
-    given: Sequence[str] | None, files: Sequence[str] | None, columns: Mapping[str, str], pair: str | None = None
+    given: Sequence[str] | None,
+    files: Sequence[str] | None,
+    columns: Mapping[str, str],
+    pair: str | None = None,
+    *,
+    tagged: bool = False,
 ) -> Iterator[Text]:
     """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
-    of the command. Raises DataError when there is none or a file cannot be read.
+    of the command. `tagged`: files may hold sentences as words. Raises DataError when there is none or a file cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
@@ -50,10 +56,10 @@ def records(
             with open(file, "rb") as stream:
                 yield from _lines_of(stream, file)
         else:
-            yield from _of_file(file, columns)
+            yield from _of_file(file, columns, tagged=tagged)
 
 
-def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Text]:
+def _of_file(file: str, columns: Mapping[str, str], *, tagged: bool) -> Iterator[Text]:
     from glassformer.data.files import files_of
     from glassformer.data.read import read
     from glassformer.data.rows import read_table
@@ -62,7 +68,9 @@ def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Text]:
     check_path(file, DataError)
     refuse_endless(file, DataError, do="- reads standard input")
     for path in files_of([file], text=columns["text"]):
-        if table_kind(path) is None and len(columns) == 1:
+        if tagged and table_kind(path) in ("conll", "jsonl", "parquet"):
+            yield from _of_sentences(path, columns)
+        elif table_kind(path) is None and len(columns) == 1:
             for document in read(path, text=columns["text"], documents="line"):
                 yield Text({"text": document.text}, document.where)
         else:
@@ -74,6 +82,15 @@ def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Text]:
                         f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80]
                     )
                 yield Text(values, row.where)
+
+
+def _of_sentences(path: Path, columns: Mapping[str, str]) -> Iterator[Text]:
+    from glassformer.data.lines import stop
+    from glassformer.data.settings import TagData
+    from glassformer.tasks.tagged import tagged_rows
+
+    for row in tagged_rows(path, TagData(**columns), bad=stop, tagged=False):
+        yield Text({role: row.values[role] for role in row.values if role not in ("tags", "spans")}, row.where)
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:

@@ -74,12 +74,22 @@ TASKS: dict[str, TaskEntry] = {
         ("text", "pair", "label"),
         "ClassifyData",
     ),
+    "tag": TaskEntry(
+        "tag",
+        "Tag",
+        "a tag for each word: names, parts of speech; from CoNLL, CoNLL-U or JSON lines",
+        "tag-from-scratch",
+        "tag",
+        ("text", "words", "tags", "spans"),
+        "TagData",
+    ),
 }
 
 VERBS: dict[str, VerbEntry] = {
     "fill": VerbEntry("fill", "Fill", "guess the words behind [MASK]"),
     "score": VerbEntry("pseudo_likelihood", "PseudoLikelihood", "how likely a text is, token by token"),
     "classify": VerbEntry("classify", "Classify", "the label of a text or a pair", ("text", "pair"), ("classify",)),
+    "tag": VerbEntry("tag", "Tag", "the tags of a text's words, as spans of characters", ("text", "words"), ("tag",)),
 }
 
 
