@@ -85,6 +85,8 @@ def example(model: Artefact) -> tuple[str, list[str]]:
         text = " ".join([*known[:1], MASK])
     if model.config.head is not None:
         return "fill", [text]
+    if model.task.name == "tag":
+        return "tag", ["A text in which you want to tag words." if text == _EXAMPLE else text.replace(f" {MASK}", "")]
     plain = _PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")
     if model.task.name == "choose":
         return "choose", [plain, "--choice", plain, "--choice", f"{plain} {plain}"]
@@ -99,6 +101,7 @@ def _use(verb: str, words: list[str]) -> str:
     return {
         "choose": f"print(model.choose({first}, [{others}]).probabilities)",
         "fill": f"print(model.fill({texts}).filled)",
+        "tag": f"print(model.tag({texts}).spans)",
         "classify": f"print(model.classify({texts}).probabilities)",
     }.get(verb, "print(model.info())")
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from glassformer.tasks.classify import Class
     from glassformer.tasks.fill import Filled
     from glassformer.tasks.pseudo_likelihood import Scored
+    from glassformer.tasks.tagging import Tagging
 
 Texts = list[str] | tuple[str, ...]
 Pair = tuple[str, str]
@@ -86,6 +87,22 @@ class Model(Artefact):
         each = [(text, choices)] if isinstance(text, str) else zip(text, choices, strict=True)
         records = [{"text": one, "choices": _candidates(its)} for one, its in each]
         found: list[Choice] = self._answers("choose", records, {})
+        return found[0] if isinstance(text, str) else found
+
+    @overload
+    def tag(self, text: str) -> Tagging: ...
+    @overload
+    def tag(self, text: Texts) -> list[Tagging]: ...
+    @overload
+    def tag(self, *, words: Sequence[Sequence[str]]) -> list[Tagging]: ...
+    def tag(self, text: str | Texts = (), *, words: Sequence[Sequence[str]] = ()) -> Tagging | list[Tagging]:
+        """The spans that a model marks in a text, or in each of many, with character offsets in it.
+
+        Words are parted by blanks and punctuation, unless sentences are given as `words`. A long text is read in
+        windows. Raises DataError for a text without words, ConfigError for a model that was not trained to tag.
+        """
+        given: list[dict[str, object]] = [{"words": list(each)} for each in words]
+        found: list[Tagging] = self._answers("tag", [*_texts(text), *given], {})
         return found[0] if isinstance(text, str) else found
 
     def evaluate(self, *files: str | Path) -> dict[str, float]:

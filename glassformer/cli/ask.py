@@ -69,6 +69,17 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
         ],
         None,
     ),
+    "words": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--words-column",
+                help="Column with the words of a text.  [default: that of the training files, else the first of CoNLL, "
+                "FORM of CoNLL-U, words of JSON lines]",
+            ),
+        ],
+        None,
+    ),
 }
 
 
@@ -120,7 +131,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     by_role = {
         role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of) for role, of in columns.items()
     }
-    asked = records(texts, values["file"], by_role, values.get("pair"), choices)
+    asked = records(texts, values["file"], by_role, values.get("pair"), choices, tagged="words" in VERBS[verb].columns)
     asks = {"verb": verb, **options, "columns": columns, "json": values["json"]}
     asks |= {"choices": choices} if choices else {}
     with destination(opened, {**values, "text": texts}, asks) as out, counted(values["out"], out.done) as advance:

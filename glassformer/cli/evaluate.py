@@ -38,6 +38,8 @@ def evaluate(
     answers: Annotated[
         str | None, typer.Option("--answers", "--answers-column", help=f"With the words behind the masks.  {_AS}")
     ] = None,
+    words: Annotated[str | None, typer.Option("--words", "--words-column", help=f"With the words.  {_AS}")] = None,
+    tags: Annotated[str | None, typer.Option("--tags", "--tags-column", help=f"With their tags.  {_AS}")] = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
@@ -51,7 +53,7 @@ def evaluate(
     from glassformer.tasks.score import interval
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    named = {"text": text, "pair": pair, "label": label, "answers": answers}
+    named = {"text": text, "pair": pair, "label": label, "answers": answers, "words": words, "tags": tags}
     columns: dict[str, Any] = {role: column for role, column in named.items() if column is not None}
     if choices:
         columns["choices"] = tuple(choices)

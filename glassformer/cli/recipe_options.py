@@ -55,6 +55,13 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
         "Column with the list of candidates, or one for each candidate (repeatable).",
     ),
     (("label", "--label-column"), str, "data.label", "Column with the label."),
+    (
+        ("words", "--words-column"),
+        str,
+        "data.words",
+        "Column with the words of a sentence: a number from 0, or a name.",
+    ),
+    (("tags", "--tags-column"), str, "data.tags", "Column with their tags."),
     (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
     (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),

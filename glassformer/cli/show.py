@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from glassformer.tasks.classify import Class
     from glassformer.tasks.fill import Filled, MaskedWord
     from glassformer.tasks.pseudo_likelihood import Scored
+    from glassformer.tasks.tagging import Tagging
 
 # Masks side by side in one table.
 _BESIDE = 3
@@ -83,9 +84,27 @@ def _choose(values: Mapping[str, object], found: Choice, handle: TextIO) -> None
     screen.print(table)
 
 
+def _tag(values: Mapping[str, object], found: Tagging, handle: TextIO) -> None:
+    screen = console(handle)
+    screen.print(f"[dim]{escaped(found.text)}[/dim]")
+    if not found.spans:
+        screen.print("no span found\n")
+        return
+    table = plain_table("start", "end", "text", "label", "probability", "")
+    for span in found.spans:
+        shown = bar(span.probability)
+        table.add_row(
+            f"{span.start}", f"{span.end}", escaped(span.text), escaped(span.label), f"{span.probability:.1%}", shown
+        )
+    for column in table.columns[:2]:
+        column.justify = "right"
+    screen.print(table)
+
+
 SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {
     "fill": _fill,
     "score": _score,
     "classify": _classify,
     "choose": _choose,
+    "tag": _tag,
 }

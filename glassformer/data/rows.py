@@ -1,4 +1,4 @@
-"""Reading tables of any format: CSV, TSV and text with delimiters, JSON lines, Parquet, and `.gz`."""
+"""Reading tables of any format: CSV, TSV and text with delimiters, JSON lines, Parquet, CoNLL, and `.gz`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+from glassformer.data.conll import conll_rows
 from glassformer.data.delimited import quoted_records, split_records
 from glassformer.data.lines import OnBad, stop
 from glassformer.data.named_rows import NAME_IT, Row, json_rows, no_column, parquet_rows
@@ -24,13 +25,17 @@ def read_table(
 ) -> Iterator[Row]:
     """The rows of a table, their values by the names in `columns`; all columns where `columns` is empty.
 
-    A column is a name of the header or, except in JSON lines and Parquet, a number: "0" is the first. `format` is how
+    A column is a name of the header or, except in JSON lines and Parquet, a number: "0" is the first. A row of CoNLL is
+    a sentence, with the columns of `conll_rows`. `format` is how
     the table is written, by default detected by `find_format`. A row takes at most 30 times the memory of its bytes,
     which are at most LONGEST_LINE. Raises MissingColumnError for a missing column ("did you mean"), and DataError for
     one that the header names twice and for a file that cannot be read; a row that cannot be used goes to `bad`.
     """
     path = Path(path)
     kind = table_kind(path)
+    if kind == "conll":
+        yield from conll_rows(path, columns, bad=bad)
+        return
     if kind == "jsonl" or kind == "parquet":
         if numbers := [column for column in columns if is_number(column)]:
             raise MissingColumnError(

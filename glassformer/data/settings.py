@@ -61,6 +61,17 @@ class ChooseData(RecordSection):
     label: str = "label"
 
 
+class TagData(RecordSection):
+    """`words` and `tags` are columns of CoNLL files, by number from 0 or, in CoNLL-U, by name: by default the first and
+    the last, in CoNLL-U FORM and UPOS. In JSON lines they are lists, `words` and `tags` by default; or `text` is a text
+    and `spans` a list of {"start", "end", "label"} with character offsets in it.
+    """
+
+    words: str | None = None
+    tags: str | None = None
+    spans: str = "spans"
+
+
 class AnnotatedMasksData(RecordSection):
     """`text` and `answers` are columns: a text with [MASK], and a word for each mask, as a list or separated by
     spaces.

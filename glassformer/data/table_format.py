@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from glassformer.data.conll import conll_columns
 from glassformer.data.lines import decoded_head
 from glassformer.data.named_rows import json_rows, parquet_columns
 from glassformer.errors import DataError
 
-Kind = Literal["delimited", "jsonl", "parquet"]
+Kind = Literal["delimited", "jsonl", "parquet", "conll"]
 
 # The most bytes, lines and rows of a file that are read for this.
 _BYTES, _LINES, _ROWS = 1 << 20, 1000, 200
@@ -45,13 +46,15 @@ class TableFormat:
 
     def __str__(self) -> str:
         count = f"{len(self.columns):,} column{'' if len(self.columns) == 1 else 's'}"
+        if self.kind == "conll":
+            return f"{'CoNLL' if self.columns[0] == '0' else 'CoNLL-U'}, {count}"
         if self.kind != "delimited":
             return f"{'JSON lines' if self.kind == 'jsonl' else 'Parquet'}, {count}"
         quoting, header = ("quoted" if self.quoted else "no quoting"), ("a header" if self.header else "no header")
         return f"{_DELIMITERS.get(self.delimiter, repr(self.delimiter))}-separated, {quoting}, {header}, {count}"
 
 
-def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet"] | None:
+def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet", "conll"] | None:
     """The kind of table by the file's name; None for plain text, where only the content can show a table."""
     match _suffix(path):
         case ".jsonl" | ".ndjson":
@@ -62,6 +65,8 @@ def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet"] | None:
             return "tsv"
         case ".parquet":
             return "parquet"
+        case ".conll" | ".conllu" | ".iob" | ".iob2" | ".bio":
+            return "conll"
     return None
 
 
@@ -82,6 +87,8 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
         if first is None:
             raise DataError(f"{path} must hold rows", got="only blanks")
         return TableFormat(kind, "", False, True, first)
+    if kind == "conll":
+        return conll_format(path)
     if _suffix(path) not in _BY_SUFFIX:
         raise DataError(
             f"{path} must be a table",
@@ -97,6 +104,11 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
         header = not all(map(is_number, columns)) or _first_is_header(rows[:_ROWS])
     names = rows[0] if header else [str(place) for place in range(len(rows[0]))]
     return TableFormat("delimited", delimiter, quoted, header, tuple(names))
+
+
+def conll_format(path: Path) -> TableFormat:
+    """The columns of a file of words in columns, whatever its name."""
+    return TableFormat("conll", "", False, False, conll_columns(path))
 
 
 def _suffix(path: Path) -> str:

@@ -52,6 +52,16 @@ def pair_windows(first: int, second: int, room: int | None) -> tuple[tuple[Windo
     return tuple((ones[n * len(ones) // count], twos[n * len(twos) // count]) for n in range(count))
 
 
+def room_beside(special: int, length: int | None, *, texts: int = 1) -> int | None:
+    """The tokens of text that a row of `length` tokens holds beside its special ones, None for any number.
+
+    Raises ConfigError when not even one token of each text is left.
+    """
+    if length is not None and length - special < texts:
+        raise ConfigError(f"a row must be longer than its {special} special tokens", got=f"length {length}")
+    return None if length is None else length - special
+
+
 def text_rows(
     tokenizer: Tokenizer, text: str, pair: str | None = None, *, length: int | None
 ) -> list[tuple[list[int], list[int]]]:
@@ -60,10 +70,8 @@ def text_rows(
     Raises ConfigError when `length` leaves no tokens for text beside the special ones.
     """
     frame = tokenizer.frame_ids if pair is None else tokenizer.pair_frame_ids
-    around, texts = sum(map(len, frame)), 1 if pair is None else 2
-    if length is not None and length - around < texts:
-        raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {length}")
-    room = None if length is None else length - around
+    around = sum(map(len, frame))
+    room = room_beside(around, length, texts=1 if pair is None else 2)
     first = tokenizer.ids(text)
     if not first and not around:
         raise DataError("a text needs at least one token", got=repr(text[:40]))
