@@ -27,6 +27,7 @@ NamedModel = Annotated[
     ),
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.  [default: none]")]
+Passage = Annotated[str | None, typer.Option("--context", "--pair", help="The passage.  [default: none]")]
 PairOrTarget = Annotated[
     str | None,
     typer.Option(

@@ -11,9 +11,10 @@ from typing import Literal
 
 from glassformer.data.lines import decoded_head
 from glassformer.data.named_rows import json_rows, parquet_rows
+from glassformer.data.squad import COLUMNS as SQUAD_COLUMNS
 from glassformer.errors import DataError
 
-Kind = Literal["delimited", "jsonl", "parquet"]
+Kind = Literal["delimited", "jsonl", "parquet", "squad"]
 
 # The most bytes, lines and rows of a file that are read for this.
 _BYTES, _LINES, _ROWS = 1 << 20, 1000, 200
@@ -30,6 +31,7 @@ _NAME = re.compile(r"[^\W\d]\w{0,29}")
 _OPEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+')
 _NEEDS_QUOTES = ",;"
 _DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
+_NAMES = {"jsonl": "JSON lines", "parquet": "Parquet", "squad": "SQuAD's JSON"}
 _BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t,;|", ".txt": "\t,;|"}
 
 
@@ -46,12 +48,12 @@ class TableFormat:
     def __str__(self) -> str:
         count = f"{len(self.columns):,} column{'' if len(self.columns) == 1 else 's'}"
         if self.kind != "delimited":
-            return f"{'JSON lines' if self.kind == 'jsonl' else 'Parquet'}, {count}"
+            return f"{_NAMES[self.kind]}, {count}"
         quoting, header = ("quoted" if self.quoted else "no quoting"), ("a header" if self.header else "no header")
         return f"{_DELIMITERS.get(self.delimiter, repr(self.delimiter))}-separated, {quoting}, {header}, {count}"
 
 
-def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet"] | None:
+def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet", "squad"] | None:
     """The kind of table by the file's name; None for plain text, where only the content can show a table."""
     match _suffix(path):
         case ".jsonl" | ".ndjson":
@@ -62,6 +64,8 @@ def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet"] | None:
             return "tsv"
         case ".parquet":
             return "parquet"
+        case ".json":
+            return "squad"
     return None
 
 
@@ -77,6 +81,8 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
     `header` says whether there is one. Raises DataError for what is no table or cannot be read.
     """
     kind = table_kind(path)
+    if kind == "squad":
+        return TableFormat(kind, "", False, True, SQUAD_COLUMNS)
     if kind == "jsonl" or kind == "parquet":
         first = next(json_rows(path) if kind == "jsonl" else parquet_rows(path), None)
         if first is None:

@@ -74,12 +74,24 @@ TASKS: dict[str, TaskEntry] = {
         ("text", "pair", "label"),
         "ClassifyData",
     ),
+    "answer": TaskEntry(
+        "answer",
+        "AnswerQuestions",
+        "answer questions with a part of a passage",
+        "answer-from-scratch",
+        "answer",
+        ("text", "pair", "answers"),
+        "AnswerData",
+    ),
 }
 
 VERBS: dict[str, VerbEntry] = {
     "fill": VerbEntry("fill", "Fill", "guess the words behind [MASK]"),
     "score": VerbEntry("pseudo_likelihood", "PseudoLikelihood", "how likely a text is, token by token"),
     "classify": VerbEntry("classify", "Classify", "the label of a text or a pair", ("text", "pair"), ("classify",)),
+    "answer": VerbEntry(
+        "answer", "AnswerQuestions", "the answer to a question, from a passage", ("text", "pair"), ("answer",)
+    ),
 }
 
 
