@@ -26,7 +26,7 @@ def answer_scores(asked: Sequence[Asked], answers: Sequence[Answer], *, threshol
         "sliding window": [context[slice(*answer_by_overlap(question, context))] for question, context, _ in asked],
     }
     if not all(right):
-        found["no answer"] = [""] * len(asked)
+        found["never answering"] = [""] * len(asked)
     measures = {name: answer_measure(texts, right) for name, texts in found.items()}
     of = {name: measure.values() for name, measure in measures.items()}
     windowed = sum(answer.windows > 1 for answer in answers)
