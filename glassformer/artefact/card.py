@@ -87,6 +87,8 @@ def example(model: Artefact) -> tuple[str, list[str]]:
         return "fill", [text]
     if model.task.name == "tag":
         return "tag", ["A text in which you want to tag words." if text == _EXAMPLE else text.replace(f" {MASK}", "")]
+    if model.task.name == "answer":
+        return "answer", ["What is in the passage?", "--context", "The answer is in the passage."]
     plain = _PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")
     if model.task.name == "choose":
         return "choose", [plain, "--choice", plain, "--choice", f"{plain} {plain}"]
@@ -103,6 +105,7 @@ def _use(verb: str, words: list[str]) -> str:
         "fill": f"print(model.fill({texts}).filled)",
         "tag": f"print(model.tag({texts}).spans)",
         "classify": f"print(model.classify({texts}).probabilities)",
+        "answer": f"print(model.answer({texts}).text)",
     }.get(verb, "print(model.info())")
 
 

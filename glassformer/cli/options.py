@@ -31,6 +31,7 @@ Target = Annotated[str | None, typer.Option("--target", help="The target of an e
 Choices = Annotated[
     list[str] | None, typer.Option("--choice", help="A candidate for the text (repeatable).  [default: none]")
 ]
+Passage = Annotated[str | None, typer.Option("--context", "--pair", help="The passage.  [default: none]")]
 TextFiles = Annotated[
     list[str] | None,
     typer.Option(

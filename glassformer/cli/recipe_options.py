@@ -47,7 +47,12 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     ),
     (("start",), str, "model.start", "A saved model to begin from, with its tokenizer."),
     (("text", "--column"), str, "data.text", "Column of a table with the text: a name, or a number from 0."),
-    (("pair", "--pair-column"), str, "data.pair", "Column with the second text of a pair."),
+    (
+        ("pair", "--pair-column", "--context-column"),
+        str,
+        "data.pair",
+        "Column with the second text of a pair, or the passage.",
+    ),
     (
         ("choices", "--choices-column"),
         list[str],
@@ -62,7 +67,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
         "Column with the words of a sentence: a number from 0, or a name.",
     ),
     (("tags", "--tags-column"), str, "data.tags", "Column with their tags."),
-    (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks."),
+    (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks, or the answers."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
     (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
     (("length",), int, "data.length", "Tokens in a row."),

@@ -79,3 +79,12 @@ class AnnotatedMasksData(RecordSection):
 
     validation: float = Field(default=0.0, ge=0, lt=1)
     answers: str = "answers"
+
+
+class AnswerData(RecordSection):
+    """`text` (the question), `pair` (the passage) and `answers` are columns; the defaults are those of SQuAD's JSON."""
+
+    text: str = "question"
+    pair: str = "context"
+    answers: str = "answers"
+    length: int = Field(default=384, ge=8, le=MOST_TOKENS)

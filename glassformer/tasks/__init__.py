@@ -99,6 +99,15 @@ TASKS: dict[str, TaskEntry] = {
         ("text", "words", "tags", "spans"),
         "TagData",
     ),
+    "answer": TaskEntry(
+        "answer",
+        "AnswerQuestions",
+        "answer questions with a part of a passage",
+        "answer-from-scratch",
+        "answer",
+        ("text", "pair", "answers"),
+        "AnswerData",
+    ),
 }
 
 VERBS: dict[str, VerbEntry] = {
@@ -107,6 +116,9 @@ VERBS: dict[str, VerbEntry] = {
     "classify": VerbEntry("classify", "Classify", "the label of a text or a pair", ("text", "pair"), ("classify",)),
     "choose": VerbEntry("choose", "Choose", "which candidate belongs to a text", ("text", "choices"), ("choose",)),
     "tag": VerbEntry("tag", "Tag", "the tags of a text's words, as spans of characters", ("text", "words"), ("tag",)),
+    "answer": VerbEntry(
+        "answer", "AnswerQuestions", "the answer to a question, from a passage", ("text", "pair"), ("answer",)
+    ),
 }
 
 

@@ -143,6 +143,11 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     def from_records(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
         """The task with the settings that its training records determine, such as the names of the labels."""
 
+    @classmethod
+    def split_text(cls, record: Record) -> str:
+        """The text by whose hash a record is split: those of equal text are never in two splits."""
+        return record.text
+
     @abstractmethod
     def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
         """Scores of predictions for examples with labels, beside baselines."""
@@ -168,7 +173,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
         """The shares of the records that are held out."""
         shares = {"validation": 0.0 if data.validation_files else data.validation, "test": data.test}
-        texts = (record.text for record in cls.records(data, data.files, on_bad(data)))
+        texts = (cls.split_text(record) for record in cls.records(data, data.files, on_bad(data)))
         return shares_for(texts, shares, seed=data.seed)
 
     @classmethod
@@ -181,7 +186,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @classmethod
     def _split(cls, data: DataSection, shares: Mapping[str, float], bad: OnBad) -> Iterator[tuple[Split, Record]]:
         for record in cls.records(data, data.files, bad):
-            yield split_of(hash_fraction(text_hash(record.text), data.seed), shares), record
+            yield split_of(hash_fraction(text_hash(cls.split_text(record)), data.seed), shares), record
         for record in cls.records(data, data.validation_files, bad) if data.validation_files else ():
             yield "validation", record
 
@@ -211,7 +216,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         if isinstance(bad, Skipped) and bad.count:
             log(left_out(bad.count, bad.first[0]))
         if not preparation.measuring:
-            _log_records(by_split, sources, preparation)
+            _log_records(cls, by_split, sources, preparation)
         return task, sources
 
     def examples(self, records: Iterable[Record], bad: OnBad) -> Iterator[Example]:
@@ -237,14 +242,18 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
 
 def _log_records(
-    by_split: Mapping[Split, Sequence[Record]], sources: Mapping[Split, Source], preparation: Preparation
+    task: type[RecordTask[Any, Any]],
+    by_split: Mapping[Split, Sequence[Record]],
+    sources: Mapping[Split, Source],
+    preparation: Preparation,
 ) -> None:
     """Log what a user should know of the records before training."""
     counts = {split: len(source.examples) for split, source in sources.items() if isinstance(source, RecordSource)}
     held_out = ", ".join(f"{counts[split]:,} {split}" for split in ("validation", "test") if split in counts)
     preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")
     hashes = {
-        split: np.array([text_hash(each.text) for each in records], np.uint64) for split, records in by_split.items()
+        split: np.array([text_hash(task.split_text(each)) for each in records], np.uint64)
+        for split, records in by_split.items()
     }
     for split in ("validation", "test"):
         if split in hashes and (repeated := shared(hashes["train"], hashes[split])):
