@@ -22,6 +22,7 @@ from glassformer.runtime.device import choose_device
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.score import not_above_a_baseline
+from glassformer.tasks.verdict import intervals_by_flat_name, verdict
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
@@ -185,27 +186,37 @@ def _measured(feed: TaskFeed, recipe: Recipe) -> dict[str, Any]:
 
 def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: Progress) -> Model:
     module, recipe = prepared.module.eval(), prepared.recipe
-    measured = prepared.held_out or prepared.feed
-    scores = measured.evaluate(module, limit=_MEASURED_ROWS)
+    measured, task = prepared.held_out or prepared.feed, prepared.task
+    if prepared.held_out is not None:
+        task = task.fitted(module, prepared.held_out.source)
+    found = task.evaluate(module, measured.source, limit=_MEASURED_ROWS)
+    scores = found.flat()
     if not math.isfinite(better_if_higher(measured.best, scores)):
         raise NotFiniteError(
             "a model to save needs finite numbers: its score after the last step is not",
             got=f"{measured.best.removeprefix('-')} {scores[measured.best.removeprefix('-')]}",
             do="train in another folder with a lower learning rate, a longer warm-up or precision float32",
         )
-    if said := not_above_a_baseline(measured.best, scores):
+    if prepared.held_out is not None:
+        train, limit = prepared.feed.source, _MEASURED_ROWS
+        found = task.beside(found, train, measured.source, limit=limit, log=progress.note)
+        scores = found.flat()
+    judged = verdict(found, measured.best)
+    if said := not_above_a_baseline(measured.best, scores) if judged is None else judged.sentence:
         progress.note(said)
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
         "measured": _measured(measured, recipe),
         "scores": scores,
+        "intervals": intervals_by_flat_name(found),
+        "verdict": "" if judged is None else judged.sentence,
         **facts,
-        **prepared.task.facts(),
+        **task.facts(),
     }
     model = Model(
         module,
         prepared.tokenizer,
-        task=recipe.task,
+        task=task.section,  # with what was fitted on the held-out text; the recipe stays as the run began
         length=recipe.data.length,
         data=recipe.data,
         recipe=recipe,

@@ -45,6 +45,14 @@ Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the results
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the results of a command that was stopped, in --out.")
 ]
+Rejects = Annotated[
+    Path | None,
+    typer.Option(
+        "--rejects",
+        help="Set records that cannot be used aside in this file (JSON lines with file, line, reason and the record) "
+        "and go on.  [default: stop at the first]",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON record a line.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads.  [default: all]")]
