@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Fast, Json, NamedModel, Out, Rejects, Threads
+from glassformer.cli.options import (
+    AnswersColumn,
+    Device,
+    Fast,
+    HeldOut,
+    Json,
+    LabelColumn,
+    NamedModel,
+    Out,
+    PairColumn,
+    Rejects,
+    TextColumn,
+    Threads,
+)
 from glassformer.cli.screen import console, plain_table, record, refuse_out_over_input, results
 
 if TYPE_CHECKING:
     from glassformer.tasks.score import Scores
-
-_AS = "[default: as in training]"
 
 
 def evaluate(
@@ -27,16 +38,11 @@ def evaluate(
         ),
     ] = None,
     model: NamedModel = None,
-    split: Annotated[
-        Literal["validation", "test"] | None,
-        typer.Option("--split", help="Which held-out split, without files.  [default: validation]"),
-    ] = None,
-    text: Annotated[str | None, typer.Option("--text", "--column", help=f"Column with the text.  {_AS}")] = None,
-    pair: Annotated[str | None, typer.Option("--pair", "--pair-column", help=f"With the second text.  {_AS}")] = None,
-    label: Annotated[str | None, typer.Option("--label", "--label-column", help=f"With the label.  {_AS}")] = None,
-    answers: Annotated[
-        str | None, typer.Option("--answers", "--answers-column", help=f"With the words behind the masks.  {_AS}")
-    ] = None,
+    split: HeldOut = None,
+    text: TextColumn = None,
+    pair: PairColumn = None,
+    label: LabelColumn = None,
+    answers: AnswersColumn = None,
     rejects: Rejects = None,
     out: Out = None,
     json: Json = False,

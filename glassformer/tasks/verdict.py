@@ -25,10 +25,14 @@ def lower_is_better(score: str) -> bool:
     return score.endswith(_LOWER)
 
 
-def shown(score: str, value: float, *, sign: bool = False) -> str:
+def shown(score: str, value: float) -> str:
     """A score as people read it: a share in percent, any other number with four digits."""
-    plus = "+" if sign else ""
-    return f"{value:{plus}.2%}" if score.endswith(_SHARES) else f"{value:{plus},.4f}"
+    return f"{value:.2%}" if score.endswith(_SHARES) else f"{value:,.4f}"
+
+
+def _difference(score: str, value: float) -> str:
+    """The difference of two scores: of shares in percentage points."""
+    return f"{100 * value:+.2f}" if score.endswith(_SHARES) else f"{value:+,.4f}"
 
 
 def samples_for(examples: int) -> int:
@@ -62,10 +66,11 @@ class Difference:
     @property
     def told(self) -> str:
         """The numbers in words."""
-        low, high = shown(self.score, self.low, sign=True), shown(self.score, self.high, sign=True)
+        value, low, high = (_difference(self.score, each) for each in (self.difference, self.low, self.high))
+        points = " points" if self.score.endswith(_SHARES) else ""
         return (
             f"{self.score.replace('_', ' ')} {shown(self.score, self.mine)} against {shown(self.score, self.other)}, "
-            f"a difference of {shown(self.score, self.difference, sign=True)} (95 % interval {low} … {high})"
+            f"a difference of {value}{points} (95 % interval {low} … {high})"
         )
 
     def to_dict(self) -> dict[str, Any]:
