@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from glassformer.tasks.classify import Class
     from glassformer.tasks.fill import Filled
     from glassformer.tasks.pseudo_likelihood import Scored
-    from glassformer.tasks.tagging import Tagging
     from glassformer.tasks.spans import Answer
+    from glassformer.tasks.tagging import Tagging
 
 Texts = list[str] | tuple[str, ...]
 Pair = tuple[str, str]

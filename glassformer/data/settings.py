@@ -39,10 +39,13 @@ class CorpusSection(DataSection):
 
 
 class RecordSection(DataSection):
-    """Records of a table. `header`: whether the first row names the columns; detected by default."""
+    """Records of a table. `header`: whether the first row names the columns; detected by default. `rejects`: a file for
+    the rows that cannot be used, which are left out then.
+    """
 
     validation: float = Field(default=0.1, ge=0, lt=1)
     header: Literal["auto", "yes", "no"] = "auto"
+    rejects: str | None = None
 
 
 class ClassifyData(RecordSection):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
@@ -29,6 +29,7 @@ from glassformer.data.table_format import TableFormat, find_format
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.baselines import Lesson, beside_tfidf
 from glassformer.tasks.predict import predict
 from glassformer.tasks.rows import Row, collate, count_of
 from glassformer.tasks.score import Scores
@@ -125,6 +126,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     Data = RecordSection
     reads_tables = True
+    fits_baselines = True
     axes: ClassVar[Mapping[str, Any]]
 
     @classmethod
@@ -231,14 +233,38 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
         """Scores on all examples of a source, or on `limit` of them, always the same ones."""
-        examples = source.examples
-        if limit is not None and limit < len(examples):
-            order = Order(len(examples), limit, source.fingerprint, 0)
-            examples = [examples[number] for number in order.of_epoch(0, 0).tolist()]
+        examples = _measured(source, limit)
         with evaluating(model):
             # In the arithmetic of the caller: an evaluation is of what is used.
             fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
             return self.scores(list(zip(examples, predict(self, model, examples, fast=fast), strict=True)))
+
+    def lesson(self, example: Example) -> Lesson | None:
+        """What the TF-IDF baseline learns of an example; None where the task has no such baseline, or the example no
+        label. The labels are counted by `section.labels`.
+        """
+        return None
+
+    def guessed(self, example: Example, values: list[float]) -> Prediction:
+        """The prediction from what the TF-IDF baseline gives for an example (`TfIdf.guess`): what `merge` makes of it,
+        where the model's `predict` gives the same for a row.
+        """
+        return self.merge(example, [values])
+
+    def beside(
+        self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
+    ) -> Scores:
+        """With TF-IDF and a linear model, where the task says what they learn."""
+        return beside_tfidf(self, scores, train.examples, _measured(source, limit), log)
+
+
+def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:
+    """All examples of a source, or `limit` of them, always the same ones."""
+    examples = source.examples
+    if limit is None or limit >= len(examples):
+        return examples
+    order = Order(len(examples), limit, source.fingerprint, 0)
+    return [examples[number] for number in order.of_epoch(0, 0).tolist()]
 
 
 def _log_records(
