@@ -15,9 +15,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.settings import ClassifyData
 from glassformer.errors import ConfigError, DataError, NotFiniteError
+from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson
@@ -229,8 +230,8 @@ class Classify(RecordTask[Labelled, Class]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a sentence head, and without a vocabulary head."""
-        head = SentenceHeadConfig(
-            labels=len(self.section.labels), pooling=self.section.pooling, dropout=self.section.dropout
+        head = sentence_head_of(
+            body, labels=len(self.section.labels), pooling=self.section.pooling, dropout=self.section.dropout
         )
         return body.model_copy(update={"sentence_head": head, "head": None})
 
