@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import glassformer as gf
 from experiments.encoder.plan import PLAIN, RANDOM, Plan, encoder_folder
 from experiments.encoder.sets import Record
@@ -83,17 +85,17 @@ def _answer(model: gf.Model, records: Sequence[Record]) -> list[Any]:
 
 def _plain_tags(model: gf.Model, records: Sequence[Record]) -> list[Any]:
     """The likeliest tag of each word, whether or not it may stand there."""
+    from glassformer.tasks.predict import predict
     from glassformer.tasks.tag import Tag
 
-    from glassformer.tasks.predict import predict
-
     class Plain(Tag):
-        def _chain(self, model: Any) -> None:
-            return None
+        def merge(self, example: Any, found: Any) -> Any:
+            numbers = torch.cat([logits for logits, _ in found]).argmax(dim=1)
+            return [self.section.labels[number] for number in numbers.tolist()]
 
     task = Plain.of(model.module, model.tokenizer, model.context({}))
     examples = (task.example({"words": record["words"]}, "") for record in records)
-    return [list(each.tags) for each in predict(task, model.module, examples)]
+    return list(predict(task, model.module, examples))
 
 
 def _pairs(records: Sequence[Record]) -> list[str] | None:
