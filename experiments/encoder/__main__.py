@@ -1,6 +1,6 @@
 """One row of the encoder's tables: trained, asked, scored, and written to docs/results/encoder-SET.json.
 
-    python -m experiments.encoder sst2 ours       # or: peer, random, a variant such as crf; --seed 1
+    python -m experiments.encoder sst2 ours       # or: peer, random, majority, tf-idf, crf; --seed 1
     python -m experiments.encoder sst2 scores     # the scores again, from what was predicted
 
 Each row is resumable: the same command goes on where it was stopped, and does nothing when it is done.
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments import results
+from experiments.encoder import counted
 from experiments.encoder.measures import measure, verdict
 from experiments.encoder.plan import PLAIN, PLANS, RANDOM, WORK, Plan, read_lines, run_folder, write_lines
 from experiments.encoder.sets import SETS, Record, Splits
@@ -31,8 +32,11 @@ def run(name: str, side: str, seed: int) -> None:
         return
     splits = SETS[name]()
     folder.mkdir(parents=True, exist_ok=True)
+    facts: dict[str, Any] = {}
     if side == PEER:
         found, facts = _peer(plan, splits, folder, seed)
+    elif side in counted.KNOWN[plan.kind]:
+        found = counted.predict(plan, side, splits.train, splits.test)
     else:
         found, facts = _ours(name, plan, splits, folder, seed, side)
     facts = {**facts, **results.made_on()}
@@ -90,7 +94,7 @@ def scores(name: str) -> dict[str, Any]:
     plan, test = PLANS[name], SETS[name]().test
     sides: dict[str, dict[str, Any]] = {}
     measures = {}
-    for side in (OURS, *plan.variants, RANDOM, PEER):
+    for side in (OURS, *plan.variants, RANDOM, PEER, *counted.KNOWN[plan.kind]):
         found = {
             seed: run_folder(name, side, seed)
             for seed in range(10)
@@ -121,7 +125,12 @@ def scores(name: str) -> dict[str, Any]:
             score: {**difference._asdict(), "verdict": verdict(difference)}
             for score, difference in measures[one].compared(measures[two]).items()
         }
-        for one, two in ((OURS, PEER), *((variant, PEER) for variant in plan.variants), (OURS, RANDOM))
+        for one, two in (
+            (OURS, PEER),
+            *((variant, PEER) for variant in plan.variants),
+            (OURS, RANDOM),
+            (OURS, counted.TFIDF),
+        )
         if one in measures and two in measures
     }
     settings = {
@@ -157,7 +166,8 @@ def main() -> None:
     parser.add_argument("side", help=f"{OURS}, {PEER}, {RANDOM}, a variant, or {SCORES}")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    known = (OURS, PEER, RANDOM, SCORES, *PLANS[given.set].variants)
+    plan = PLANS[given.set]
+    known = (OURS, PEER, RANDOM, SCORES, *plan.variants, *counted.KNOWN[plan.kind])
     if given.side not in known:
         parser.error(f"{given.side} is none of {', '.join(known)}")
     started = time.monotonic()
