@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments import results
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
+from experiments.encoder import table as encoder
 
 DOCS = results.RESULTS.parent
 NOT_YET = "not measured yet"
@@ -89,6 +90,7 @@ def books_page() -> str:
             *commands,
             "",
             *_english(),
+            *encoder.section(),
             "## Longer proofs",
             "",
             _proofs(),
@@ -179,6 +181,7 @@ def bench_page() -> str:
         ("One attention, four ways", _four_ways),
         ("The formula or the kernel", _formula_or_kernel),
         ("From which length of run on compiling pays", _compiling),
+        ("Fine-tuning", encoder.speed),
     ):
         parts += ["", f"## {title}", "", section()]
     for name in (

