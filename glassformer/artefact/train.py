@@ -124,7 +124,7 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:
             found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (
-                (name, key) == ("task", "labels") and not now[key]
+                name == "task" and key in recipe.task.found and now[key] == type(recipe.task).model_fields[key].default
             )
             if now[key] != was.get(key) and not found_by_the_run:
                 raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))

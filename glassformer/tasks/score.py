@@ -25,7 +25,7 @@ Ids = npt.NDArray[np.integer[Any]]
 
 THIS_MODEL = "this model"
 # What stands before the scores of a baseline in `Scores.flat`.
-BASELINES = ("unigram", "most_frequent")
+BASELINES = ("unigram", "most_frequent", "mean")
 # Tokens counted at a time, so that a memory-mapped text is never in memory as a whole.
 _CHUNK = 1 << 22
 
