@@ -37,17 +37,27 @@ def _labels(labels: Sequence[Mapping[str, Any]], screen: Console, report: Mappin
 
 
 def _confusion(confusion: Mapping[str, Any], screen: Console, report: Mapping[str, Any]) -> None:
-    names, counts = confusion["labels"], confusion["counts"]
-    cell = max(5, *(len(f"{count:,}") + 2 for row in counts for count in row))
-    side = min(max(map(cell_len, names), default=0), _LABEL)
-    if side + (cell + 1) * len(names) > _WIDTH:
+    side, cell = _sizes(confusion)
+    if not _fits(confusion):
         return  # the pairs that are confused are listed
+    names, counts = confusion["labels"], confusion["counts"]
     _title(screen, "Confusion matrix: rows are right, columns were guessed; shade: share of its row")
     screen.print(" " * side + "".join(f" {_cut(name, cell, pad=True)}" for name in names))
     for name, row in zip(names, counts, strict=True):
         total = max(sum(row), 1)
         shaded = (f" {_shaded(f'{count:,}', count / total, cell)}" for count in row)
         screen.print(_cut(name, side, pad=True) + "".join(shaded))
+
+
+def _sizes(confusion: Mapping[str, Any]) -> tuple[int, int]:
+    """The widths of the names on the left and of a cell."""
+    widest = max((len(f"{count:,}") for row in confusion["counts"] for count in row), default=0)
+    return min(max(map(cell_len, confusion["labels"]), default=0), _LABEL), max(5, widest + 2)
+
+
+def _fits(confusion: Mapping[str, Any]) -> bool:
+    side, cell = _sizes(confusion)
+    return side + (cell + 1) * len(confusion["labels"]) <= _WIDTH
 
 
 def _shaded(number: str, share: float, width: int) -> str:
@@ -58,6 +68,8 @@ def _shaded(number: str, share: float, width: int) -> str:
 
 
 def _confused(pairs: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
+    if "confusion" in report and _fits(report["confusion"]):
+        return  # they stand there
     table = plain_table("right", "guessed", "count")
     table.columns[2].justify = "right"
     for pair in pairs:
@@ -85,7 +97,7 @@ def _calibration(found: Mapping[str, Any], screen: Console, report: Mapping[str,
 
 
 def _worst(rows: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
-    _title(screen, f"Most wrong ({report.get('quotes', '')})" if "quotes" in report else "Most wrong")
+    _title(screen, "Most wrong" + (f": {report['quotes']}" if "quotes" in report else ""))
     for row in rows:
         told = ", ".join(f"{name} {_value(row[name])}" for name in row if name not in ("text", "pair"))
         screen.print(f"[bold]{escaped(told)}[/bold]", width=_WIDTH)

@@ -11,7 +11,7 @@ from typing import Any
 MATRIX_LABELS = 12
 # Labels, confused pairs and examples that a report lists, and the characters of a quoted text.
 LABELS, PAIRS, WORST, QUOTED = 30, 15, 10, 160
-QUOTES = "rows of the data are quoted below: leave `worst` out where they are private"
+QUOTES = "this quotes rows of the data; leave it out where they are private"
 
 
 def confusion(true: Sequence[int], guessed: Sequence[int], names: Sequence[str]) -> dict[str, Any]:
