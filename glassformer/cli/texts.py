@@ -91,12 +91,12 @@ def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool) -> Iter
                 yield Text(values, row.where)
 
 
-def _of_sentences(path: Path, columns: Mapping[str, str]) -> Iterator[Text]:
+def _of_sentences(path: Path, columns: Mapping[str, Columns]) -> Iterator[Text]:
     from glassformer.data.lines import stop
     from glassformer.data.settings import TagData
     from glassformer.tasks.tagged import tagged_rows
 
-    for row in tagged_rows(path, TagData(**columns), bad=stop, tagged=False):
+    for row in tagged_rows(path, TagData.model_validate(dict(columns)), bad=stop, tagged=False):
         yield Text({role: row.values[role] for role in row.values if role not in ("tags", "spans")}, row.where)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
@@ -70,13 +70,13 @@ class StepRecord(Settings):
         """The record of an intervention."""
         known = {each.name: getattr(step, each.name) for each in fields(step) if each.name != "tensor"}
         values = {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
-        return StepRecord(kind=type(step).__name__, values=values)
+        return StepRecord.model_validate({"kind": type(step).__name__, "values": values})
 
     def step(self, tensor: Tensor | None) -> Intervention:
         """And back; raises ConfigError and TypeError for a damaged record."""
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in self.values.items()}
-        kind = next(each for each in KINDS if each.__name__ == self.kind)
-        return kind(**values, **({} if tensor is None else {"tensor": tensor}))
+        kind: Callable[..., Intervention] = next(each for each in KINDS if each.__name__ == self.kind)
+        return kind(**values) if tensor is None else kind(**values, tensor=tensor)
 
 
 class Header(Settings):

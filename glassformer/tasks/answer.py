@@ -47,6 +47,7 @@ class AnswerSection(TaskSection):
     chosen on validation data (0: where it is likelier than no answer).
     """
 
+    found: ClassVar[tuple[str, ...]] = ("no_answer", "threshold")
     name: Literal["answer"] = "answer"
     overlap: int = Field(default=128, ge=0)
     longest_question: int = Field(default=64, ge=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,26 @@ def write_labels(folder: Path) -> Path:
         for number in range(48)
     ]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def write_label_sets(folder: Path) -> Path:
+    """Texts with none, one or several of three labels, in a table without a header."""
+    path = folder / "sets.tsv"
+    rows = [
+        f"{' '.join([SENTENCES[number % 5]] * (1 + number % 4 * (number % 3)))} {number}\t"
+        f"{'|'.join('abc'[place] for place in range(3) if number % (place + 2) == 0)}"
+        for number in range(48)
+    ]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def write_numbers(folder: Path) -> Path:
+    """Texts with a number, in JSON lines."""
+    path = folder / "numbers.jsonl"
+    rows = [{"text": f"{SENTENCES[n % 5]} {n}", "label": n % 7 / 2 if n % 3 else str(n % 7)} for n in range(48)]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
     return path
 
 
@@ -109,12 +129,14 @@ class Row:
     family: str = "bert"
     bad: str | None = None
     head: str = "head"
+    section: Mapping[str, Any] = field(default_factory=dict)
+    label: object = "a"
 
     def recipe(self, folder: Path) -> dict[str, Any]:
         """A recipe for a tiny model, with every setting that decides the bits written out."""
         settings = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 32, "dropout": 0.1, "max_length": 32}
         return {
-            "task": {"name": self.task},
+            "task": {"name": self.task, **self.section},
             "data": {"files": [str(self.write(folder))], "validation": 0.2, "length": 24, **self.data},
             "tokenizer": {"kind": "wordpiece", "vocabulary": 160},
             "model": {"family": self.family, "size": "tiny", "settings": settings},
@@ -178,6 +200,32 @@ TASKS = (
         {"text": "first", "pair": "second", "label": "verdict"},
         bad=",the first text is empty,same",
         head="sentence_head",
+        label="same",
+    ),
+    Row(
+        "classify several",
+        "classify",
+        write_label_sets,
+        ("label",),
+        "classify",
+        texts(mask=False),
+        {"text": "0", "label": "1", "separator": "|"},
+        bad="only one cell",
+        head="sentence_head",
+        section={"several": True, "class_weights": "balanced", "pooling": "mean"},
+        label="c|a",
+    ),
+    Row(
+        "regress",
+        "regress",
+        write_numbers,
+        ("number",),
+        "classify",
+        texts(mask=False),
+        {},
+        bad='{"text": "a number that is none", "label": "high"}',
+        head="sentence_head",
+        label=2.5,
     ),
     Row(
         "choose",
