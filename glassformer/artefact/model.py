@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from glassformer.tasks.classify import Class
     from glassformer.tasks.fill import Filled
     from glassformer.tasks.pseudo_likelihood import Scored
+    from glassformer.tasks.spans import Answer
+    from glassformer.tasks.tagging import Tagging
 
 Texts = list[str] | tuple[str, ...]
 Pair = tuple[str, str]
@@ -87,6 +89,38 @@ class Model(Artefact):
         records = [{"text": one, "choices": _candidates(its)} for one, its in each]
         found: list[Choice] = self._answers("choose", records, {})
         return found[0] if isinstance(text, str) else found
+
+    @overload
+    def tag(self, text: str) -> Tagging: ...
+    @overload
+    def tag(self, text: Texts) -> list[Tagging]: ...
+    @overload
+    def tag(self, *, words: Sequence[Sequence[str]]) -> list[Tagging]: ...
+    def tag(self, text: str | Texts = (), *, words: Sequence[Sequence[str]] = ()) -> Tagging | list[Tagging]:
+        """The spans that a model marks in a text, or in each of many, with character offsets in it.
+
+        Words are parted by blanks and punctuation, unless sentences are given as `words`. A long text is read in
+        windows. Raises DataError for a text without words, ConfigError for a model that was not trained to tag.
+        """
+        given: list[dict[str, object]] = [{"words": list(each)} for each in words]
+        found: list[Tagging] = self._answers("tag", [*_texts(text), *given], {})
+        return found[0] if isinstance(text, str) else found
+
+    @overload
+    def answer(self, question: str, context: str, *, top: int = 5) -> Answer: ...
+    @overload
+    def answer(self, question: Texts, context: Texts, *, top: int = 5) -> list[Answer]: ...
+    def answer(self, question: str | Texts, context: str | Texts, *, top: int = 5) -> Answer | list[Answer]:
+        """The answer to a question as a part of a passage, with the `top` best spans; or to each of many.
+
+        A passage longer than the model reads at once is read in windows. Raises DataError for a question or passage of
+        only blanks, ConfigError for a model that was not trained to answer.
+        """
+        questions = [question] if isinstance(question, str) else list(question)
+        contexts = [context] if isinstance(context, str) else list(context)
+        records = [{"text": one, "pair": two} for one, two in zip(questions, contexts, strict=True)]
+        found: list[Answer] = self._answers("answer", records, {"top": top})
+        return found[0] if isinstance(question, str) else found
 
     def evaluate(self, *files: str | Path) -> dict[str, float]:
         """The task's scores on these files, beside baselines.

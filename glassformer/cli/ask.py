@@ -1,4 +1,4 @@
-"""glassformer fill, score, classify: every verb that answers, made from the table of verbs."""
+"""glassformer fill, score, classify, answer: every verb that answers, made from the table of verbs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from glassformer.cli.options import (
     NamedModel,
     Out,
     Pair,
+    Passage,
     Resume,
     TextFiles,
     Texts,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 # The options that only one verb has, with their defaults.
 _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
+    "answer": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Best spans to show.")], 5)},
     "fill": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Guesses for each masked word.")], 5)},
 }
 # The column that holds a role where a table is read.
@@ -53,7 +55,9 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
             str | None,
             typer.Option(
                 "--pair-column",
-                help="Column with the second text of a pair.  [default: that of the training table, else none]",
+                "--context-column",
+                help="Column with the second text of a pair, or the passage.  [default: that of the training table, "
+                "else none]",
             ),
         ],
         None,
@@ -69,7 +73,23 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
         ],
         None,
     ),
+    "words": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--words-column",
+                help="Column with the words of a text.  [default: that of the training files, else the first of CoNLL, "
+                "FORM of CoNLL-U, words of JSON lines]",
+            ),
+        ],
+        None,
+    ),
 }
+
+
+# The second text of a pair, where a verb has a name of its own for it, and the columns where the model knows none.
+_SECOND: dict[str, Any] = {"answer": Passage}
+_USUAL: dict[str, dict[str, str]] = {"answer": {"text": "question", "pair": "context"}}
 
 
 def asking(verb: str) -> Callable[..., None]:
@@ -78,7 +98,7 @@ def asking(verb: str) -> Callable[..., None]:
     shared: dict[str, tuple[Any, object]] = {
         "text": (Texts, None),
         "model": (NamedModel, None),
-        **({"pair": (Pair, None)} if "pair" in entry.columns else {}),
+        **({"pair": (_SECOND.get(verb, Pair), None)} if "pair" in entry.columns else {}),
         **({"choice": (Choices, None)} if "choices" in entry.columns else {}),
         "file": (TextFiles, None),
         **{f"{role}_column": _COLUMNS[role] for role in entry.columns},
@@ -112,7 +132,8 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
     trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
-    columns = {"text": "text", **{role: name for role, name in trained.items() if name is not None}, **columns}
+    known = {role: name for role, name in trained.items() if name is not None}
+    columns = {"text": "text", **_USUAL.get(verb, {}), **known, **columns}
     choices = values.get("choice")
     if choices:  # the same candidates for every text
         columns.pop("choices", None)
@@ -120,7 +141,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     by_role = {
         role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of) for role, of in columns.items()
     }
-    asked = records(texts, values["file"], by_role, values.get("pair"), choices)
+    asked = records(texts, values["file"], by_role, values.get("pair"), choices, tagged="words" in VERBS[verb].columns)
     asks = {"verb": verb, **options, "columns": columns, "json": values["json"]}
     asks |= {"choices": choices} if choices else {}
     with destination(opened, {**values, "text": texts}, asks) as out, counted(values["out"], out.done) as advance:

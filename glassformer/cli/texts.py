@@ -12,6 +12,7 @@ from glassformer.paths import check_path, is_stream, refuse_endless
 
 if TYPE_CHECKING:
     from io import BufferedReader
+    from pathlib import Path
 
     from glassformer.data.rows import Columns
 
@@ -38,10 +39,12 @@ def records(
     columns: Mapping[str, Columns],
     pair: str | None = None,
     choices: Sequence[str] | None = None,
+    *,
+    tagged: bool = False,
 ) -> Iterator[Text]:
     """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
-    of the command, `choices` are the candidates of every text. Raises DataError when there is none or a file cannot be
-    read.
+    of the command, `choices` are the candidates of every text. `tagged`: files may hold sentences as words. Raises
+    DataError when there is none or a file cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
@@ -60,10 +63,11 @@ def records(
                 found = _lines_of(stream, file)
                 yield from (each._replace(values={**each.values, **same}) for each in found)
         else:
-            yield from (each._replace(values={**each.values, **same}) for each in _of_file(file, columns))
+            found = _of_file(file, columns, tagged=tagged)
+            yield from (each._replace(values={**each.values, **same}) for each in found)
 
 
-def _of_file(file: str, columns: Mapping[str, Columns]) -> Iterator[Text]:
+def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool) -> Iterator[Text]:
     from glassformer.data.files import files_of
     from glassformer.data.read import read
     from glassformer.data.rows import by_role, names_of, read_table
@@ -74,7 +78,9 @@ def _of_file(file: str, columns: Mapping[str, Columns]) -> Iterator[Text]:
     column = columns["text"]
     assert isinstance(column, str)
     for path in files_of([file], text=column):
-        if table_kind(path) is None and len(columns) == 1:
+        if tagged and table_kind(path) in ("conll", "jsonl", "parquet"):
+            yield from _of_sentences(path, columns)
+        elif table_kind(path) is None and len(columns) == 1:
             for document in read(path, text=column, documents="line"):
                 yield Text({"text": document.text}, document.where)
         else:
@@ -83,6 +89,15 @@ def _of_file(file: str, columns: Mapping[str, Columns]) -> Iterator[Text]:
                 if not isinstance(values["text"], str):
                     raise DataError(f"{row.where}: column {column!r} must hold text", got=repr(values["text"])[:80])
                 yield Text(values, row.where)
+
+
+def _of_sentences(path: Path, columns: Mapping[str, str]) -> Iterator[Text]:
+    from glassformer.data.lines import stop
+    from glassformer.data.settings import TagData
+    from glassformer.tasks.tagged import tagged_rows
+
+    for row in tagged_rows(path, TagData(**columns), bad=stop, tagged=False):
+        yield Text({role: row.values[role] for role in row.values if role not in ("tags", "spans")}, row.where)
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:

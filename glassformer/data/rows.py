@@ -1,4 +1,4 @@
-"""Reading tables of any format: CSV, TSV and text with delimiters, JSON lines, Parquet, and `.gz`."""
+"""Reading tables of any format: delimited text, JSON lines, Parquet, CoNLL, SQuAD's JSON, and `.gz`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+from glassformer.data.conll import conll_rows
 from glassformer.data.delimited import quoted_records, split_records
 from glassformer.data.lines import OnBad, stop
 from glassformer.data.named_rows import NAME_IT, Row, json_rows, no_column, parquet_rows
+from glassformer.data.squad import squad_rows
 from glassformer.data.table_format import TableFormat, find_format, is_number, table_kind
 from glassformer.errors import DataError, MissingColumnError
 
@@ -24,19 +26,26 @@ def read_table(
 ) -> Iterator[Row]:
     """The rows of a table, their values by the names in `columns`; all columns where `columns` is empty.
 
-    A column is a name of the header or, except in JSON lines and Parquet, a number: "0" is the first. `format` is how
+    A column is a name of the header or, except in JSON lines and Parquet, a number: "0" is the first. A row of CoNLL is
+    a sentence, with the columns of `conll_rows`. `format` is how
     the table is written, by default detected by `find_format`. A row takes at most 30 times the memory of its bytes,
     which are at most LONGEST_LINE. Raises MissingColumnError for a missing column ("did you mean"), and DataError for
     one that the header names twice and for a file that cannot be read; a row that cannot be used goes to `bad`.
     """
     path = Path(path)
     kind = table_kind(path)
-    if kind == "jsonl" or kind == "parquet":
+    if kind == "conll":
+        yield from conll_rows(path, columns, bad=bad)
+        return
+    if kind == "jsonl" or kind == "parquet" or kind == "squad":
         if numbers := [column for column in columns if is_number(column)]:
             raise MissingColumnError(
                 f"{path} must be asked for columns by their names", got=f"the number {numbers[0]}", do=NAME_IT
             )
-        yield from json_rows(path, columns, bad=bad) if kind == "jsonl" else parquet_rows(path, columns)
+        if kind == "parquet":
+            yield from parquet_rows(path, columns)
+        else:
+            yield from (json_rows if kind == "jsonl" else squad_rows)(path, columns, bad=bad)
         return
     format = find_format(path, columns) if format is None else format
     records = (quoted_records if format.quoted else split_records)(path, format.delimiter, bad=bad)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
@@ -29,6 +29,7 @@ from glassformer.data.table_format import TableFormat, find_format
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.baselines import Lesson, beside_tfidf
 from glassformer.tasks.predict import predict
 from glassformer.tasks.rows import Row, collate, count_of
 from glassformer.tasks.score import Scores
@@ -125,6 +126,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     Data = RecordSection
     reads_tables = True
+    fits_baselines = True
     axes: ClassVar[Mapping[str, Any]]
 
     @classmethod
@@ -142,6 +144,11 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @abstractmethod
     def from_records(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
         """The task with the settings that its training records determine, such as the names of the labels."""
+
+    @classmethod
+    def split_text(cls, record: Record) -> str:
+        """The text by whose hash a record is split: those of equal text are never in two splits."""
+        return record.text
 
     @abstractmethod
     def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
@@ -168,7 +175,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
         """The shares of the records that are held out."""
         shares = {"validation": 0.0 if data.validation_files else data.validation, "test": data.test}
-        texts = (record.text for record in cls.records(data, data.files, on_bad(data)))
+        texts = (cls.split_text(record) for record in cls.records(data, data.files, on_bad(data)))
         return shares_for(texts, shares, seed=data.seed)
 
     @classmethod
@@ -181,7 +188,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @classmethod
     def _split(cls, data: DataSection, shares: Mapping[str, float], bad: OnBad) -> Iterator[tuple[Split, Record]]:
         for record in cls.records(data, data.files, bad):
-            yield split_of(hash_fraction(text_hash(record.text), data.seed), shares), record
+            yield split_of(hash_fraction(text_hash(cls.split_text(record)), data.seed), shares), record
         for record in cls.records(data, data.validation_files, bad) if data.validation_files else ():
             yield "validation", record
 
@@ -211,7 +218,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         if isinstance(bad, Skipped) and bad.count:
             log(left_out(bad.count, bad.first[0]))
         if not preparation.measuring:
-            _log_records(by_split, sources, preparation)
+            _log_records(cls, by_split, sources, preparation)
         return task, sources
 
     def examples(self, records: Iterable[Record], bad: OnBad) -> Iterator[Example]:
@@ -226,25 +233,53 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
         """Scores on all examples of a source, or on `limit` of them, always the same ones."""
-        examples = source.examples
-        if limit is not None and limit < len(examples):
-            order = Order(len(examples), limit, source.fingerprint, 0)
-            examples = [examples[number] for number in order.of_epoch(0, 0).tolist()]
+        examples = _measured(source, limit)
         with evaluating(model):
             # In the arithmetic of the caller: an evaluation is of what is used.
             fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
             return self.scores(list(zip(examples, predict(self, model, examples, fast=fast), strict=True)))
 
+    def lesson(self, example: Example) -> Lesson | None:
+        """What the TF-IDF baseline learns of an example; None where the task has no such baseline, or the example no
+        label. The labels are counted by `section.labels`.
+        """
+        return None
+
+    def guessed(self, example: Example, values: list[float]) -> Prediction:
+        """The prediction from what the TF-IDF baseline gives for an example (`TfIdf.guess`): what `merge` makes of it,
+        where the model's `predict` gives the same for a row.
+        """
+        return self.merge(example, [values])
+
+    def beside(
+        self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
+    ) -> Scores:
+        """With TF-IDF and a linear model, where the task says what they learn."""
+        return beside_tfidf(self, scores, train.examples, _measured(source, limit), log)
+
+
+def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:
+    """All examples of a source, or `limit` of them, always the same ones."""
+    examples = source.examples
+    if limit is None or limit >= len(examples):
+        return examples
+    order = Order(len(examples), limit, source.fingerprint, 0)
+    return [examples[number] for number in order.of_epoch(0, 0).tolist()]
+
 
 def _log_records(
-    by_split: Mapping[Split, Sequence[Record]], sources: Mapping[Split, Source], preparation: Preparation
+    task: type[RecordTask[Any, Any]],
+    by_split: Mapping[Split, Sequence[Record]],
+    sources: Mapping[Split, Source],
+    preparation: Preparation,
 ) -> None:
     """Log what a user should know of the records before training."""
     counts = {split: len(source.examples) for split, source in sources.items() if isinstance(source, RecordSource)}
     held_out = ", ".join(f"{counts[split]:,} {split}" for split in ("validation", "test") if split in counts)
     preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")
     hashes = {
-        split: np.array([text_hash(each.text) for each in records], np.uint64) for split, records in by_split.items()
+        split: np.array([text_hash(task.split_text(each)) for each in records], np.uint64)
+        for split, records in by_split.items()
     }
     for split in ("validation", "test"):
         if split in hashes and (repeated := shared(hashes["train"], hashes[split])):

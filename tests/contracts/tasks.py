@@ -79,6 +79,19 @@ def write_masks(folder: Path) -> Path:
     return path
 
 
+def write_questions(folder: Path) -> Path:
+    """Questions about passages of several lengths, some of which have no answer."""
+    path = folder / "questions.jsonl"
+    rows = []
+    for number in range(48):
+        passage = " ".join([*(SENTENCES[(number + place) % 5] for place in range(1 + number % 4)), f"Day {number}."])
+        word = passage.split()[number * 5 % len(passage.split())]
+        answers = [] if number % 5 == 2 else [{"text": word, "start": passage.index(word)}]
+        rows.append(json.dumps({"question": f"What about {number % 7}?", "context": passage, "answers": answers}))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
 @dataclass(frozen=True)
 class Row:
     """A task with its data, its settings, a verb that its models answer with records to ask, and a damaged record.
@@ -186,5 +199,16 @@ TASKS = (
         tuple({**each, "pair": SENTENCES[0]} for each in texts(mask=False)),
         {},
         head="sentence_head",
+    ),
+    Row(
+        "answer",
+        "answer",
+        write_questions,
+        ("start", "end"),
+        "answer",
+        tuple({"text": "What does she like?", "pair": each["text"]} for each in texts(mask=False)),
+        {},
+        bad='{"question": "Who?", "context": "She likes it.", "answers": [{"text": "He", "start": 0}]}',
+        head="token_head",
     ),
 )

@@ -19,6 +19,7 @@ from glassformer.artefact.verbs import answer
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
+from glassformer.tasks.score import BASELINES
 from glassformer.tasks.task import Context
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.compiled import LossAndGradient
@@ -212,6 +213,11 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
     elif row.verb == "choose":
         for found in long:
             assert sum(found["probabilities"]) == pytest.approx(1, abs=1e-6)
+    elif row.verb == "answer":
+        for record, found in zip(row.records, asked(row, model, row.records), strict=True):
+            assert all(span["text"] == record["pair"][span["start"] : span["end"]] for span in found["best"])
+            chances = [span["probability"] for span in found["best"]]
+            assert sum(chances) + found["no_answer_probability"] == pytest.approx(1, abs=1e-6)
     else:
         record = {"text": " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)}
         (found,) = asked(row, model, [record])
@@ -247,7 +253,7 @@ def test_it_is_measured_again_as_it_was(trained: tuple[Row, gf.Model, Path]) -> 
     _, model, folder = trained
     scores = gf.load(folder / "run").evaluate()
     assert scores == pytest.approx(model.metrics["scores"], rel=1e-6)  # float32, in other batches
-    assert any(name.startswith(("unigram", "most_frequent")) for name in scores)
+    assert any(name.startswith(BASELINES) for name in scores)
 
 
 def test_its_head_is_verified_and_explained(trained: tuple[Row, gf.Model, Path]) -> None:
