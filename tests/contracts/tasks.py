@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,36 @@ def write_masks(folder: Path) -> Path:
     return path
 
 
+def write_conll(folder: Path) -> Path:
+    """Sentences of very different lengths with names in them, one word a line."""
+    path = folder / "names.conll"
+    sentences = []
+    for number in range(40):
+        words = " ".join([SENTENCES[number % 5]] * (1 + number % 4 * (number % 3))).replace(".", " .").split()
+        words[number % len(words)] = f"Day{number}"
+        tags = ["B-thing" if word == "fox" else "I-thing" if word == "jumps" else "O" for word in words]
+        tags[number % len(words)] = "B-day"
+        sentences.append("\n".join(f"{word}\t{tag}" for word, tag in zip(words, tags, strict=True)))
+    path.write_text("\n\n".join(sentences) + "\n", encoding="utf-8")
+    return path
+
+
+def write_spans(folder: Path) -> Path:
+    """Texts with spans of characters."""
+    path = folder / "spans.jsonl"
+    rows = []
+    for number in range(40):
+        text = f"{SENTENCES[number % 5]} On day {number} she met a quick brown fox."
+        start, day = text.rindex("quick"), text.index("day ")
+        spans = [
+            {"start": start, "end": len(text) - 1, "label": "animal"},
+            {"start": day, "end": text.index(" she met"), "label": "time"},
+        ]
+        rows.append(json.dumps({"text": text, "spans": spans[: 1 + number % 2]}))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
 @dataclass(frozen=True)
 class Row:
     """A task with its data, its settings, a verb that its models answer with records to ask, and a damaged record.
@@ -83,12 +113,13 @@ class Row:
     family: str = "bert"
     bad: str | None = None
     head: str = "head"
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def recipe(self, folder: Path) -> dict[str, Any]:
         """A recipe for a tiny model, with every setting that decides the bits written out."""
         settings = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 32, "dropout": 0.1, "max_length": 32}
         return {
-            "task": {"name": self.task},
+            "task": {"name": self.task, **self.settings},
             "data": {"files": [str(self.write(folder))], "validation": 0.2, "length": 24, **self.data},
             "tokenizer": {"kind": "wordpiece", "vocabulary": 160},
             "model": {"family": self.family, "size": "tiny", "settings": settings},
@@ -147,5 +178,18 @@ TASKS = (
         {"text": "first", "pair": "second", "label": "verdict"},
         bad=",the first text is empty,same",
         head="sentence_head",
+    ),
+    Row("tag", "tag", write_conll, ("tag",), "tag", texts(mask=False), {}, bad="only-one-cell", head="token_head"),
+    Row(
+        "tag crf",
+        "tag",
+        write_spans,
+        ("tag",),
+        "tag",
+        texts(mask=False),
+        {},
+        bad='{"text": "some text", "spans": [{"start": 5, "end": 7, "label": "time"}]}',
+        head="token_head",
+        settings={"crf": True},
     ),
 )
