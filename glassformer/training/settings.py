@@ -32,6 +32,7 @@ class TrainSection(Settings):
     optimizer: Literal["adamw", "bert-adam", "muon"] = "adamw"
     learning_rate: float = Field(default=1e-3, gt=0)
     matrix_learning_rate: float = Field(default=0.02, gt=0)
+    crf_learning_rate: float | None = Field(default=None, gt=0)
     momentum: float = Field(default=0.95, ge=0, lt=1)
     newton_schulz_steps: int = Field(default=5, ge=1, le=20)
     beta1: float = Field(default=0.9, ge=0, lt=1)

@@ -112,6 +112,36 @@ def write_questions(folder: Path) -> Path:
     return path
 
 
+def write_conll(folder: Path) -> Path:
+    """Sentences of very different lengths with names in them, one word a line."""
+    path = folder / "names.conll"
+    sentences = []
+    for number in range(40):
+        words = " ".join([SENTENCES[number % 5]] * (1 + number % 4 * (number % 3))).replace(".", " .").split()
+        words[number % len(words)] = f"Day{number}"
+        tags = ["B-thing" if word == "fox" else "I-thing" if word == "jumps" else "O" for word in words]
+        tags[number % len(words)] = "B-day"
+        sentences.append("\n".join(f"{word}\t{tag}" for word, tag in zip(words, tags, strict=True)))
+    path.write_text("\n\n".join(sentences) + "\n", encoding="utf-8")
+    return path
+
+
+def write_spans(folder: Path) -> Path:
+    """Texts with spans of characters."""
+    path = folder / "spans.jsonl"
+    rows = []
+    for number in range(40):
+        text = f"{SENTENCES[number % 5]} On day {number} she met a quick brown fox."
+        start, day = text.rindex("quick"), text.index("day ")
+        spans = [
+            {"start": start, "end": len(text) - 1, "label": "animal"},
+            {"start": day, "end": text.index(" she met"), "label": "time"},
+        ]
+        rows.append(json.dumps({"text": text, "spans": spans[: 1 + number % 2]}))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
 @dataclass(frozen=True)
 class Row:
     """A task with its data, its settings, a verb that its models answer with records to ask, and a damaged record.
@@ -258,5 +288,18 @@ TASKS = (
         {},
         bad='{"question": "Who?", "context": "She likes it.", "answers": [{"text": "He", "start": 0}]}',
         head="token_head",
+    ),
+    Row("tag", "tag", write_conll, ("tag",), "tag", texts(mask=False), {}, bad="only-one-cell", head="token_head"),
+    Row(
+        "tag crf",
+        "tag",
+        write_spans,
+        ("tag",),
+        "tag",
+        texts(mask=False),
+        {},
+        bad='{"text": "some text", "spans": [{"start": 5, "end": 7, "label": "time"}]}',
+        head="token_head",
+        section={"crf": True},
     ),
 )

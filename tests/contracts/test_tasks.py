@@ -220,6 +220,10 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
             assert all(span["text"] == record["pair"][span["start"] : span["end"]] for span in found["best"])
             chances = [span["probability"] for span in found["best"]]
             assert sum(chances) + found["no_answer_probability"] == pytest.approx(1, abs=1e-6)
+    elif row.verb == "tag":
+        for found in long:
+            for span in found["spans"]:
+                assert found["text"][span["start"] : span["end"]] == span["text"]
     else:
         record = {"text": " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)}
         (found,) = asked(row, model, [record])
@@ -231,7 +235,7 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
 def test_windows_of_a_text_share_a_weight_of_one(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     if row.verb != "classify":
-        pytest.skip("masked words are cut and not shared out; of a choice tests/tasks/test_choose.py tells")
+        pytest.skip("masked words and tags are cut and not shared out; of a choice tests/tasks/test_choose.py tells")
     task = predictor_of(row.verb, row.task).of(model.module, model.tokenizer, model.context({}))
     for record in row.records:
         rows = list(task.rows(task.example({**record, "label": row.label}, "here")))
