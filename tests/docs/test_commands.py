@@ -21,6 +21,7 @@ PAGES = (
     "docs/looking.md",
     "docs/stable.md",
     "docs/platforms.md",
+    "docs/tasks/answer.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")
