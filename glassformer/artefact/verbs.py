@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from glassformer.artefact.artefact import Artefact
+from glassformer.data.lines import OnBad
+from glassformer.errors import DataError
 from glassformer.tasks import predictor_of
 from glassformer.tasks.predict import predict
 
@@ -20,3 +22,22 @@ def answer(
     predictor = predictor_of(verb).of(model.module, model.tokenizer, model.context(options))
     examples = (predictor.example(values, where) for values, where in records)
     return predict(predictor, model.module, examples, fast=model.fast)
+
+
+def usable(
+    model: Artefact,
+    verb: str,
+    records: Iterable[tuple[Mapping[str, object], str]],
+    options: Mapping[str, Any],
+    bad: OnBad,
+) -> Iterator[bool]:
+    """Whether a verb can answer each record; one that it cannot goes to `bad`."""
+    predictor = predictor_of(verb).of(model.module, model.tokenizer, model.context(options))
+    for values, where in records:
+        try:
+            next(iter(predictor.rows(predictor.example(values, where))), None)
+        except DataError as error:
+            bad(error.about(where, dict(values)))
+            yield False
+        else:
+            yield True

@@ -8,16 +8,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.destination import Answers, counted, destination
+from glassformer.cli.destination import Answers, counted, destination, set_aside
 from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Fast, Json, NamedModel, Out, Pair, Resume, TextFiles, Texts, Threads
+from glassformer.cli.options import (
+    Device,
+    Fast,
+    Json,
+    NamedModel,
+    Out,
+    Pair,
+    Rejects,
+    Resume,
+    TextFiles,
+    Texts,
+    Threads,
+)
 from glassformer.cli.screen import note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
-from glassformer.cli.texts import Text, batches, records
+from glassformer.cli.texts import Text, batches, records, stop
+from glassformer.errors import DataError
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
+    from glassformer.data.rejects import RejectsFile
 
 # The options that only one verb has, with their defaults.
 _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
@@ -61,6 +75,7 @@ def asking(verb: str) -> Callable[..., None]:
         **_OPTIONS.get(verb, {}),
         "out": (Out, None),
         "resume": (Resume, False),
+        "rejects": (Rejects, None),
         "json": (Json, False),
         "fast": (Fast, False),
         "device": (Device, "auto"),
@@ -90,10 +105,14 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
     columns = {"text": "text", **{role: name for role, name in trained.items() if name is not None}, **columns}
     refuse_out_over_input(values["out"], values["file"], text=columns["text"])
-    asked = records(texts, values["file"], columns, values.get("pair"))
-    asks = {"verb": verb, **options, "columns": columns, "json": values["json"]}
-    with destination(opened, {**values, "text": texts}, asks) as out, counted(values["out"], out.done) as advance:
-        _write(opened, verb, asked, options, out, advance, json=values["json"])
+    asks = {"verb": verb, **options, "columns": columns, "json": values["json"], "rejects": bool(values["rejects"])}
+    with (
+        set_aside(values["rejects"], values["out"], values["file"]) as bad,
+        destination(opened, {**values, "text": texts}, asks) as out,
+        counted(values["out"], out.done) as advance,
+    ):
+        asked = records(texts, values["file"], columns, values.get("pair"), bad=stop if bad is None else bad)
+        _write(opened, verb, asked, options, out, advance, json=values["json"], bad=bad)
 
 
 def _write(
@@ -105,15 +124,20 @@ def _write(
     advance: Callable[[int], None],
     *,
     json: bool,
+    bad: RejectsFile | None,
 ) -> None:
-    """Answer all texts but those that have their answer already.
+    """Answer all texts but those that have their answer already, and those that go to `bad`.
 
     A batch in which only some have it is computed again as a whole: in another batch an answer may round otherwise.
     """
-    from glassformer.artefact.verbs import answer  # not at the top: --help must not import torch
+    from glassformer.artefact.verbs import answer, usable  # not at the top: --help must not import torch
 
     number = 0
-    for batch in batches(asked):
+    for texts in batches(asked):
+        batch = texts
+        if bad is not None:
+            good = usable(opened, verb, ((one.values, one.where) for one in texts), options, bad)
+            batch = [one for one, each in zip(texts, good, strict=True) if each]
         if number + len(batch) <= out.done:
             number += len(batch)
             continue
@@ -125,9 +149,11 @@ def _write(
                 continue
             note_windows(its.windows, opened.row_tokens)
             if json:
-                record(its.to_dict(), out.handle)
+                record({**each.kept, **its.to_dict()}, out.handle)
             else:
                 SHOW[verb](each.values, its, out.handle)
             out.whole()
         advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
+    if bad is not None and bad.count and not number:
+        raise DataError("a record that can be answered is needed", got=bad.first[0])

@@ -50,6 +50,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("pair", "--pair-column"), str, "data.pair", "Column with the second text of a pair."),
     (("label", "--label-column"), str, "data.label", "Column with the label."),
     (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks."),
+    (("rejects",), str, "data.rejects", "Set records that cannot be used aside in this file, and go on."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
     (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
     (("length",), int, "data.length", "Tokens in a row."),

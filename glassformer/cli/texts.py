@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from glassformer.errors import DataError
@@ -13,6 +14,9 @@ from glassformer.paths import check_path, is_stream, refuse_endless
 if TYPE_CHECKING:
     from io import BufferedReader
 
+    from glassformer.data.lines import OnBad
+    from glassformer.data.named_rows import Row
+
 # Records given to the model together: few at first, so that the first predictions come soon, then enough to be sorted
 # by length, but not more than a command that was stopped can compute again.
 _FIRST, _TOGETHER = 64, 2048
@@ -20,40 +24,58 @@ _FIRST, _TOGETHER = 64, 2048
 _CHARACTERS = 1 << 24
 
 
+# The field of a record that comes back with its answer, to tell which record it is of.
+_KEPT = ("id",)
+
+
 class Text(NamedTuple):
     """The values of a record by role, and its file and line (empty for one from the command itself). `last`: no further
-    record can be read without waiting for input.
+    record can be read without waiting for input. `kept`: the record's `id`, where it has one.
     """
 
     values: Mapping[str, object]
     where: str = ""
     last: bool = False
+    kept: Mapping[str, object] = MappingProxyType({})
 
 
 def records(
-    given: Sequence[str] | None, files: Sequence[str] | None, columns: Mapping[str, str], pair: str | None = None
+    given: Sequence[str] | None,
+    files: Sequence[str] | None,
+    columns: Mapping[str, str],
+    pair: str | None = None,
+    *,
+    bad: OnBad,
 ) -> Iterator[Text]:
     """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
-    of the command. Raises DataError when there is none or a file cannot be read.
+    of the command. A line or row that cannot be used goes to `bad`. Raises DataError when there is none or a file
+    cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
     more = {} if pair is None else {"pair": _without_surrogates(pair)}
     for text in given or ():
         if text == "-":
-            typed = _lines_of(cast("BufferedReader", sys.stdin.buffer), "standard input")
+            typed = _lines_of(_standard_input(), "standard input", bad)
             yield from (each._replace(values={**each.values, **more}) for each in typed)
         else:
             yield Text({"text": _without_surrogates(text), **more})
     for file in files or ():
-        if is_stream(file) and len(columns) == 1:
+        if file == "-":
+            yield from _records_of(_lines_of(_standard_input(), "standard input", bad), columns, bad)
+        elif is_stream(file):
             with open(file, "rb") as stream:
-                yield from _lines_of(stream, file)
+                lines = _lines_of(stream, file, bad)
+                yield from lines if len(columns) == 1 else _records_of(lines, columns, bad)
         else:
-            yield from _of_file(file, columns)
+            yield from _of_file(file, columns, bad)
 
 
-def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Text]:
+def _standard_input() -> BufferedReader:
+    return cast("BufferedReader", sys.stdin.buffer)
+
+
+def _of_file(file: str, columns: Mapping[str, str], bad: OnBad) -> Iterator[Text]:
     from glassformer.data.files import files_of
     from glassformer.data.read import read
     from glassformer.data.rows import read_table
@@ -63,17 +85,42 @@ def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Text]:
     refuse_endless(file, DataError, do="- reads standard input")
     for path in files_of([file], text=columns["text"]):
         if table_kind(path) is None and len(columns) == 1:
-            for document in read(path, text=columns["text"], documents="line"):
+            for document in read(path, text=columns["text"], documents="line", bad=bad):
                 yield Text({"text": document.text}, document.where)
         else:
-            named = tuple(columns.values())
-            for row in read_table(path, named):
-                values = {role: row.values[column] for role, column in columns.items()}
-                if not isinstance(values["text"], str):
-                    raise DataError(
-                        f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80]
-                    )
-                yield Text(values, row.where)
+            mine = _named(columns) if table_kind(path) in ("jsonl", "parquet") else columns
+            for row in read_table(path, tuple(mine.values()), optional=_KEPT, bad=bad):
+                yield from _text_of(row, mine, bad)
+
+
+def _named(columns: Mapping[str, str]) -> dict[str, str]:
+    """Columns for a table that names them: by their role where the training table had numbers."""
+    from glassformer.data.table_format import is_number
+
+    return {role: role if is_number(column) else column for role, column in columns.items()}
+
+
+def _records_of(lines: Iterable[Text], columns: Mapping[str, str], bad: OnBad) -> Iterator[Text]:
+    """The records of lines of JSON."""
+    from glassformer.data.named_rows import json_row
+
+    mine = _named(columns)
+    for line in lines:
+        try:
+            row = json_row(str(line.values["text"]), line.where, tuple(mine.values()), _KEPT)
+        except DataError as error:
+            bad(error)
+        else:
+            yield from (each._replace(last=line.last) for each in _text_of(row, mine, bad))
+
+
+def _text_of(row: Row, columns: Mapping[str, str], bad: OnBad) -> Iterator[Text]:
+    values = {role: row.values[column] for role, column in columns.items()}
+    if isinstance(values["text"], str):
+        yield Text(values, row.where, kept={name: row.values[name] for name in _KEPT if name in row.values})
+    else:
+        error = DataError(f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80])
+        bad(error.about(row.where, dict(row.values)))
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
@@ -82,7 +129,7 @@ def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
     Raises DataError when there is no text, and when standard input has no line.
     """
     found = False
-    for asked in records(texts, None, {}):
+    for asked in records(texts, None, {}, bad=stop):
         found = True
         yield str(asked.values["text"])
     if not found:
@@ -117,7 +164,12 @@ def _without_surrogates(text: str) -> str:
     return text
 
 
-def _lines_of(stream: BufferedReader, name: str) -> Iterator[Text]:
+def stop(error: DataError) -> None:
+    """Raise the error of the first line or row that cannot be used."""
+    raise error
+
+
+def _lines_of(stream: BufferedReader, name: str, bad: OnBad) -> Iterator[Text]:
     number = 0
     for lines in _lines_as_they_come(stream, name):
         there = []
@@ -126,10 +178,9 @@ def _lines_of(stream: BufferedReader, name: str) -> Iterator[Text]:
             try:
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
-                raise DataError(
-                    f"{name}, line {number} must be UTF-8 text",
-                    got=f"the byte 0x{error.object[error.start]:02x}",
-                ) from None
+                where, byte = f"{name}, line {number}", error.object[error.start]
+                bad(DataError(f"{where} must be UTF-8 text", got=f"the byte 0x{byte:02x}").about(where, None))
+                continue
             if text.strip():
                 there.append(Text({"text": text}, f"{name}, line {number}"))
         if there:
