@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from glassformer.artefact.artefact import Artefact
-from glassformer.data.lines import OnBad
 from glassformer.errors import DataError
 from glassformer.tasks import predictor_of
 from glassformer.tasks.predict import predict
@@ -24,20 +23,15 @@ def answer(
     return predict(predictor, model.module, examples, fast=model.fast)
 
 
-def usable(
-    model: Artefact,
-    verb: str,
-    records: Iterable[tuple[Mapping[str, object], str]],
-    options: Mapping[str, Any],
-    bad: OnBad,
-) -> Iterator[bool]:
-    """Whether a verb can answer each record; one that it cannot goes to `bad`."""
+def refusals(
+    model: Artefact, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Mapping[str, Any]
+) -> Iterator[DataError | None]:
+    """Why a verb cannot answer each record; None for one that it can."""
     predictor = predictor_of(verb).of(model.module, model.tokenizer, model.context(options))
     for values, where in records:
         try:
             next(iter(predictor.rows(predictor.example(values, where))), None)
         except DataError as error:
-            bad(error.about(where, dict(values)))
-            yield False
+            yield error
         else:
-            yield True
+            yield None

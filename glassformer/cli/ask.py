@@ -130,14 +130,17 @@ def _write(
 
     A batch in which only some have it is computed again as a whole: in another batch an answer may round otherwise.
     """
-    from glassformer.artefact.verbs import answer, usable  # not at the top: --help must not import torch
+    from glassformer.artefact.verbs import answer, refusals  # not at the top: --help must not import torch
 
     number = 0
     for texts in batches(asked):
         batch = texts
         if bad is not None:
-            good = usable(opened, verb, ((one.values, one.where) for one in texts), options, bad)
-            batch = [one for one, each in zip(texts, good, strict=True) if each]
+            why = list(refusals(opened, verb, ((one.values, one.where) for one in texts), options))
+            batch = [one for one, error in zip(texts, why, strict=True) if error is None]
+            for one, error in zip(texts, why, strict=True):
+                if error is not None:
+                    bad(error.about(one.where, {**one.kept, **one.values}))
         if number + len(batch) <= out.done:
             number += len(batch)
             continue
