@@ -85,16 +85,27 @@ def example(model: Artefact) -> tuple[str, list[str]]:
         text = " ".join([*known[:1], MASK])
     if model.config.head is not None:
         return "fill", [text]
+    if model.task.name == "tag":
+        return "tag", ["A text in which you want to tag words." if text == _EXAMPLE else text.replace(f" {MASK}", "")]
+    if model.task.name == "answer":
+        return "answer", ["What is in the passage?", "--context", "The answer is in the passage."]
     plain = _PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")
-    return "classify", [plain, "--pair", plain] if getattr(model.data, "pair", None) is not None else [plain]
+    if model.task.name == "choose":
+        return "choose", [plain, "--choice", plain, "--choice", f"{plain} {plain}"]
+    pairs = model.task.name == "sentence-order" or getattr(model.data, "pair", None) is not None
+    return "classify", [plain, "--pair", plain] if pairs else [plain]
 
 
 def _use(verb: str, words: list[str]) -> str:
     """The line of Python that tries the model."""
-    texts = ", ".join(json.dumps(word, ensure_ascii=False) for word in words if word != "--pair")
+    texts = ", ".join(json.dumps(word, ensure_ascii=False) for word in words if not word.startswith("--"))
+    first, _, others = texts.partition(", ")
     return {
+        "choose": f"print(model.choose({first}, [{others}]).probabilities)",
         "fill": f"print(model.fill({texts}).filled)",
+        "tag": f"print(model.tag({texts}).spans)",
         "classify": f"print(model.classify({texts}).probabilities)",
+        "answer": f"print(model.answer({texts}).text)",
     }.get(verb, "print(model.info())")
 
 

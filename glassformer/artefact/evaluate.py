@@ -38,7 +38,7 @@ def evaluate(
     files: Sequence[str | Path] = (),
     *,
     split: Split | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     baselines: bool = True,
     rejects: str | Path | None = None,
     progress: Progress | None = None,
@@ -153,7 +153,7 @@ def _note_repeats(task: Any, train: Any, source: Any, progress: Progress) -> Non
 
 
 def _named_files(
-    model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, str]
+    model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, Any]
 ) -> DataSection:
     """Settings for all of these files, cut into rows as the training text was."""
     limit = model.config.output_stack.max_length or _LENGTH

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from glassformer.cli.opened import open_model, split_model
 from glassformer.cli.options import (
     AnswersColumn,
+    ChoicesColumn,
     Device,
     Fast,
     HeldOut,
@@ -19,8 +20,10 @@ from glassformer.cli.options import (
     Out,
     PairColumn,
     Rejects,
+    TagsColumn,
     TextColumn,
     Threads,
+    WordsColumn,
 )
 from glassformer.cli.screen import console, plain_table, record, refuse_out_over_input, results
 
@@ -41,8 +44,11 @@ def evaluate(
     split: HeldOut = None,
     text: TextColumn = None,
     pair: PairColumn = None,
+    choices: ChoicesColumn = None,
     label: LabelColumn = None,
     answers: AnswersColumn = None,
+    words: WordsColumn = None,
+    tags: TagsColumn = None,
     rejects: Rejects = None,
     out: Out = None,
     json: Json = False,
@@ -59,8 +65,10 @@ def evaluate(
     from glassformer.tasks.verdict import to_dict
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    named = {"text": text, "pair": pair, "label": label, "answers": answers}
-    columns = {role: column for role, column in named.items() if column is not None}
+    named = {"text": text, "pair": pair, "label": label, "answers": answers, "words": words, "tags": tags}
+    columns: dict[str, Any] = {role: column for role, column in named.items() if column is not None}
+    if choices:
+        columns["choices"] = tuple(choices)
     trained = "text" if opened.data is None else opened.data.text
     refuse_out_over_input(out, paths, text=columns.get("text", trained))
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring

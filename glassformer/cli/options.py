@@ -27,12 +27,11 @@ NamedModel = Annotated[
     ),
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.  [default: none]")]
-PairOrTarget = Annotated[
-    str | None,
-    typer.Option(
-        "--pair", "--target", help="The second text of a pair, or the target of an encoder–decoder.  [default: none]"
-    ),
+Target = Annotated[str | None, typer.Option("--target", help="The target of an encoder–decoder.  [default: none]")]
+Choices = Annotated[
+    list[str] | None, typer.Option("--choice", help="A candidate for the text (repeatable).  [default: none]")
 ]
+Passage = Annotated[str | None, typer.Option("--context", "--pair", help="The passage.  [default: none]")]
 TextFiles = Annotated[
     list[str] | None,
     typer.Option(
@@ -60,6 +59,12 @@ LabelColumn = Annotated[str | None, typer.Option("--label", "--label-column", he
 AnswersColumn = Annotated[
     str | None, typer.Option("--answers", "--answers-column", help=f"With the words behind the masks.  {_AS}")
 ]
+ChoicesColumn = Annotated[
+    list[str] | None,
+    typer.Option("--choices", "--choices-column", help=f"With the candidates (repeatable).  {_AS}"),
+]
+WordsColumn = Annotated[str | None, typer.Option("--words", "--words-column", help=f"With the words.  {_AS}")]
+TagsColumn = Annotated[str | None, typer.Option("--tags", "--tags-column", help=f"With their tags.  {_AS}")]
 HeldOut = Annotated[
     Literal["validation", "test"] | None,
     typer.Option("--split", help="Which held-out split, without files.  [default: validation]"),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from glassformer.data.lines import OnBad
     from glassformer.data.named_rows import Row
+    from glassformer.data.rows import Columns
+    from glassformer.data.settings import TagData
 
 # Records given to the model together: few at first, so that the first predictions come soon, then enough to be sorted
 # by length, but not more than a command that was stopped can compute again.
@@ -42,18 +44,22 @@ class Text(NamedTuple):
 def records(
     given: Sequence[str] | None,
     files: Sequence[str] | None,
-    columns: Mapping[str, str],
+    columns: Mapping[str, Columns],
     pair: str | None = None,
+    choices: Sequence[str] | None = None,
     *,
+    tagged: bool = False,
     bad: OnBad,
 ) -> Iterator[Text]:
     """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
-    of the command. A line or row that cannot be used goes to `bad`. Raises DataError when there is none or a file
-    cannot be read.
+    of the command, `choices` are the candidates of every text. `tagged`: files may hold sentences as words. A line or
+    row that cannot be used goes to `bad`. Raises DataError when there is none or a file cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
-    more = {} if pair is None else {"pair": _without_surrogates(pair)}
+    more: dict[str, object] = {} if pair is None else {"pair": _without_surrogates(pair)}
+    same: dict[str, object] = {"choices": list(map(_without_surrogates, choices))} if choices else {}
+    more |= same
     for text in given or ():
         if text == "-":
             typed = _lines_of(_standard_input(), "standard input", bad)
@@ -61,66 +67,103 @@ def records(
         else:
             yield Text({"text": _without_surrogates(text), **more})
     for file in files or ():
-        if file == "-":
-            yield from _records_of(_lines_of(_standard_input(), "standard input", bad), columns, bad)
-        elif is_stream(file):
-            with open(file, "rb") as stream:
-                lines = _lines_of(stream, file, bad)
-                yield from lines if len(columns) == 1 else _records_of(lines, columns, bad)
-        else:
-            yield from _of_file(file, columns, bad)
+        for each in _of_one(file, columns, tagged=tagged, bad=bad):
+            yield each._replace(values={**each.values, **same})
 
 
 def _standard_input() -> BufferedReader:
     return cast("BufferedReader", sys.stdin.buffer)
 
 
-def _of_file(file: str, columns: Mapping[str, str], bad: OnBad) -> Iterator[Text]:
+def _of_one(file: str, columns: Mapping[str, Columns], *, tagged: bool, bad: OnBad) -> Iterator[Text]:
+    """The records of a file, or for - those of standard input, as JSON."""
+    if file == "-":
+        yield from _records_of(_lines_of(_standard_input(), "standard input", bad), columns, bad, tagged=tagged)
+    elif is_stream(file):
+        with open(file, "rb") as stream:
+            lines = _lines_of(stream, file, bad)
+            yield from lines if len(columns) == 1 else _records_of(lines, columns, bad, tagged=tagged)
+    else:
+        yield from _of_file(file, columns, tagged=tagged, bad=bad)
+
+
+def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool, bad: OnBad) -> Iterator[Text]:
     from glassformer.data.files import files_of
     from glassformer.data.read import read
-    from glassformer.data.rows import read_table
+    from glassformer.data.rows import names_of, read_table
     from glassformer.data.table_format import table_kind
+    from glassformer.tasks.tagged import tagged_rows
 
     check_path(file, DataError)
     refuse_endless(file, DataError, do="- reads standard input")
-    for path in files_of([file], text=columns["text"]):
-        if table_kind(path) is None and len(columns) == 1:
-            for document in read(path, text=columns["text"], documents="line", bad=bad):
+    column = columns["text"]
+    assert isinstance(column, str)
+    for path in files_of([file], text=column):
+        kind = table_kind(path)
+        if tagged and kind in ("conll", "jsonl", "parquet"):
+            yield from _of_sentences(tagged_rows(path, _tag_data(columns), bad=bad, tagged=False))
+        elif kind is None and len(columns) == 1:
+            for document in read(path, text=column, documents="line", bad=bad):
                 yield Text({"text": document.text}, document.where)
         else:
-            mine = _named(columns) if table_kind(path) in ("jsonl", "parquet") else columns
-            for row in read_table(path, tuple(mine.values()), optional=_KEPT, bad=bad):
+            mine = _named(columns) if kind in ("jsonl", "parquet", "squad") else columns
+            for row in read_table(path, names_of(mine), optional=_KEPT, bad=bad):
                 yield from _text_of(row, mine, bad)
 
 
-def _named(columns: Mapping[str, str]) -> dict[str, str]:
+def _named(columns: Mapping[str, Columns]) -> dict[str, Columns]:
     """Columns for a table that names them: by their role where the training table had numbers."""
     from glassformer.data.table_format import is_number
 
-    return {role: role if is_number(column) else column for role, column in columns.items()}
+    return {role: role if isinstance(name, str) and is_number(name) else name for role, name in columns.items()}
 
 
-def _records_of(lines: Iterable[Text], columns: Mapping[str, str], bad: OnBad) -> Iterator[Text]:
-    """The records of lines of JSON."""
+def _records_of(lines: Iterable[Text], columns: Mapping[str, Columns], bad: OnBad, *, tagged: bool) -> Iterator[Text]:
+    """The records of lines of JSON, each as soon as it is there."""
     from glassformer.data.named_rows import json_row
+    from glassformer.data.rows import names_of
+    from glassformer.tasks.tagged import sentence_rows
 
     mine = _named(columns)
     for line in lines:
         try:
-            row = json_row(str(line.values["text"]), line.where, tuple(mine.values()), _KEPT)
+            row = json_row(str(line.values["text"]), line.where, () if tagged else names_of(mine), _KEPT)
         except DataError as error:
             bad(error)
+            continue
+        if tagged:
+            rows = sentence_rows([row], _tag_data(columns), bad=bad, tagged=False)
+            found: Iterator[Text] = _of_sentences(rows)
         else:
-            yield from (each._replace(last=line.last) for each in _text_of(row, mine, bad))
+            found = _text_of(row, mine, bad)
+        yield from (each._replace(last=line.last) for each in found)
 
 
-def _text_of(row: Row, columns: Mapping[str, str], bad: OnBad) -> Iterator[Text]:
-    values = {role: row.values[column] for role, column in columns.items()}
+def _text_of(row: Row, columns: Mapping[str, Columns], bad: OnBad) -> Iterator[Text]:
+    from glassformer.data.rows import by_role
+
+    values = by_role(row.values, columns)
     if isinstance(values["text"], str):
-        yield Text(values, row.where, kept={name: row.values[name] for name in _KEPT if name in row.values})
+        yield Text(values, row.where, kept=_kept(row))
     else:
         error = DataError(f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80])
         bad(error.about(row.where, dict(row.values)))
+
+
+def _of_sentences(rows: Iterable[Row]) -> Iterator[Text]:
+    for row in rows:
+        left_out = ("tags", "spans", *_KEPT)
+        yield Text({role: row.values[role] for role in row.values if role not in left_out}, row.where, kept=_kept(row))
+
+
+def _kept(row: Row) -> dict[str, object]:
+    return {name: row.values[name] for name in _KEPT if name in row.values}
+
+
+def _tag_data(columns: Mapping[str, Columns]) -> TagData:
+    from glassformer.data.settings import TagData
+
+    return TagData.model_validate(dict(columns))
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -14,6 +15,9 @@ from glassformer.data.corpus import on_bad
 from glassformer.data.lines import OnBad, Skipped, left_out
 from glassformer.errors import DataError
 from glassformer.paths import check_path
+
+# File and number of a row, in what an error says of its place.
+_PLACE = re.compile(r"(?P<file>.*), (?:line|row|question) (?P<number>[\d,]+)", re.DOTALL)
 
 
 class RejectsFile(Skipped):
@@ -26,9 +30,9 @@ class RejectsFile(Skipped):
     def __call__(self, error: DataError) -> None:
         """Set the row of an error aside."""
         super().__call__(error)
-        file, _, line = error.where.rpartition(", ")
-        number = int(line.split()[-1]) if line.split()[-1:] and line.split()[-1].isdecimal() else None
-        found = {"file": file or None, "line": number, "reason": str(error), "row": error.row}
+        found_at = _PLACE.match(error.where)
+        file, number = (found_at["file"], int(found_at["number"].replace(",", ""))) if found_at else (None, None)
+        found = {"file": file, "line": number, "reason": str(error), "row": error.row}
         self._handle.write(json.dumps(found, ensure_ascii=False, default=str) + "\n")
 
     @property

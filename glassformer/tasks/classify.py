@@ -15,13 +15,14 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.settings import ClassifyData
 from glassformer.errors import ConfigError, DataError, NotFiniteError
+from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson
-from glassformer.tasks.bert import NEXT_SENTENCE_LABELS, BertSection
+from glassformer.tasks.bert import BertSection
 from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.measure import share_of
 from glassformer.tasks.records import (
@@ -36,6 +37,7 @@ from glassformer.tasks.records import (
 )
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores, perplexity
+from glassformer.tasks.sentence_order import SentenceOrderSection
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
@@ -129,8 +131,8 @@ class Classify(RecordTask[Labelled, Class]):
         section, pairs = context.section, None
         if isinstance(context.data, ClassifyData):
             pairs = context.data.pair is not None
-        if isinstance(section, BertSection):
-            section, pairs = ClassifySection(labels=NEXT_SENTENCE_LABELS), True
+        if isinstance(section, BertSection | SentenceOrderSection):
+            section, pairs = ClassifySection(labels=section.labels), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             raise ConfigError(
@@ -228,8 +230,8 @@ class Classify(RecordTask[Labelled, Class]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a sentence head, and without a vocabulary head."""
-        head = SentenceHeadConfig(
-            labels=len(self.section.labels), pooling=self.section.pooling, dropout=self.section.dropout
+        head = sentence_head_of(
+            body, labels=len(self.section.labels), pooling=self.section.pooling, dropout=self.section.dropout
         )
         return body.model_copy(update={"sentence_head": head, "head": None})
 
