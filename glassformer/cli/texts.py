@@ -41,6 +41,11 @@ class Text(NamedTuple):
     kept: Mapping[str, object] = MappingProxyType({})
 
 
+def stop(error: DataError) -> None:
+    """Raise the error of the first line or row that cannot be used."""
+    raise error
+
+
 def records(
     given: Sequence[str] | None,
     files: Sequence[str] | None,
@@ -49,7 +54,7 @@ def records(
     choices: Sequence[str] | None = None,
     *,
     tagged: bool = False,
-    bad: OnBad,
+    bad: OnBad = stop,
 ) -> Iterator[Text]:
     """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
     of the command, `choices` are the candidates of every text. `tagged`: files may hold sentences as words. A line or
@@ -172,7 +177,7 @@ def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
     Raises DataError when there is no text, and when standard input has no line.
     """
     found = False
-    for asked in records(texts, None, {}, bad=stop):
+    for asked in records(texts, None, {}):
         found = True
         yield str(asked.values["text"])
     if not found:
@@ -205,11 +210,6 @@ def _without_surrogates(text: str) -> str:
         except UnicodeEncodeError as error:
             raise DataError("a text must be UTF-8", got=repr(error.object[error.start])) from None
     return text
-
-
-def stop(error: DataError) -> None:
-    """Raise the error of the first line or row that cannot be used."""
-    raise error
 
 
 def _lines_of(stream: BufferedReader, name: str, bad: OnBad) -> Iterator[Text]:
