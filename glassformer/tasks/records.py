@@ -20,8 +20,9 @@ import torch
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import on_bad, shares_for
 from glassformer.data.files import files_of
-from glassformer.data.lines import OnBad, Skipped, left_out
+from glassformer.data.lines import OnBad
 from glassformer.data.order import Order
+from glassformer.data.rejects import bad_rows
 from glassformer.data.rows import Columns, by_role, names_of, read_table
 from glassformer.data.settings import DataSection, RecordSection
 from glassformer.data.split import Split, hash_fraction, shared, split_of, text_hash
@@ -208,7 +209,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @classmethod
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
         """Read the records, derive the settings that they determine, and make their rows."""
-        data, bad, log = preparation.data, on_bad(preparation.data), preparation.log
+        with bad_rows(preparation.data, preparation.log) as bad:
+            return cls._prepared(section, preparation, bad)
+
+    @classmethod
+    def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
+        data, log = preparation.data, preparation.log
         for path in (
             ()
             if preparation.measuring
@@ -226,8 +232,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
                 sources[split] = RecordSource(task, examples, length=data.length)
         if "train" not in sources:
             raise DataError("training needs records", got="none that can be used", do="check the files and columns")
-        if isinstance(bad, Skipped) and bad.count:
-            log(left_out(bad.count, bad.first[0]))
         if not preparation.measuring:
             _log_records(cls, by_split, sources, preparation)
         return task, sources
@@ -238,7 +242,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             try:
                 yield self.example(record.values, record.where)
             except DataError as error:
-                bad(error)
+                bad(error.about(record.where, dict(record.values)))
 
     # ------------------------------------------------------------------ measuring
 
@@ -251,15 +255,11 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             return self.scores_of_stream(zip(examples, predict(self, model, examples, fast=fast), strict=True))
 
     def lesson(self, example: Example) -> Lesson | None:
-        """What the TF-IDF baseline learns of an example; None where the task has no such baseline, or the example no
-        label. The labels are counted by `section.labels`.
-        """
+        """What the TF-IDF baseline learns of an example; None without a label. `section.labels` counts the labels."""
         return None
 
     def guessed(self, example: Example, values: list[float]) -> Prediction:
-        """The prediction from what the TF-IDF baseline gives for an example (`TfIdf.guess`): what `merge` makes of it,
-        where the model's `predict` gives the same for a row.
-        """
+        """The prediction from what that baseline gives (`TfIdf.guess`), here as if it were the model's for a row."""
         return self.merge(example, [values])
 
     def beside(
@@ -271,11 +271,10 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
 def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:
     """All examples of a source, or `limit` of them, always the same ones."""
-    examples = source.examples
-    if limit is None or limit >= len(examples):
-        return examples
-    order = Order(len(examples), limit, source.fingerprint, 0)
-    return [examples[number] for number in order.of_epoch(0, 0).tolist()]
+    if limit is None or limit >= len(source.examples):
+        return source.examples
+    order = Order(len(source.examples), limit, source.fingerprint, 0)
+    return [source.examples[number] for number in order.of_epoch(0, 0).tolist()]
 
 
 def _log_records(
