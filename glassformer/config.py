@@ -274,6 +274,12 @@ class SentenceHeadConfig(Settings):
     pooler_bias: bool = True
     norm: NormConfig | None = None
     dropout: float = Field(default=0.0, ge=0, lt=1)
+    several: bool = False  # each label has a probability of its own, by the sigmoid of its score
+
+    @property
+    def probabilities(self) -> Literal["softmax", "sigmoid"] | None:
+        """How scores become probabilities: none where one score is a number, or is compared with that of other rows."""
+        return "sigmoid" if self.several else "softmax" if self.labels > 1 else None
 
     @property
     def has_pooler(self) -> bool:
