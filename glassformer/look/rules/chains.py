@@ -34,18 +34,18 @@ def largest_of(x: Tensor, dim: int) -> Tensor:
     return x.max(dim).values
 
 
-def table_of(tensors: Evaluator, operand: Operand) -> Tensor:
-    """A table [B, S, L] in double precision; raises FormulaError for any other axes."""
-    if len(operand.names) != 3 or tensors.axes != AXES:
-        raise FormulaError(f"{tensors.formula.name} goes from token to token over {' '.join(AXES)}", got=operand.axes)
-    return tensors.raw(operand).double()
+def table_of(tensors: Evaluator, operand: Operand, last: str = "label") -> Tensor:
+    """A table [B, S, L] in double precision; raises FormulaError where the result is no such table."""
+    if tensors.axes != AXES:
+        raise FormulaError(f"{tensors.formula.name} goes from token to token over {' '.join(AXES)}")
+    return tensors.aligned(operand, ("sentence", "token", last))
 
 
 def flags(tensors: Evaluator, operand: Operand) -> Tensor:
     """Which tokens are labelled, [B, S]."""
-    found = tensors.raw(operand)
-    if found.dim() != 2 or found.dtype != torch.bool:
-        raise FormulaError(f"{tensors.formula.name} must know which tokens are labelled", got=operand.axes)
+    found = tensors.aligned(operand, ("sentence", "token"))
+    if found.dtype != torch.bool:
+        raise FormulaError(f"{tensors.formula.name} must know which tokens are labelled", got=operand.name)
     return found
 
 
@@ -70,7 +70,7 @@ class ChainSum(Rule):
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """[B, S, L]."""
-        x, table = table_of(tensors, self.x), table_of(tensors, self.before)
+        x, table = table_of(tensors, self.x), table_of(tensors, self.before, "before")
         steps, first = tensors.aligned(self.steps, ("before", "label")), tensors.aligned(self.first, ("label",))
         here = flags(tensors, self.labelled)[..., None]  # [B, S, 1]
         begun = (here.cumsum(dim=1) - here.long()) > 0  # [B, S, 1]
@@ -245,7 +245,7 @@ class BestPath(Rule):
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         """[B, S, L]."""
-        best, path = table_of(tensors, self.x), table_of(tensors, self.after)
+        best, path = table_of(tensors, self.x), table_of(tensors, self.after, "after")
         steps = tensors.aligned(self.steps, ("label", "after"))  # [L, L]
         onwards = tensors.aligned(self.last, ("label",)).expand_as(best[:, 0])  # [B, L]
         labelled = flags(tensors, self.labelled)
