@@ -11,9 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from glassformer.parts.tap import tap
-
 from glassformer.models.chain import Chain, viterbi
+from glassformer.parts.tap import tap
 
 
 class Crf(nn.Module):
