@@ -11,9 +11,11 @@ from glassformer.errors import DataError
 from glassformer.look.explanation import Limits
 from glassformer.look.tables import Table
 from glassformer.look.walkthrough import Step
+from glassformer.tasks.bio import is_scheme
 from glassformer.tasks.spans import Answer
 from glassformer.tasks.tagging import Tagging
 
+LEGAL = "A tag that may not follow the one before it is ruled out: I- goes on with a span of its own label."
 # Which verb answers with the head of a task.
 _VERBS = {
     "classify": "classify",
@@ -40,6 +42,8 @@ def head_answer(model: Artefact, text: str, pair: str | None, limits: Limits) ->
     except DataError as error:
         return Step("The model's answer", remarks=(f"none: {error}",))
     tables, remarks = _WRITE[verb](found, limits)
+    if verb == "tag" and is_scheme(model.labels):
+        remarks = (*remarks, LEGAL)
     return Step("The model's answer", tables=tables, remarks=remarks)
 
 

@@ -26,6 +26,7 @@ Texts = str | Sequence[str]
 Rows = list[tuple[Row, list[str]]]
 """Each text as a row, and its tokens as they are in the vocabulary."""
 TAG = "tag"
+SPAN = ("start", "end")
 
 
 def trace(
@@ -59,7 +60,8 @@ def trace(
             inputs=[tokens for _, tokens in first],
             decoder_inputs=[] if second is None else [tokens for _, tokens in second],
             vocabulary=model.tokenizer.vocabulary(),
-            labels=model.labels,
+            labels=model.labels
+            or (SPAN if model.config.token_head is not None and model.config.token_head.spans else ()),
             answers=_guessed(model, texts, [row for row, _ in first]) if pairs is None else {},
         ),
         keep=keep,

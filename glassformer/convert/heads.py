@@ -21,7 +21,7 @@ _HEADS = {
 }
 _ONE_LABEL, _SEVERAL, _NUMBER = "single_label_classification", "multi_label_classification", "regression"
 _TEXT_TASKS = ("classify", "regress", "choose")
-_TOLD = ("dropout", "several")
+_TOLD = ("dropout", "several", "spans")
 LABEL_TASKS = (*_TEXT_TASKS, "tag", "answer")
 
 
@@ -185,15 +185,17 @@ def left_behind(config: ModelConfig, back: ModelConfig) -> tuple[str, ...]:
 
 def with_use(config: ModelConfig, use: LabelUse) -> ModelConfig:
     """The model of a folder whose labels are for this."""
-    head = config.sentence_head
-    if head is None or head.several == use.several:
-        return config
-    return config.model_copy(update={"sentence_head": head.model_copy(update={"several": use.several})})
+    update: dict[str, object] = {}
+    if config.sentence_head is not None:
+        update["sentence_head"] = config.sentence_head.model_copy(update={"several": use.several})
+    if config.token_head is not None:
+        update["token_head"] = config.token_head.model_copy(update={"spans": use.task == "answer"})
+    return config.model_copy(update=update)
 
 
 def as_told(config: ModelConfig, like: ModelConfig) -> ModelConfig:
     """The config with what the tensors' settings do not tell of a head, as another one has it: the dropout before the
-    labels, which several of their classes have no setting for, and whether several labels hold at once.
+    labels, which several of their classes have no setting for, and what the labels are for.
     """
     update = {
         name: head.model_copy(update={key: getattr(other, key) for key in _TOLD if hasattr(other, key)})

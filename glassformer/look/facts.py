@@ -41,7 +41,8 @@ def facts(config: ModelConfig, inputs: Inputs, decoder_inputs: Inputs | None) ->
     if config.sentence_head is not None and config.sentence_head.pooling != "max":
         averages = config.sentence_head.pooling in ("mean", "mean_pooler")
         found[f"{side}.{'mean' if averages else 'first'}"] = (each_real if averages else first_real)(answering)
-    if config.token_head is not None and config.token_head.crf and answering.labelled is None:
+    tags = config.token_head
+    if tags is not None and (tags.crf or tags.spans) and answering.labelled is None:
         every = torch.ones(answering.shape, dtype=torch.bool, device=answering.device)
         found[f"{side}.labelled"] = every if answering.real is None else answering.real
     return found

@@ -11,6 +11,7 @@ from glassformer.look.rules.across import CrossEntropy, Largest, LogSoftmax, Sof
 from glassformer.look.rules.activations import Activation
 from glassformer.look.rules.chains import BestPath, ChainBest, ChainBestEnd, ChainEnd, ChainSum, Difference
 from glassformer.look.rules.evaluator import Rule
+from glassformer.look.rules.masks import FillSet
 from glassformer.look.rules.sums import ActivatedLinear, DotProduct
 from glassformer.look.writer import STREAM, Writer, weight
 
@@ -75,7 +76,12 @@ class HeadWriter(Writer):
         if config.transform:
             x = self.transform("token_head", x, config, "sentence token")
         self.add("token_head.logits", "sentence token label", self.weighted(x, "token_head.output", "label", bias=True))
-        self.probabilities("token_head", "sentence token label", "label")
+        if config.spans:
+            logits, real = Operand("token_head.logits", "sentence token label"), f"{self.side}.labelled"
+            rule = FillSet(x=logits, may_look=Operand(real, "sentence token"), fill="-inf")
+            self.add("token_head.masked", "sentence token label", rule)
+        last, over = ("masked", "token") if config.spans else ("logits", "label")
+        self.probabilities("token_head", "sentence token label", over, last)
         if config.crf:
             self.crf("token_head.crf", Operand("token_head.logits", "sentence token label"))
 
@@ -97,9 +103,9 @@ class HeadWriter(Writer):
         score, total = (Operand(f"{path}.{name}", "sentence") for name in ("best_score", "log_total"))
         self.add(f"{path}.log_probability", "sentence", Difference(score, total))
 
-    def probabilities(self, path: str, axes: str, over: str) -> None:
+    def probabilities(self, path: str, axes: str, over: str, last: str = "logits") -> None:
         """Scores as probabilities that sum to 1, and their logarithms."""
-        logits = Operand(f"{path}.logits", axes)
+        logits = Operand(f"{path}.{last}", axes)
         self.add(f"{path}.log_probabilities", axes, LogSoftmax(logits, over))
         self.add(f"{path}.probabilities", axes, Softmax(logits, over))
         if path == "head" and self.at_places and "labels" in self.given:

@@ -40,6 +40,7 @@ TITLES: Mapping[str, Title] = {
     "sentence_head.logits": Title("A score for each label", extra=True),
     "token_head.hidden": Title("A layer of the head's own", extra=True),
     "token_head.activated": Title("The activation function between the two layers", extra=True),
+    "token_head.masked": Title("Padding cannot be the first or the last token", extra=True),
     "token_head.logits": Title("A score for each label of each token", extra=True),
     "log_probability": Title("How likely the best sequence is, as a logarithm", extra=True),
     "log_probabilities": Title("Logarithms of the probabilities", extra=True),

@@ -252,7 +252,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a head of two scores for each token, and without a vocabulary head."""
-        head = token_head_of(body, labels=2, dropout=self.section.dropout)
+        head = token_head_of(body, labels=2, dropout=self.section.dropout, spans=True)
         return body.model_copy(update={"token_head": head, "sentence_head": None, "head": None})
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:

@@ -98,7 +98,7 @@ class ChainSum(Rule):
         for step in range(tensors.size(self.steps, "before")):
             way = {**cell, "before": step}
             found = (tensors.factor(self.before, {**way, "token": at - 1}), tensors.factor(self.steps, way))
-            terms.append(Term(f"before {step}", found, sum_of(found)))
+            terms.append(Term(f"label {step}", found, sum_of(found), added=True))
         ways = self.over(torch.tensor([term.value for term in terms], dtype=torch.float64), 0)
         return Working((*terms, Term("logit", (own,), own.value)), float(ways) + own.value, {"ways": float(ways)})
 
@@ -130,8 +130,7 @@ class ChainSum(Rule):
         *ways, own = explanation.terms
         kept = sorted(ways, key=lambda term: -term.value)[: limits.terms]
         more = f", {len(ways) - len(kept)} more" if len(ways) > len(kept) else ""
-        inside = ", ".join(term.numbers.replace(" · ", " + ") for term in kept)
-        return f"{number(own.value)} + {cls.verb}({inside}{more})"
+        return f"{number(own.value)} + {cls.verb}({', '.join(term.numbers for term in kept)}{more})"
 
 
 def sum_of(factors: tuple[Factor, ...]) -> float:
@@ -189,7 +188,7 @@ class ChainEnd(Rule):
         terms = []
         for step in range(tensors.size(self.last, "label")):
             found = (tensors.factor(self.x, {**end, "label": step}), tensors.factor(self.last, {"label": step}))
-            terms.append(Term(f"label {step}", found, sum_of(found)))
+            terms.append(Term(f"label {step}", found, sum_of(found), added=True))
         return Working(
             tuple(terms), float(self.over(torch.tensor([term.value for term in terms], dtype=torch.float64), 0))
         )
@@ -209,7 +208,7 @@ class ChainEnd(Rule):
         """The labels at the end."""
         kept = sorted(explanation.terms, key=lambda term: -term.value)[: limits.terms]
         more = f", {len(explanation.terms) - len(kept)} more" if len(explanation.terms) > len(kept) else ""
-        return f"{cls.verb}({', '.join(term.numbers.replace(' · ', ' + ') for term in kept)}{more})"
+        return f"{cls.verb}({', '.join(term.numbers for term in kept)}{more})"
 
 
 @dataclass(frozen=True)
@@ -321,3 +320,9 @@ class Difference(Rule):
     def expression(self) -> Expression:
         """x − less."""
         return row(read(self.x), sign("−"), read(self.less))
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """a − b."""
+        x, less = (term.factors[0].value for term in explanation.terms)
+        return f"{number(x)} − {number(less)}".replace("− −", "+ ")

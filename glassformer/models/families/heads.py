@@ -71,11 +71,13 @@ def sentence_head_of(
     return SentenceHeadConfig.model_validate(values)
 
 
-def token_head_of(body: ModelConfig, *, labels: int, dropout: float = 0.0, crf: bool = False) -> TokenHeadConfig:
+def token_head_of(
+    body: ModelConfig, *, labels: int, dropout: float = 0.0, crf: bool = False, spans: bool = False
+) -> TokenHeadConfig:
     """The head of each token's labels as this family has it."""
     layer = layer_of(body)
     if not layer.of_tokens:
-        return TokenHeadConfig(labels=labels, dropout=dropout, crf=crf)
+        return TokenHeadConfig(labels=labels, dropout=dropout, crf=crf, spans=spans)
     return TokenHeadConfig(
         labels=labels,
         transform=True,
@@ -84,6 +86,7 @@ def token_head_of(body: ModelConfig, *, labels: int, dropout: float = 0.0, crf: 
         norm=layer.norm,
         dropout=dropout,
         crf=crf,
+        spans=spans,
     )
 
 
