@@ -15,12 +15,13 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from glassformer.config import ModelConfig, TokenHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.corpus import on_bad
 from glassformer.data.settings import AnswerData, DataSection
 from glassformer.data.split import Split
 from glassformer.data.squad import stated_answers
 from glassformer.errors import ConfigError, DataError
+from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answer_scores import answer_scores
@@ -249,7 +250,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a head of two scores for each token, and without a vocabulary head."""
-        head = TokenHeadConfig(labels=2, dropout=self.section.dropout)
+        head = token_head_of(body, labels=2, dropout=self.section.dropout, spans=True)
         return body.model_copy(update={"token_head": head, "sentence_head": None, "head": None})
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:

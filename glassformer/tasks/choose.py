@@ -16,11 +16,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.corpus import on_bad
 from glassformer.data.rows import Columns
 from glassformer.data.settings import ChooseData, DataSection
 from glassformer.errors import ConfigError, DataError, NotFiniteError
+from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.cross_entropy import cross_entropy, widened
@@ -235,7 +236,7 @@ class Choose(RecordTask[Question, Choice]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a sentence head of one label, and without a vocabulary head."""
-        head = SentenceHeadConfig(labels=1, pooling=self.section.pooling, dropout=self.section.dropout)
+        head = sentence_head_of(body, labels=1, pooling=self.section.pooling, dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property

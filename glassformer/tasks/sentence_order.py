@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.batch import Integers
 from glassformer.data.corrupt import IGNORED
 from glassformer.data.pairs import SentencePairs
@@ -23,6 +23,7 @@ from glassformer.data.settings import DataSection
 from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
+from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bert import NEXT_SENTENCE_LABELS, Bert
@@ -167,7 +168,7 @@ class SentenceOrder(CorpusTask):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a sentence head of two labels, and without a vocabulary head."""
-        head = SentenceHeadConfig(labels=2, pooling=self.section.pooling, dropout=self.section.dropout)
+        head = sentence_head_of(body, labels=2, pooling=self.section.pooling, dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property

@@ -60,7 +60,7 @@ def tagged_rows(path: Path, data: TagData, *, bad: OnBad, tagged: bool) -> Itera
 
 
 def sentence_rows(rows: Iterable[Row], data: TagData, *, bad: OnBad, tagged: bool) -> Iterator[Row]:
-    """The same for the rows of a table that names its columns; without `tagged` with their `id`, where they have one."""
+    """The same for the rows of a table that names its columns; without `tagged` with their `id`, if any."""
     names = {"text": data.text, "words": data.words or "words", "tags": data.tags or "tags", "spans": data.spans}
     for row in rows:
         own = {"id": row.values["id"]} if "id" in row.values and not tagged else {}
