@@ -263,12 +263,13 @@ class VocabularyHeadConfig(TransformConfig):
 class SentenceHeadConfig(Settings):
     """From one vector for the sentence to `labels` scores; without labels the vector itself is the answer.
 
-    `pooling`: `first` takes the state of the first token, `mean` the mean of the states; `pooler` and `mean_pooler`
-    apply a dense layer, an activation and, where there is one, a norm to it (BERT: tanh, no norm).
+    `pooling`: `first` takes the state of the first token, `mean` the mean of the states, `max` the largest number of
+    each channel; `pooler` and `mean_pooler` apply a dense layer, an activation and, where there is one, a norm to the
+    first or the mean (BERT: tanh, no norm).
     """
 
     labels: int = Field(default=2, ge=0)
-    pooling: Literal["first", "pooler", "mean", "mean_pooler"] = "pooler"
+    pooling: Literal["first", "pooler", "mean", "mean_pooler", "max"] = "pooler"
     activation: Activation = "tanh"
     pooler_bias: bool = True
     norm: NormConfig | None = None

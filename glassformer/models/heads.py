@@ -53,14 +53,15 @@ class VocabularyHead(nn.Module):
 class SentenceHead(nn.Module):
     """From one vector for the sentence to label scores, through a pooler or directly.
 
-    The vector is the state of the first token that is not padding, or the mean of the states of all such tokens.
+    The vector is the state of the first token that is not padding, or of all such tokens the mean of the states, or
+    the largest number of each channel.
     """
 
     def __init__(self, config: SentenceHeadConfig, width: int) -> None:
         super().__init__()
         self.vector = VECTORS[config.pooling]
         self.reads_first_alone = self.vector is first_real
-        self.vector_name = "mean" if self.vector is mean_of_real else "first"
+        self.vector_name = {first_real: "first", mean_of_real: "mean", max_of_real: "max"}[self.vector]
         self.pooler = nn.Linear(width, width, bias=config.pooler_bias) if config.has_pooler else None
         self.activation = ACTIVATIONS[config.activation]
         self.norm = build_norm(config.norm, width)
@@ -139,9 +140,17 @@ def mean_of_real(states: Tensor, real: Tensor | None) -> Tensor:
     return (states * weights[..., None]).sum(dim=1) / weights.sum(dim=1, keepdim=True).clamp(min=1)  # [B, W]
 
 
+def max_of_real(states: Tensor, real: Tensor | None) -> Tensor:
+    """The largest number of each channel in a sentence's states, without padding: [B, S, W] and [B, S] to [B, W]."""
+    if real is not None:
+        states = states.masked_fill(~real[..., None], -torch.inf)
+    return states.amax(dim=1)  # [B, W]
+
+
 VECTORS: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
     "first": first_real,
     "pooler": first_real,
     "mean": mean_of_real,
     "mean_pooler": mean_of_real,
+    "max": max_of_real,
 }

@@ -15,13 +15,16 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.settings import ClassifyData
 from glassformer.errors import ConfigError, DataError, NotFiniteError
+from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.bert import NEXT_SENTENCE_LABELS, BertSection
+from glassformer.tasks.baselines import Lesson
+from glassformer.tasks.bert import BertSection
 from glassformer.tasks.cross_entropy import cross_entropy, widened
+from glassformer.tasks.measure import share_of
 from glassformer.tasks.records import (
     Record,
     RecordTask,
@@ -34,6 +37,7 @@ from glassformer.tasks.records import (
 )
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores, perplexity
+from glassformer.tasks.sentence_order import SentenceOrderSection
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
@@ -127,8 +131,8 @@ class Classify(RecordTask[Labelled, Class]):
         section, pairs = context.section, None
         if isinstance(context.data, ClassifyData):
             pairs = context.data.pair is not None
-        if isinstance(section, BertSection):
-            section, pairs = ClassifySection(labels=NEXT_SENTENCE_LABELS), True
+        if isinstance(section, BertSection | SentenceOrderSection):
+            section, pairs = ClassifySection(labels=section.labels), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             raise ConfigError(
@@ -226,8 +230,8 @@ class Classify(RecordTask[Labelled, Class]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a sentence head, and without a vocabulary head."""
-        head = SentenceHeadConfig(
-            labels=len(self.section.labels), pooling=self.section.pooling, dropout=self.section.dropout
+        head = sentence_head_of(
+            body, labels=len(self.section.labels), pooling=self.section.pooling, dropout=self.section.dropout
         )
         return body.model_copy(update={"sentence_head": head, "head": None})
 
@@ -246,6 +250,10 @@ class Classify(RecordTask[Labelled, Class]):
         logits = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, L]
         return {"label": cross_entropy(logits, batch.labels["label"], batch.weights)}
 
+    def lesson(self, example: Labelled) -> Lesson | None:
+        """The words and the label."""
+        return None if example.label is None else Lesson(example.text, example.pair, example.label)
+
     def scores(self, pairs: Sequence[tuple[Labelled, Class]]) -> Scores:
         """Loss, perplexity and accuracy, beside always choosing the most frequent label."""
         labels = self.section.labels
@@ -263,7 +271,12 @@ class Classify(RecordTask[Labelled, Class]):
                 [most_frequent == labels[label] for label, _ in known],
             ),
         }
-        return Scores(len(known), "texts" if all(example.pair is None for example, _ in pairs) else "pairs", of)
+        measures = {
+            THIS_MODEL: share_of([prediction.label == labels[label] for label, prediction in known]),
+            "most frequent": share_of([most_frequent == labels[label] for label, _ in known]),
+        }
+        unit = "texts" if all(example.pair is None for example, _ in pairs) else "pairs"
+        return Scores(len(known), unit, of, measures=measures)
 
 
 def _measured(log_probabilities: Sequence[float], right: Sequence[bool]) -> dict[str, float]:
