@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from experiments import quoted
 from glassformer.config import ModelConfig
 from glassformer.data.corrupt import IGNORED
 from glassformer.data.pairs import IS_NEXT
-from glassformer.models.chain import viterbi
+from glassformer.models.chain import Chain, viterbi
 from glassformer.models.families import bert, distilbert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
@@ -25,7 +26,7 @@ from glassformer.tasks.answer import AnswerSection
 from glassformer.tasks.bio import legal_steps, spans_of
 from glassformer.tasks.passage import encode
 from glassformer.tasks.spans import best_spans
-from glassformer.tasks.tag import Chain, Tag, TagSection
+from glassformer.tasks.tag import Tag, TagSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.text.windows import room_beside, windows
@@ -44,7 +45,7 @@ def tokenizer() -> Tokenizer:
     return train_tokenizer("wordpiece", TEXTS * 3, vocabulary=90)
 
 
-def small(tokenizer: Tokenizer, **more: int) -> ModelConfig:
+def small(tokenizer: Tokenizer, **more: Any) -> ModelConfig:
     return bert(vocabulary=tokenizer.vocabulary_size, layers=3, width=12, heads=3, feed_forward=16, dropout=0.0, **more)
 
 
