@@ -36,7 +36,7 @@ _SIZED = "; for masked-lm by the text and the minutes"
 _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("steps",), int, "train.steps", "Stop after so many steps."),
     (("epochs",), float, "train.epochs", "Stop after so many epochs."),
-    (("minutes",), float, "train.minutes", "Stop after so many minutes."),
+    (("minutes",), float, "train.minutes", "Stop after so many minutes by the clock."),
     (("family",), str, "model.family", "bert, distilbert, roberta, modernbert or slides."),
     (
         ("size",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
@@ -75,8 +75,10 @@ class StepRecord(Settings):
     def step(self, tensor: Tensor | None) -> Intervention:
         """And back; raises ConfigError and TypeError for a damaged record."""
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in self.values.items()}
-        kind: Callable[..., Intervention] = next(each for each in KINDS if each.__name__ == self.kind)
-        return kind(**values) if tensor is None else kind(**values, tensor=tensor)
+        if tensor is not None:
+            values["tensor"] = tensor
+        kind: type[Intervention] = next(each for each in KINDS if each.__name__ == self.kind)
+        return kind(**values)
 
 
 class Header(Settings):
