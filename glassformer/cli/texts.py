@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from glassformer.errors import DataError
 from glassformer.paths import check_path, is_stream, refuse_endless
@@ -79,7 +79,7 @@ def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool) -> Iter
     assert isinstance(column, str)
     for path in files_of([file], text=column):
         if tagged and table_kind(path) in ("conll", "jsonl", "parquet"):
-            yield from _of_sentences(path, columns)
+            yield from _of_sentences(path, cast("Mapping[str, Any]", columns))
         elif table_kind(path) is None and len(columns) == 1:
             for document in read(path, text=column, documents="line"):
                 yield Text({"text": document.text}, document.where)
@@ -91,7 +91,7 @@ def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool) -> Iter
                 yield Text(values, row.where)
 
 
-def _of_sentences(path: Path, columns: Mapping[str, str]) -> Iterator[Text]:
+def _of_sentences(path: Path, columns: Mapping[str, Any]) -> Iterator[Text]:
     from glassformer.data.lines import stop
     from glassformer.data.settings import TagData
     from glassformer.tasks.tagged import tagged_rows

@@ -21,6 +21,8 @@ PAGES = (
     "docs/looking.md",
     "docs/stable.md",
     "docs/platforms.md",
+    "docs/tasks/choose.md",
+    "docs/tasks/sentence-order.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")
