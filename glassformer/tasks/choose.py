@@ -41,8 +41,8 @@ from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
-# Places that a note shows.
-_SHOWN = 10
+# Places that a note shows, and the share of rows that are computed in vain from which on a note tells it.
+_SHOWN, _MUCH = 10, 0.25
 
 
 class ChooseSection(TaskSection):
@@ -132,7 +132,7 @@ class Choose(RecordTask[Question, Choice]):
                 + ("" if context.section is None else f" for {context.section.name}"),
                 do="train one with: glassformer train choose TABLE.jsonl",
             )
-        return cls(context.section, tokenizer, length=context.length, segments=_two_segments(model.config))
+        return cls(context.section, tokenizer, length=context.length, segments=model.config.two_segments)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
         """The score of each row."""
@@ -225,13 +225,20 @@ class Choose(RecordTask[Question, Choice]):
             section,
             preparation.tokenizer,
             length=preparation.data.length,
-            segments=_two_segments(preparation.body),
+            segments=preparation.body.two_segments,
             places=found,
         )
         if not preparation.measuring:
             for count, of in sorted(task.places.items()):
                 shown = f"the right one at place 0 … {count - 1}: {', '.join(f'{n:,}' for n in of[:_SHOWN])}"
                 preparation.log(f"{sum(of):,} with {count} candidates, {shown}{' …' if count > _SHOWN else ''}")
+            real = sum(count * sum(of) for count, of in task.places.items())
+            filled = max(task.places, default=0) * sum(map(sum, task.places.values()))
+            if real < (1 - _MUCH) * filled:
+                preparation.log(
+                    f"{1 - real / filled:.0%} of the rows only fill up groups of fewer candidates: records with very "
+                    "many candidates cost most of the time"
+                )
         return task
 
     def model(self, body: ModelConfig) -> ModelConfig:
@@ -351,7 +358,3 @@ def _places(records: Iterable[Record]) -> dict[int, list[int]]:
             choices = _choices(record.values["choices"], record.where)
             found[len(choices), _place(record.values["label"], choices, record.where)] += 1
     return {count: [found[count, place] for place in range(count)] for count in sorted({count for count, _ in found})}
-
-
-def _two_segments(config: ModelConfig) -> bool:
-    return config.encoder is not None and config.encoder.embed.segments > 1

@@ -132,7 +132,6 @@ class SentenceOrder(CorpusTask):
         """Pairs of neighbours, and wrong ones."""
         _check_frame(preparation.tokenizer)
         corpus, data = cls.stores(preparation), preparation.data
-        encoder = preparation.body.encoder
         swapped = section.negatives == "swapped"
 
         def source(store: TokenStore, seed: int) -> PairRows:
@@ -147,8 +146,7 @@ class SentenceOrder(CorpusTask):
                 swapped=swapped,
             )
             settings = section.model_dump(include={"negatives", "share", "short", "copies"})
-            segments = encoder is not None and encoder.embed.segments > 1
-            return PairRows(pairs, segments=segments, cut=f"{seed} {settings}")
+            return PairRows(pairs, segments=preparation.body.two_segments, cut=f"{seed} {settings}")
 
         trained = source(corpus.stores["train"], preparation.seed)
         sources: dict[Split, Source] = {"train": trained}

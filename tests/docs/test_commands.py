@@ -23,6 +23,8 @@ PAGES = (
     "docs/platforms.md",
     "docs/tasks/classify.md",
     "docs/tasks/answer.md",
+    "docs/tasks/choose.md",
+    "docs/tasks/sentence-order.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")
