@@ -49,7 +49,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("text", "--column"), str, "data.text", "Column of a table with the text: a name, or a number from 0."),
     (("pair", "--pair-column"), str, "data.pair", "Column with the second text of a pair."),
     (("label", "--label-column"), str, "data.label", "Column with the label."),
-    (("words", "--words-column"), str, "data.words", "Column with the words of a sentence: a number from 0, or a name."),
+    (("words", "--words-column"), str, "data.words", "Column with the words of a sentence."),
     (("tags", "--tags-column"), str, "data.tags", "Column with their tags."),
     (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),

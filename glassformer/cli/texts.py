@@ -40,7 +40,8 @@ def records(
     tagged: bool = False,
 ) -> Iterator[Text]:
     """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
-    of the command. `tagged`: files may hold sentences as words. Raises DataError when there is none or a file cannot be read.
+    of the command. `tagged`: files may hold sentences as words. Raises DataError when there is none or a file cannot be
+    read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
@@ -89,7 +90,7 @@ def _of_sentences(path: Path, columns: Mapping[str, str]) -> Iterator[Text]:
     from glassformer.data.settings import TagData
     from glassformer.tasks.tagged import tagged_rows
 
-    for row in tagged_rows(path, TagData(**columns), bad=stop, tagged=False):
+    for row in tagged_rows(path, TagData.model_validate(dict(columns)), bad=stop, tagged=False):
         yield Text({role: row.values[role] for role in row.values if role not in ("tags", "spans")}, row.where)
 
 

@@ -112,7 +112,7 @@ def _is_comment(text: str, layout: _Layout) -> bool:
     if found := _GLOBAL.match(text):
         layout.names = tuple(found[1].split())
         return True
-    return bool(layout.names) or "\t" not in text and (layout.tabs or text.startswith("# id "))
+    return bool(layout.names) or ("\t" not in text and (layout.tabs or text.startswith("# id ")))
 
 
 def _begin(path: Path, text: str, line: int, layout: _Layout, columns: Sequence[str]) -> None:

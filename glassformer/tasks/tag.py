@@ -38,6 +38,9 @@ from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside, windows
 from glassformer.text.words import word_tokens
 
+# The logits [n, L] of a row's words, and what a label adds to the one before it.
+Found = tuple[Tensor, Chain | None]
+
 # Labels that a note names.
 _SHOWN = 10
 
@@ -107,8 +110,8 @@ class Tag(RecordTask[Tagged, Tagging]):
             )
         return cls(section, tokenizer, length=context.length)
 
-    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, tuple[Tensor, Chain | None]]]:
-        """For each row, the logits [n, L] of its words in float64, and what a label adds to the one before it."""
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Found]]:
+        """For each row, the logits [n, L] of its words in float64, and what may follow what."""
         chain = self._chain(model)
         for batch in batches:
             logits = model(batch.inputs, heads=("token_head",)).token_logits  # [B, S, L]
@@ -121,7 +124,7 @@ class Tag(RecordTask[Tagged, Tagging]):
                 strict=True,
             )
 
-    def merge(self, example: Tagged, found: Sequence[tuple[Tensor, Chain | None]]) -> Tagging:
+    def merge(self, example: Tagged, found: Sequence[Found]) -> Tagging:
         """The best legal labels of the whole text, with their probabilities."""
         logits = torch.cat([each for each, _ in found])  # [N, L]
         if not logits.isfinite().all():

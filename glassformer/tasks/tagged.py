@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +40,7 @@ def tagged_format(path: Path) -> TableFormat:
         raise DataError(
             f"{path} must be words in columns or JSON lines",
             got="a .csv",
-            do='write one word and tag a line, separated by a tab (.conll), or {"words": [...], "tags": [...]} (.jsonl)',
+            do='write a word and its tag on each line (.conll), or {"words": [...], "tags": [...]} (.jsonl)',
         )
     return find_format(path) if kind in ("jsonl", "parquet") else conll_format(path)
 
@@ -134,7 +135,7 @@ def _from_spans(text: str, words: Sequence[Span], spans: object, where: str) -> 
             )
         found.append(TagSpan(label, begins[start], ends[end] + 1))
     found.sort(key=lambda span: span.start)
-    for one, other in zip(found, found[1:], strict=False):
+    for one, other in pairwise(found):
         if other.start < one.end:
             raise DataError(
                 located(where, "spans must not overlap"),

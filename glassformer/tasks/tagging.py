@@ -53,9 +53,7 @@ class Tagging:
         return {"text": self.text, **given, "spans": spans, "windows": self.windows}
 
 
-def decoded(
-    sentence: Sentence, labels: Sequence[str], logits: Tensor, chain: Chain | None, windows: int
-) -> Tagging:
+def decoded(sentence: Sentence, labels: Sequence[str], logits: Tensor, chain: Chain | None, windows: int) -> Tagging:
     """The best sequence of labels of a sentence's words, from their logits [N, L]; without a chain each word's own."""
     numbers = logits.argmax(dim=1)  # [N]
     if chain is not None and not _is_best(numbers, chain):
@@ -97,9 +95,13 @@ def _of_spans(
     if not found:
         return []
     posterior = Posterior(logits, chain)
-    more = {span.label: [n for n, tag in enumerate(labels) if tag[2:] == span.label and tag[0] in "IMEL"] for span in found}
+    further: dict[str, list[int]] = {}  # the labels that would make a span longer
+    for number, tag in enumerate(labels):
+        if tag[0] in "IMEL":
+            further.setdefault(tag[2:], []).append(number)
     return [
-        posterior.log_probability(span.start, chosen[span.start : span.end], more[span.label]) for span in found
+        posterior.log_probability(span.start, chosen[span.start : span.end], further.get(span.label, ()))
+        for span in found
     ]
 
 

@@ -19,7 +19,8 @@ def parameter_groups(model: nn.Module, settings: TrainSection) -> list[dict[str,
     """Groups for the optimizers. Matrices and tables decay; biases and norms, which are vectors, do not.
 
     `scale` multiplies the learning rate of the run. `matrices` is True where Muon steps: the matrices inside the
-    blocks, which have a rate of their own, as the scores of a CRF may have. Raises ConfigError when nothing is left to train.
+    blocks, which have a rate of their own, as the scores of a CRF may have. Raises ConfigError when nothing is left to
+    train.
     """
     muon = settings.optimizer == "muon"
     of_matrices = settings.matrix_learning_rate / settings.learning_rate
