@@ -263,16 +263,23 @@ class VocabularyHeadConfig(TransformConfig):
 class SentenceHeadConfig(Settings):
     """From one vector for the sentence to `labels` scores; without labels the vector itself is the answer.
 
-    `pooling`: `first` takes the state of the first token, `mean` the mean of the states; `pooler` and `mean_pooler`
-    apply a dense layer, an activation and, where there is one, a norm to it (BERT: tanh, no norm).
+    `pooling`: `first` takes the state of the first token, `mean` the mean of the states, `max` the largest number of
+    each channel; `pooler` and `mean_pooler` apply a dense layer, an activation and, where there is one, a norm to the
+    first or the mean (BERT: tanh, no norm).
     """
 
     labels: int = Field(default=2, ge=0)
-    pooling: Literal["first", "pooler", "mean", "mean_pooler"] = "pooler"
+    pooling: Literal["first", "pooler", "mean", "mean_pooler", "max"] = "pooler"
     activation: Activation = "tanh"
     pooler_bias: bool = True
     norm: NormConfig | None = None
     dropout: float = Field(default=0.0, ge=0, lt=1)
+    several: bool = False  # each label has a probability of its own, by the sigmoid of its score
+
+    @property
+    def probabilities(self) -> Literal["softmax", "sigmoid"] | None:
+        """How scores become probabilities: none where one score is a number, or is compared with that of other rows."""
+        return "sigmoid" if self.several else "softmax" if self.labels > 1 else None
 
     @property
     def has_pooler(self) -> bool:
@@ -289,12 +296,20 @@ class SentenceHeadConfig(Settings):
 class TokenHeadConfig(TransformConfig):
     """From the state of each token to `labels` scores; `transform` is that of ModernBERT.
 
-    `crf`: the labels of a text are scored together, each with the one before it (Lafferty et al. 2001).
+    `crf`: the labels of a text are scored together, each with the one before it (Lafferty et al. 2001). `spans`: the
+    labels are the first and the last token of a span, and each has one softmax over the tokens.
     """
 
     labels: int = Field(ge=1)
     dropout: float = Field(default=0.0, ge=0, lt=1)
     crf: bool = False
+    spans: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if self.spans and (self.crf or self.labels != 2):
+            raise ValueError("a span has a first and a last token: labels must be 2, without a CRF")
+        return self
 
 
 class InitialConfig(Settings):

@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import TypeVar
 
 import torch
+from torch import Tensor
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.recipe import HUB
 from glassformer.artefact.store import refuse_a_model
+from glassformer.config import ModelConfig
+from glassformer.convert.heads import LABEL_TASKS, LabelUse
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.classify import ClassifySection
+from glassformer.tasks import TASKS, task_named
+from glassformer.tasks.task import TaskSection
 
 Kind = TypeVar("Kind", bound=Artefact)
+LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
 
 
 def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
@@ -34,14 +39,11 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
     with torch.device("meta"):  # without memory for weights: they come from the file
         module = Transformer(found.config)
     module.load_state_dict(found.state, assign=True)
-    report, head = found.report, found.config.sentence_head
-    task = None
-    if report.labels and head is not None:
-        task = ClassifySection(labels=report.labels, dropout=head.dropout)
+    report = found.report
     saved = kind(
         module,
         found.tokenizer,
-        task=task,
+        task=section_of(found.config, report.use),
         length=report.length,
         token_settings=report.token_settings,
         generation=report.generation,
@@ -50,22 +52,70 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
     return saved, report
 
 
-def write_foreign(model: Artefact, directory: str | Path) -> None:
-    """Write a folder that `transformers` loads as a model with the same outputs.
+def section_of(config: ModelConfig, use: LabelUse) -> TaskSection | None:
+    """The section of the task whose verb answers with an imported head, with what its file says; None without one."""
+    head = config.sentence_head or config.token_head
+    if not use.task or use.task not in TASKS or head is None:
+        return None
+    kind = task_named(use.task).Section
+    said: dict[str, object] = {"labels": use.labels, "several": use.several, "dropout": head.dropout}
+    own = {name: value for name, value in said.items() if name in kind.model_fields and value not in ((), False)}
+    return kind.model_validate({"name": use.task, **own})
+
+
+def use_of(model: Artefact) -> LabelUse:
+    """What the labels of a model are for."""
+    section = model.task
+    if section is None or section.name not in LABEL_TASKS:
+        return LabelUse(labels=model.labels)
+    return LabelUse(section.name, model.labels, several=bool(getattr(section, "several", False)))
+
+
+def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
+    """Write a folder that `transformers` loads as a model with the same outputs. Returns what stays behind, such as the
+    scores of a CRF, in sentences.
 
     Raises ConfigError for a family or a head that Hugging Face does not have, CheckpointError when the folder cannot be
     written, or holds a model, which may be the only copy.
     """
     refuse_a_model(directory, "an export")
-    state: Mapping[str, torch.Tensor] = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
+    state = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
+    state |= rescaled(model.task, state)
     tokenizer = model.tokenizer if model.has_tokenizer else None
-    write_huggingface(
+    left = write_huggingface(
         directory,
         model.config,
         state,
         tokenizer,
         token_settings=model.token_settings,
         generation=model.generation,
-        labels=model.labels,
+        use=use_of(model),
         length=model.length,
     )
+    return (*left, *_applied_after(model.task))
+
+
+def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The last layer of the head with what the task does to its outputs: a classifier's are divided by its temperature,
+    a regression's become numbers by their deviation and mean.
+    """
+    by = getattr(section, "deviation", None) or 1.0 / getattr(section, "temperature", 1.0)
+    more = getattr(section, "mean", None) or 0.0
+    if (by, more) == (1.0, 0.0) or LAST not in state:
+        return {}
+    weight, bias = state[LAST].double(), state[LAST_BIAS].double()
+    return {LAST: (weight * by).to(state[LAST].dtype), LAST_BIAS: (bias * by + more).to(state[LAST_BIAS].dtype)}
+
+
+def _applied_after(section: TaskSection | None) -> tuple[str, ...]:
+    """What is done with the scores of this model and has no place in a folder of theirs: sentences."""
+    if section is None:
+        return ()
+    threshold, told = getattr(section, "threshold", None), []
+    if threshold is not None and threshold != type(section).model_fields["threshold"].default:
+        told.append(f"the threshold {threshold:.4g} stays behind: it is applied to the scores")
+    if getattr(section, "temperature", 1.0) != 1.0:
+        told.append("the temperature is written into the last layer: its scores are divided by it there as well")
+    if getattr(section, "deviation", None) is not None:
+        told.append("mean and deviation of the numbers are written into the last layer: it gives the number itself")
+    return tuple(told)

@@ -1,4 +1,4 @@
-"""glassformer fill, score, classify: every verb that answers, made from the table of verbs."""
+"""glassformer fill, score, classify, answer: every verb that answers, made from the table of verbs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.destination import Answers, counted, destination
+from glassformer.cli.destination import Answers, counted, destination, set_aside
 from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Fast, Json, NamedModel, Out, Pair, Resume, TextFiles, Texts, Threads
+from glassformer.cli.options import (
+    Choices,
+    Device,
+    Fast,
+    Json,
+    NamedModel,
+    Out,
+    Pair,
+    Passage,
+    Rejects,
+    Resume,
+    TextFiles,
+    Texts,
+    Threads,
+)
 from glassformer.cli.screen import note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
-from glassformer.cli.texts import Text, batches, records
+from glassformer.cli.texts import Text, batches, records, stop
+from glassformer.errors import DataError
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
+    from glassformer.data.rejects import RejectsFile
 
 # The options that only one verb has, with their defaults.
 _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
+    "answer": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Best spans to show.")], 5)},
     "fill": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Guesses for each masked word.")], 5)},
 }
 # The column that holds a role where a table is read.
@@ -41,7 +58,20 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
             str | None,
             typer.Option(
                 "--pair-column",
-                help="Column with the second text of a pair.  [default: that of the training table, else none]",
+                "--context-column",
+                help="Column with the second text of a pair, or the passage.  [default: that of the training table, "
+                "else none]",
+            ),
+        ],
+        None,
+    ),
+    "choices": (
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--choices-column",
+                help="Column with the list of candidates, or one for each candidate (repeatable).  [default: those of "
+                "the training table]",
             ),
         ],
         None,
@@ -60,18 +90,25 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
 }
 
 
+# The second text of a pair, where a verb has a name of its own for it, and the columns where the model knows none.
+_SECOND: dict[str, Any] = {"answer": Passage}
+_USUAL: dict[str, dict[str, str]] = {"answer": {"text": "question", "pair": "context"}}
+
+
 def asking(verb: str) -> Callable[..., None]:
     """The command of a verb, with the options that its table names."""
     entry = VERBS[verb]
     shared: dict[str, tuple[Any, object]] = {
         "text": (Texts, None),
         "model": (NamedModel, None),
-        **({"pair": (Pair, None)} if "pair" in entry.columns else {}),
+        **({"pair": (_SECOND.get(verb, Pair), None)} if "pair" in entry.columns else {}),
+        **({"choice": (Choices, None)} if "choices" in entry.columns else {}),
         "file": (TextFiles, None),
         **{f"{role}_column": _COLUMNS[role] for role in entry.columns},
         **_OPTIONS.get(verb, {}),
         "out": (Out, None),
         "resume": (Resume, False),
+        "rejects": (Rejects, None),
         "json": (Json, False),
         "fast": (Fast, False),
         "device": (Device, "auto"),
@@ -80,7 +117,7 @@ def asking(verb: str) -> Callable[..., None]:
 
     def command(**values: Any) -> None:
         options = {name: values[name] for name in _OPTIONS.get(verb, {})}
-        columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"] is not None}
+        columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"]}
         _answer(verb, values, options, columns)
 
     command.__name__, command.__doc__ = verb, f"{entry.help[0].upper()}{entry.help[1:]}."
@@ -94,17 +131,30 @@ def asking(verb: str) -> Callable[..., None]:
     return command
 
 
-def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
     trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
-    columns = {"text": "text", **{role: name for role, name in trained.items() if name is not None}, **columns}
+    known = {role: name for role, name in trained.items() if name is not None}
+    columns = {"text": "text", **_USUAL.get(verb, {}), **known, **columns}
+    choices = values.get("choice")
+    if choices:  # the same candidates for every text
+        columns.pop("choices", None)
     refuse_out_over_input(values["out"], values["file"], text=columns["text"])
-    asked = records(texts, values["file"], columns, values.get("pair"), tagged="words" in VERBS[verb].columns)
-    asks = {"verb": verb, **options, "columns": columns, "json": values["json"]}
-    with destination(opened, {**values, "text": texts}, asks) as out, counted(values["out"], out.done) as advance:
-        _write(opened, verb, asked, options, out, advance, json=values["json"])
+    by_role = {
+        role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of) for role, of in columns.items()
+    }
+    asks = {"verb": verb, **options, "columns": columns, "json": values["json"], "rejects": bool(values["rejects"])}
+    asks |= {"choices": choices} if choices else {}
+    with (
+        set_aside(values["rejects"], values["out"], values["file"]) as bad,
+        destination(opened, {**values, "text": texts}, asks) as out,
+        counted(values["out"], out.done) as advance,
+    ):
+        tagged, other = "words" in VERBS[verb].columns, stop if bad is None else bad
+        asked = records(texts, values["file"], by_role, values.get("pair"), choices, tagged=tagged, bad=other)
+        _write(opened, verb, asked, options, out, advance, json=values["json"], bad=bad)
 
 
 def _write(
@@ -116,15 +166,23 @@ def _write(
     advance: Callable[[int], None],
     *,
     json: bool,
+    bad: RejectsFile | None,
 ) -> None:
-    """Answer all texts but those that have their answer already.
+    """Answer all texts but those that have their answer already, and those that go to `bad`.
 
     A batch in which only some have it is computed again as a whole: in another batch an answer may round otherwise.
     """
-    from glassformer.artefact.verbs import answer  # not at the top: --help must not import torch
+    from glassformer.artefact.verbs import answer, refusals  # not at the top: --help must not import torch
 
     number = 0
-    for batch in batches(asked):
+    for texts in batches(asked):
+        batch = texts
+        if bad is not None:
+            why = list(refusals(opened, verb, ((one.values, one.where) for one in texts), options))
+            batch = [one for one, error in zip(texts, why, strict=True) if error is None]
+            for one, error in zip(texts, why, strict=True):
+                if error is not None:
+                    bad(error.about(one.where, {**one.kept, **one.values}))
         if number + len(batch) <= out.done:
             number += len(batch)
             continue
@@ -136,9 +194,11 @@ def _write(
                 continue
             note_windows(its.windows, opened.row_tokens)
             if json:
-                record(its.to_dict(), out.handle)
+                record({**each.kept, **its.to_dict()}, out.handle)
             else:
                 SHOW[verb](each.values, its, out.handle)
             out.whole()
         advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
+    if bad is not None and bad.count and not number:
+        raise DataError("a record that can be answered is needed", got=bad.first[0])

@@ -5,17 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Json, NamedModel, PairOrTarget, Texts, Threads
+from glassformer.cli.opened import open_model, second_text, split_model
+from glassformer.cli.options import Device, Json, NamedModel, Pair, Target, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
 from glassformer.errors import UnknownNameError
+from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
     from glassformer.look.trace import Trace
     from glassformer.look.walkthrough import Note
 
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 def explain(
     text: Texts = None,
     model: NamedModel = None,
-    pair: PairOrTarget = None,
+    pair: Pair = None,
+    target: Target = None,
     cell: Annotated[
         str | None,
         typer.Option(
@@ -48,12 +52,14 @@ def explain(
     """
     which, texts = split_model("explain", text, model)
     opened = open_model(which, device=device, threads=threads)
+    second = second_text(opened, pair, target)
     for each in _together(texts):
-        trace = opened.trace(each, pair)
+        trace = opened.trace(each, second)
         if cell is not None:
             _follow(trace, cell, json=json)
         else:
-            _walk(trace, sentence, word, notes=notes, json=json)
+            given = [each] if isinstance(each, str) else each
+            _walk(opened, given, second, trace, sentence, word, notes=notes, json=json)
         _note(str(trace.honesty))
 
 
@@ -65,7 +71,18 @@ def _together(texts: Sequence[str]) -> Iterator[str | list[str]]:
         yield list(texts_to_explain(texts))
 
 
-def _walk(trace: Trace, sentence: int, word: str, *, notes: bool, json: bool) -> None:
+def _walk(
+    opened: Model,
+    given: Sequence[str],
+    pair: str | None,
+    trace: Trace,
+    sentence: int,
+    word: str,
+    *,
+    notes: bool,
+    json: bool,
+) -> None:
+    from glassformer.artefact.head_answer import head_answer
     from glassformer.look.explanation import Limits
     from glassformer.look.lines import screen_width
     from glassformer.look.render import write
@@ -77,7 +94,9 @@ def _walk(trace: Trace, sentence: int, word: str, *, notes: bool, json: bool) ->
         do = f"there {'is one text' if texts == 1 else f'are {texts} texts'}"
         raise UnknownNameError(f"--sentence counts from 0 to {texts - 1}", got=str(sentence), do=do)
     place = _place(trace, sentence, word)
-    steps = walkthrough(trace, sentence=sentence, word=place, notes=_notes if notes else no_notes, limits=limits)
+    walk = walkthrough(trace, sentence=sentence, word=place, notes=_notes if notes else no_notes, limits=limits)
+    last = head_answer(opened, given[sentence], pair, limits)
+    steps = walk if last is None else chain(walk, [last])
     if json:
         for step in steps:
             record(_plain(step), sys.stdout)
@@ -142,7 +161,7 @@ def _note(text: str) -> None:
 
 def _print(lines: Iterable[str]) -> None:
     for line in lines:
-        print(line)
+        print(in_one_line(line))
 
 
 def _plain(value: object) -> Any:

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,13 +19,17 @@ from glassformer.json_text import parse_json
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
+    from pyarrow.parquet import ParquetFile
 
 # The most columns that an error names, and the most characters of each.
 _COLUMNS_TOLD, _NAME_TOLD = 20, 40
 # The rows of a Parquet file that are in memory together: each may be a book, which the file stores once for all rows.
 _PARQUET_ROWS = 64
 # What to do where a table has no column of the name that is looked for: the options of all verbs that read tables.
-NAME_IT = "name the column with --column (where a command reads more: --pair-column, --label-column, --answers-column)"
+NAME_IT = (
+    "name the column with --column (where a command reads more: --pair-column, --choices-column, --label-column, "
+    "--answers-column)"
+)
 
 
 class Row(NamedTuple):
@@ -34,33 +39,39 @@ class Row(NamedTuple):
     where: str
 
 
-def json_rows(path: Path, columns: Sequence[str] = (), *, bad: OnBad = stop) -> Iterator[Row]:
-    """Each line's object, with only `columns` where some are given; a line that cannot be used goes to `bad`."""
+def json_rows(
+    path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = (), bad: OnBad = stop
+) -> Iterator[Row]:
+    """Each line's object, with only `columns`, and those of `optional` that it has, where some are given; a line that
+    cannot be used goes to `bad`.
+    """
     for line in read_lines(path, bad=bad):
-        where = f"{path}, line {line.number}"
-        if not line.text.strip():
-            continue
-        try:
-            values = parse_json(line.text)
-        except json.JSONDecodeError as error:
-            bad(DataError(f"{where} must be JSON", got=f"{error.msg} at column {error.colno}"))
-            continue
-        except ValueError as error:
-            bad(DataError(f"{where} must be JSON", got=str(error).partition(";")[0]))
-            continue
-        if not isinstance(values, dict):
-            bad(DataError(f"{where} must be a JSON object", got=type(values).__name__))
-            continue
-        if missing := [column for column in columns if column not in values]:
-            bad(no_column(where, missing[0], values))
-            continue
-        if columns:
-            values = {column: values[column] for column in columns}
-        # Only an escape can encode one, and few lines have escapes: the others need no second check.
-        if "\\u" in line.text and (half := _half_character(values)):
-            bad(DataError(f"{where} must be text", got=f"{half!r}, half of a character"))
-        else:
-            yield Row(values, where)
+        if line.text.strip():
+            try:
+                yield json_row(line.text, f"{path}, line {line.number}", columns, optional)
+            except DataError as error:
+                bad(error)
+
+
+def json_row(line: str, where: str, columns: Sequence[str] = (), optional: Sequence[str] = ()) -> Row:
+    """The object on a line; raises DataError for a line that cannot be used."""
+    try:
+        values = parse_json(line)
+    except json.JSONDecodeError as error:
+        got = f"{error.msg} at column {error.colno}"
+        raise DataError(f"{where} must be JSON", got=got).about(where, line) from None
+    except ValueError as error:
+        raise DataError(f"{where} must be JSON", got=str(error).partition(";")[0]).about(where, line) from None
+    if not isinstance(values, dict):
+        raise DataError(f"{where} must be a JSON object", got=type(values).__name__).about(where, values)
+    if missing := [column for column in columns if column not in values]:
+        raise no_column(where, missing[0], values).about(where, values)
+    if columns:
+        values = {column: values[column] for column in [*columns, *(name for name in optional if name in values)]}
+    # Only an escape can encode one, and few lines have escapes: the others need no second check.
+    if "\\u" in line and (half := _half_character(values)):
+        raise DataError(f"{where} must be text", got=f"{half!r}, half of a character").about(where, line)
+    return Row(values, where)
 
 
 def _half_character(values: object) -> str:
@@ -72,35 +83,49 @@ def _half_character(values: object) -> str:
     return ""
 
 
-def parquet_rows(path: Path, columns: Sequence[str] = ()) -> Iterator[Row]:
-    """The rows of a Parquet file, with only `columns` where some are given.
+def parquet_columns(path: Path) -> tuple[str, ...] | None:
+    """The columns of a Parquet file, None where it has no rows: read from its end, whatever the columns hold.
+
+    Raises DataError for a damaged file.
+    """
+    with _parquet_file(path) as table:
+        return tuple(dict.fromkeys(table.schema_arrow.names)) if table.metadata.num_rows else None
+
+
+def parquet_rows(path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = ()) -> Iterator[Row]:
+    """The rows of a Parquet file, with only `columns`, and those of `optional` that it has, where some are given.
 
     Raises DataError for a damaged file, and for a value that Python does not have, such as a date after the year 9999.
     """
+    with _parquet_file(path) as table:
+        if missing := [column for column in columns if column not in table.schema_arrow.names]:
+            raise no_column(str(path), missing[0], table.schema_arrow.names)
+        number = 0
+        more = [name for name in optional if name in table.schema_arrow.names and name not in columns]
+        for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=[*columns, *more] if columns else None):
+            for values in _in_python(batch, path):
+                number += 1
+                yield Row(values, f"{path}, row {number}")
+
+
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[ParquetFile]:
+    """The open file; raises DataError for what is found to be damaged inside."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
-    with tempfile.TemporaryFile() as unpacked:
-        handle = open_bytes(path)
-        with handle:
-            source = handle
-            if is_zipped(path):  # Parquet is read from its end, which a gzip stream cannot do
-                try:
-                    shutil.copyfileobj(handle, unpacked, 1 << 20)
-                except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                    raise DataError(f"{path} must be a whole gzip file", got=f"a damaged one ({error})") from None
-                source = unpacked
+    with tempfile.TemporaryFile() as unpacked, open_bytes(path) as handle:
+        source = handle
+        if is_zipped(path):  # Parquet is read from its end, which a gzip stream cannot do
             try:
-                table = ParquetFile(source)
-                if missing := [column for column in columns if column not in table.schema_arrow.names]:
-                    raise no_column(str(path), missing[0], table.schema_arrow.names)
-                number = 0
-                for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=list(columns) or None):
-                    for values in _in_python(batch, path):
-                        number += 1
-                        yield Row(values, f"{path}, row {number}")
-            except (ArrowException, OSError, UnicodeDecodeError) as error:
-                raise DataError(f"{path} must be a whole Parquet file", got=str(error).splitlines()[0]) from None
+                shutil.copyfileobj(handle, unpacked, 1 << 20)
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                raise DataError(f"{path} must be a whole gzip file", got=f"a damaged one ({error})") from None
+            source = unpacked
+        try:
+            yield ParquetFile(source)
+        except (ArrowException, OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{path} must be a whole Parquet file", got=str(error).splitlines()[0]) from None
 
 
 def _in_python(batch: RecordBatch, path: Path) -> list[dict[str, object]]:

@@ -39,16 +39,34 @@ class CorpusSection(DataSection):
 
 
 class RecordSection(DataSection):
-    """Records of a table. `header`: whether the first row names the columns; detected by default."""
+    """Records of a table. `header`: whether the first row names the columns; detected by default. `rejects`: a file for
+    the rows that cannot be used, which are left out then.
+    """
 
     validation: float = Field(default=0.1, ge=0, lt=1)
     header: Literal["auto", "yes", "no"] = "auto"
+    rejects: str | None = None
 
 
-class ClassifyData(RecordSection):
-    """`text`, `pair` and `label` are columns, by name or by number from 0; without a `pair` one text is classified."""
+class TextPairData(RecordSection):
+    """`text`, `pair` and `label` are columns, by name or by number from 0; without a `pair` there are single texts."""
 
     pair: str | None = None
+    label: str = "label"
+
+
+class ClassifyData(TextPairData):
+    """`separator` stands between the labels of one cell where a text may have several."""
+
+    separator: str = Field(default=",", min_length=1)
+
+
+class ChooseData(RecordSection):
+    """`text`, `choices` and `label` are columns: a text, its candidates, and the right one, by its place from 0 or by
+    its text. Of `choices` there is one column that holds a list (JSON lines), or one for each candidate.
+    """
+
+    choices: tuple[str, ...] = Field(default=("choices",), min_length=1)
     label: str = "label"
 
 
@@ -70,3 +88,12 @@ class AnnotatedMasksData(RecordSection):
 
     validation: float = Field(default=0.0, ge=0, lt=1)
     answers: str = "answers"
+
+
+class AnswerData(RecordSection):
+    """`text` (the question), `pair` (the passage) and `answers` are columns; the defaults are those of SQuAD's JSON."""
+
+    text: str = "question"
+    pair: str = "context"
+    answers: str = "answers"
+    length: int = Field(default=384, ge=8, le=MOST_TOKENS)

@@ -11,10 +11,11 @@ from typing import Literal
 
 from glassformer.data.conll import conll_columns
 from glassformer.data.lines import decoded_head
-from glassformer.data.named_rows import json_rows, parquet_rows
+from glassformer.data.named_rows import json_rows, parquet_columns
+from glassformer.data.squad import COLUMNS as SQUAD_COLUMNS
 from glassformer.errors import DataError
 
-Kind = Literal["delimited", "jsonl", "parquet", "conll"]
+Kind = Literal["delimited", "jsonl", "parquet", "conll", "squad"]
 
 # The most bytes, lines and rows of a file that are read for this.
 _BYTES, _LINES, _ROWS = 1 << 20, 1000, 200
@@ -31,6 +32,7 @@ _NAME = re.compile(r"[^\W\d]\w{0,29}")
 _OPEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+')
 _NEEDS_QUOTES = ",;"
 _DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
+_NAMES = {"jsonl": "JSON lines", "parquet": "Parquet", "squad": "SQuAD's JSON"}
 _BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t,;|", ".txt": "\t,;|"}
 
 
@@ -49,12 +51,12 @@ class TableFormat:
         if self.kind == "conll":
             return f"{'CoNLL' if self.columns[0] == '0' else 'CoNLL-U'}, {count}"
         if self.kind != "delimited":
-            return f"{'JSON lines' if self.kind == 'jsonl' else 'Parquet'}, {count}"
+            return f"{_NAMES[self.kind]}, {count}"
         quoting, header = ("quoted" if self.quoted else "no quoting"), ("a header" if self.header else "no header")
         return f"{_DELIMITERS.get(self.delimiter, repr(self.delimiter))}-separated, {quoting}, {header}, {count}"
 
 
-def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet", "conll"] | None:
+def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet", "conll", "squad"] | None:
     """The kind of table by the file's name; None for plain text, where only the content can show a table."""
     match _suffix(path):
         case ".jsonl" | ".ndjson":
@@ -67,6 +69,8 @@ def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet", "conll"]
             return "parquet"
         case ".conll" | ".conllu" | ".iob" | ".iob2" | ".bio":
             return "conll"
+        case ".json":
+            return "squad"
     return None
 
 
@@ -82,11 +86,13 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
     `header` says whether there is one. Raises DataError for what is no table or cannot be read.
     """
     kind = table_kind(path)
+    if kind == "squad":
+        return TableFormat(kind, "", False, True, SQUAD_COLUMNS)
     if kind == "jsonl" or kind == "parquet":
-        first = next(json_rows(path) if kind == "jsonl" else parquet_rows(path), None)
+        first = next((tuple(row.values) for row in json_rows(path)), None) if kind == "jsonl" else parquet_columns(path)
         if first is None:
             raise DataError(f"{path} must hold rows", got="only blanks")
-        return TableFormat(kind, "", False, True, tuple(first.values))
+        return TableFormat(kind, "", False, True, first)
     if kind == "conll":
         return conll_format(path)
     if _suffix(path) not in _BY_SUFFIX:

@@ -5,13 +5,16 @@ B sentences · S tokens · L labels · N the most scored tokens of a sentence
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 from glassformer.models.chain import Chain, viterbi
+from glassformer.parts.tap import tap
 
 
 class Crf(nn.Module):
@@ -27,6 +30,7 @@ class Crf(nn.Module):
         self.steps = nn.Parameter(torch.zeros(labels, labels))  # from the row to the column
         self.first = nn.Parameter(torch.zeros(labels))
         self.last = nn.Parameter(torch.zeros(labels))
+        self.taps = ("totals", "log_total", "best", "best_score", "path", "log_probability")
 
     @property
     def chain(self) -> Chain:
@@ -62,6 +66,43 @@ class Crf(nn.Module):
         end = newest[:, -1:]  # [B, 1]
         last = self.last[labels.gather(1, end.clamp(min=0))] * (end >= 0)  # [B, 1]
         return ((own + step) * scored).sum(dim=1) + last[:, 0]
+
+    def _table(self, logits: Tensor, scored: Tensor, over: Callable[[Tensor, int], Tensor]) -> Tensor:
+        """Token by token, for each label all sequences that end with it, put together by `over`: [B, S, L]. A token
+        that is not scored has the numbers of the one before it, or 0.
+        """
+        begun = torch.zeros_like(scored[:, :1])  # [B, 1]
+        found, table = torch.zeros_like(logits[:, 0]), []  # [B, L]
+        for token in range(logits.shape[1]):
+            here = scored[:, token, None]  # [B, 1]
+            reached = over(found[:, :, None] + self.steps, 1)  # [B, L]
+            found = (reached.where(begun, self.first) + logits[:, token]).where(here, found)
+            table.append(found)
+            begun = begun | here
+        return torch.stack(table, dim=1)  # [B, S, L]
+
+    def show(self, logits: Tensor, scored: Tensor) -> None:
+        """Show to whoever looks what the CRF makes of logits [B, S, L]: the forward algorithm's table, the logarithm of
+        its sum, Viterbi's table (Viterbi 1967), the score of its best sequence, that sequence, 1 at its labels, and the
+        logarithm of its probability. 0 for a text without scored tokens.
+        """
+        zero, some = torch.zeros_like(logits[:, 0, 0]), scored.any(dim=1)  # [B], [B]
+        totals = tap(self, "totals", self._table(logits, scored, torch.logsumexp))  # [B, S, L]
+        log_total = tap(self, "log_total", (totals[:, -1] + self.last).logsumexp(dim=1).where(some, zero))  # [B]
+        best = tap(self, "best", self._table(logits, scored, torch.amax))  # [B, S, L]
+        score = tap(self, "best_score", (best[:, -1] + self.last).amax(dim=1).where(some, zero))  # [B]
+        tap(self, "path", self._path(best, scored))  # [B, S, L]
+        tap(self, "log_probability", score - log_total)  # [B]
+
+    def _path(self, best: Tensor, scored: Tensor) -> Tensor:
+        """1 at the labels of the best sequence, found from its end back to its first token: [B, S, L]."""
+        onwards, path = self.last.expand_as(best[:, 0]), []  # [B, L]: what follows each label
+        for token in reversed(range(best.shape[1])):
+            here = scored[:, token, None]  # [B, 1]
+            chosen = (best[:, token] + onwards).argmax(dim=1)  # [B]
+            onwards = self.steps.T[chosen].where(here, onwards)  # [B, L]
+            path.append(F.one_hot(chosen, best.shape[2]).to(best.dtype) * here)  # [B, L]
+        return torch.stack(path[::-1], dim=1)  # [B, S, L]
 
 
 def _log_total(

@@ -53,14 +53,15 @@ class VocabularyHead(nn.Module):
 class SentenceHead(nn.Module):
     """From one vector for the sentence to label scores, through a pooler or directly.
 
-    The vector is the state of the first token that is not padding, or the mean of the states of all such tokens.
+    The vector is the state of the first token that is not padding, or of all such tokens the mean of the states, or
+    the largest number of each channel.
     """
 
     def __init__(self, config: SentenceHeadConfig, width: int) -> None:
         super().__init__()
         self.vector = VECTORS[config.pooling]
         self.reads_first_alone = self.vector is first_real
-        self.vector_name = "mean" if self.vector is mean_of_real else "first"
+        self.vector_name = {"pooler": "first", "mean_pooler": "mean"}.get(config.pooling, config.pooling)
         self.pooler = nn.Linear(width, width, bias=config.pooler_bias) if config.has_pooler else None
         self.activation = ACTIVATIONS[config.activation]
         self.norm = build_norm(config.norm, width)
@@ -69,8 +70,10 @@ class SentenceHead(nn.Module):
         self.taps = (
             self.vector_name,
             *(("pooled",) if config.has_pooler else ()),
-            *(("logits", "log_probabilities", "probabilities") if config.labels else ()),
+            *(("logits",) if config.labels else ()),
+            *(("log_probabilities", "probabilities") if config.probabilities else ()),
         )
+        self.several = config.several
 
     def forward(self, states: Tensor, real: Tensor | None, dropout_key: DropoutKey | None) -> Tensor:
         """States [B, S, W] to label scores [B, L], or to the pooled vector [B, W] without labels."""
@@ -81,7 +84,8 @@ class SentenceHead(nn.Module):
             return pooled
         logits = tap(self, "logits", self.output(self.dropout(pooled, dropout_key)))  # [B, L]
         if wanted(self, "log_probabilities", "probabilities"):
-            tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
+            logarithms = F.logsigmoid(logits) if self.several else logits.log_softmax(dim=-1)  # [B, L]
+            tap(self, "probabilities", tap(self, "log_probabilities", logarithms).exp())
         return logits
 
 
@@ -98,21 +102,31 @@ class TokenHead(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, config.labels)
         self.crf = Crf(config.labels) if config.crf else None
+        self.spans = config.spans
         self.taps = (
             *(("hidden", "activated") if config.transform else ()),
             "logits",
+            *(("masked",) if config.spans else ()),
             "log_probabilities",
             "probabilities",
         )
 
-    def forward(self, states: Tensor, dropout_key: DropoutKey | None) -> Tensor:
-        """States [B, S, W] to label scores [B, S, L]."""
+    def forward(self, states: Tensor, dropout_key: DropoutKey | None, labelled: Tensor | None = None) -> Tensor:
+        """States [B, S, W] to label scores [B, S, L]. Where somebody looks, a CRF shows how it goes through the tokens
+        that are `labelled`, [B, S] bool, and a softmax over tokens leaves out the others; None = all.
+        """
         if self.dense is not None:
             hidden = tap(self, "hidden", self.dense(states))
             states = self.norm(tap(self, "activated", self.activation(hidden)))
         logits = tap(self, "logits", self.output(self.dropout(states, dropout_key)))  # [B, S, L]
-        if wanted(self, "log_probabilities", "probabilities"):
-            tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
+        if labelled is None:
+            labelled = torch.ones_like(logits[..., 0], dtype=torch.bool)
+        if wanted(self, "masked", "log_probabilities", "probabilities"):
+            scores = tap(self, "masked", logits.masked_fill(~labelled[..., None], -torch.inf)) if self.spans else logits
+            logarithms = scores.log_softmax(dim=1 if self.spans else 2)  # [B, S, L]
+            tap(self, "probabilities", tap(self, "log_probabilities", logarithms).exp())
+        if self.crf is not None and wanted(self.crf, *self.crf.taps):
+            self.crf.show(logits, labelled)
         return logits
 
 
@@ -139,9 +153,17 @@ def mean_of_real(states: Tensor, real: Tensor | None) -> Tensor:
     return (states * weights[..., None]).sum(dim=1) / weights.sum(dim=1, keepdim=True).clamp(min=1)  # [B, W]
 
 
+def max_of_real(states: Tensor, real: Tensor | None) -> Tensor:
+    """The largest number of each channel in a sentence's states, without padding: [B, S, W] and [B, S] to [B, W]."""
+    if real is not None:
+        states = states.masked_fill(~real[..., None], -torch.inf)
+    return states.amax(dim=1)  # [B, W]
+
+
 VECTORS: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
     "first": first_real,
     "pooler": first_real,
     "mean": mean_of_real,
     "mean_pooler": mean_of_real,
+    "max": max_of_real,
 }

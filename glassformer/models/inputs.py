@@ -24,7 +24,8 @@ class Inputs:
     ids [B, S] int64 · vectors [B, S, W] · real [B, S] bool, False = padding · positions [B or 1, S] int64
     (default: counted over the real tokens) · segments [B, S] int64 · masked_words [B, S] bool, True = a masked word ·
     documents [B, S] int64, equal = same document, for the mask · may_look [B or 1, Q, K] bool, True = may look,
-    one more mask on top of the model's own (K: with those in the cache) · dropout_key chooses dropout, in training.
+    one more mask on top of the model's own (K: with those in the cache) · dropout_key chooses dropout, in training ·
+    labelled [B, S] bool, True = a token whose label is asked for; it changes nothing but what a CRF shows of itself.
     """
 
     ids: Tensor | None = None
@@ -35,6 +36,7 @@ class Inputs:
     masked_words: Tensor | None = None
     documents: Tensor | None = None
     may_look: Tensor | None = None
+    labelled: Tensor | None = None
     dropout_key: DropoutKey | None = None
 
     @property
@@ -69,7 +71,7 @@ class Inputs:
     def check(self, *, before: int = 0) -> None:
         """Refuse tensors whose shapes do not fit together; `before` tokens are in the cache. Raises ShapeError."""
         batch, tokens = self.shape
-        for name in ("real", "positions", "segments", "masked_words", "documents"):
+        for name in ("real", "positions", "segments", "masked_words", "documents", "labelled"):
             tensor: Tensor | None = getattr(self, name)
             shared = name == "positions" and tensor is not None and tensor.shape == (1, tokens)
             if tensor is not None and tensor.shape != (batch, tokens) and not shared:
@@ -114,7 +116,8 @@ class Batch:
     each row are scored, N = B·A. `counts`: by loss, the sum of the weights of its labels, known before the forward
     pass. `row_ids` [B] int32 number the rows within their step, so that dropout treats each
     row as its own however the step is cut into parts. `weights` [B] float32; a row of weight 0 only fills the shape.
-    `tokens` counts what is no padding. `decoder_inputs` feed the decoder of an encoder–decoder.
+    `tokens` counts what is no padding. `decoder_inputs` feed the decoder of an encoder–decoder. `rows_of_each`: so many
+    rows, one after the other, belong together, as the candidates of a choice do.
     """
 
     inputs: Inputs
@@ -125,6 +128,7 @@ class Batch:
     tokens: int
     scored_at: Tensor | None = None
     decoder_inputs: Inputs | None = None
+    rows_of_each: int = 1
 
     def to(self, device: torch.device) -> Batch:
         """The same on another device."""

@@ -15,7 +15,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from glassformer.config import ModelConfig, TokenHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.corrupt import IGNORED
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad
@@ -23,6 +23,7 @@ from glassformer.data.settings import TagData
 from glassformer.data.table_format import TableFormat
 from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.chain import Chain
+from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
@@ -228,7 +229,8 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a token head, and without a vocabulary head."""
-        head = TokenHeadConfig(labels=len(self.section.labels), dropout=self.section.dropout, crf=self.section.crf)
+        section = self.section
+        head = token_head_of(body, labels=len(section.labels), dropout=section.dropout, crf=section.crf)
         return body.model_copy(update={"token_head": head, "head": None, "sentence_head": None})
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,15 +56,21 @@ def tagged_rows(path: Path, data: TagData, *, bad: OnBad, tagged: bool) -> Itera
                 raise MissingColumnError(f"{row.where} must have a column of tags", got="one column, the words")
             yield row
         return
+    yield from sentence_rows(read_table(path, bad=bad), data, bad=bad, tagged=tagged)
+
+
+def sentence_rows(rows: Iterable[Row], data: TagData, *, bad: OnBad, tagged: bool) -> Iterator[Row]:
+    """The same for the rows of a table that names its columns; without `tagged` with their `id`, if any."""
     names = {"text": data.text, "words": data.words or "words", "tags": data.tags or "tags", "spans": data.spans}
-    for row in read_table(path, bad=bad):
+    for row in rows:
+        own = {"id": row.values["id"]} if "id" in row.values and not tagged else {}
         values = {role: row.values[name] for role, name in names.items() if row.values.get(name) is not None}
         if "words" not in values and "text" not in values:
             bad(no_column(row.where, names["text"], row.values))
         elif tagged and ("tags" if "words" in values else "spans") not in values:
             bad(no_column(row.where, names["tags" if "words" in values else "spans"], row.values))
         else:
-            yield Row(_with_text(values), row.where)
+            yield Row({**_with_text(values), **own}, row.where)
 
 
 def _with_text(values: dict[str, object]) -> dict[str, object]:

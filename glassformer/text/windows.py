@@ -1,4 +1,4 @@
-"""Long texts in windows that overlap by half; each token belongs to the window that shows most text around it."""
+"""Long texts in overlapping windows; each token belongs to the window that shows most text around it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ class Window:
     last: int
 
 
-def windows(tokens: int, room: int | None) -> tuple[Window, ...]:
-    """Cover a text with windows of at most `room` tokens (None: one window of any length).
+def windows(tokens: int, room: int | None, overlap: int | None = None) -> tuple[Window, ...]:
+    """Cover a text with windows of at most `room` tokens (None: one window of any length), which overlap by `overlap`
+    tokens, by default and at most by half.
 
     Two adjacent windows answer for one half of their overlap each, so that no token is answered at a window's edge
     unless it is at the edge of the text.
     """
     if room is None or tokens <= room:
         return (Window(0, tokens, 0, tokens),)
-    starts = [*range(0, tokens - room, max(1, room // 2)), tokens - room]
+    step = max(1, room // 2 if overlap is None else max(room - overlap, room // 2))
+    starts = [*range(0, tokens - room, step), tokens - room]
     edges = [0, *((later + earlier + room) // 2 for earlier, later in pairwise(starts)), tokens]
     return tuple(
         Window(start, start + room, first, last)

@@ -41,6 +41,26 @@ def write_labels(folder: Path) -> Path:
     return path
 
 
+def write_label_sets(folder: Path) -> Path:
+    """Texts with none, one or several of three labels, in a table without a header."""
+    path = folder / "sets.tsv"
+    rows = [
+        f"{' '.join([SENTENCES[number % 5]] * (1 + number % 4 * (number % 3)))} {number}\t"
+        f"{'|'.join('abc'[place] for place in range(3) if number % (place + 2) == 0)}"
+        for number in range(48)
+    ]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def write_numbers(folder: Path) -> Path:
+    """Texts with a number, in JSON lines."""
+    path = folder / "numbers.jsonl"
+    rows = [{"text": f"{SENTENCES[n % 5]} {n}", "label": n % 7 / 2 if n % 3 else str(n % 7)} for n in range(48)]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    return path
+
+
 def write_pairs(folder: Path) -> Path:
     """Pairs of texts with a label, in a table with a header."""
     path = folder / "pairs.csv"
@@ -49,6 +69,19 @@ def write_pairs(folder: Path) -> Path:
         for n in range(40)
     ]
     path.write_text("first,second,verdict\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def write_choices(folder: Path) -> Path:
+    """Texts with two to four candidates each, the right one told by its place or by its text."""
+    path = folder / "choices.jsonl"
+    rows = []
+    for number in range(40):
+        choices = [f"{SENTENCES[(number + place) % 5]} {number}" for place in range(2 + number % 3)]
+        right = number % 2
+        text = " ".join(SENTENCES[number % 5].split()[: 3 + number % 3])
+        rows.append(json.dumps({"text": text, "choices": choices, "label": choices[right] if number % 4 else right}))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return path
 
 
@@ -62,6 +95,19 @@ def write_masks(folder: Path) -> Path:
         answers = [words[place] for place in masked_words]
         text = " ".join("[MASK]" if place in masked_words else word for place, word in enumerate(words))
         rows.append(json.dumps({"text": text, "answers": answers}))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def write_questions(folder: Path) -> Path:
+    """Questions about passages of several lengths, some of which have no answer."""
+    path = folder / "questions.jsonl"
+    rows = []
+    for number in range(48):
+        passage = " ".join([*(SENTENCES[(number + place) % 5] for place in range(1 + number % 4)), f"Day {number}."])
+        word = passage.split()[number * 5 % len(passage.split())]
+        answers = [] if number % 5 == 2 else [{"text": word, "start": passage.index(word)}]
+        rows.append(json.dumps({"question": f"What about {number % 7}?", "context": passage, "answers": answers}))
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return path
 
@@ -113,13 +159,14 @@ class Row:
     family: str = "bert"
     bad: str | None = None
     head: str = "head"
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    section: Mapping[str, Any] = field(default_factory=dict)
+    label: object = "a"
 
     def recipe(self, folder: Path) -> dict[str, Any]:
         """A recipe for a tiny model, with every setting that decides the bits written out."""
         settings = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 32, "dropout": 0.1, "max_length": 32}
         return {
-            "task": {"name": self.task, **self.settings},
+            "task": {"name": self.task, **self.section},
             "data": {"files": [str(self.write(folder))], "validation": 0.2, "length": 24, **self.data},
             "tokenizer": {"kind": "wordpiece", "vocabulary": 160},
             "model": {"family": self.family, "size": "tiny", "settings": settings},
@@ -136,6 +183,11 @@ class Row:
                 "evaluate_every": 3,
             },
         }
+
+
+def questions() -> tuple[Mapping[str, object], ...]:
+    """Texts to choose for, short and long, with two to five candidates."""
+    return tuple({**each, "choices": list(SENTENCES[: 2 + n % 4])} for n, each in enumerate(texts(mask=False)))
 
 
 def texts(*, mask: bool) -> tuple[Mapping[str, object], ...]:
@@ -178,6 +230,64 @@ TASKS = (
         {"text": "first", "pair": "second", "label": "verdict"},
         bad=",the first text is empty,same",
         head="sentence_head",
+        label="same",
+    ),
+    Row(
+        "classify several",
+        "classify",
+        write_label_sets,
+        ("label",),
+        "classify",
+        texts(mask=False),
+        {"text": "0", "label": "1", "separator": "|"},
+        bad="only one cell",
+        head="sentence_head",
+        section={"several": True, "class_weights": "balanced", "pooling": "mean"},
+        label="c|a",
+    ),
+    Row(
+        "regress",
+        "regress",
+        write_numbers,
+        ("number",),
+        "classify",
+        texts(mask=False),
+        {},
+        bad='{"text": "a number that is none", "label": "high"}',
+        head="sentence_head",
+        label=2.5,
+    ),
+    Row(
+        "choose",
+        "choose",
+        write_choices,
+        ("choice",),
+        "choose",
+        questions(),
+        {},
+        bad='{"text": "one candidate", "choices": ["alone"], "label": 0}',
+        head="sentence_head",
+    ),
+    Row(
+        "sentence order",
+        "sentence-order",
+        write_prose,
+        ("sentence_order",),
+        "classify",
+        tuple({**each, "pair": SENTENCES[0]} for each in texts(mask=False)),
+        {},
+        head="sentence_head",
+    ),
+    Row(
+        "answer",
+        "answer",
+        write_questions,
+        ("start", "end"),
+        "answer",
+        tuple({"text": "What does she like?", "pair": each["text"]} for each in texts(mask=False)),
+        {},
+        bad='{"question": "Who?", "context": "She likes it.", "answers": [{"text": "He", "start": 0}]}',
+        head="token_head",
     ),
     Row("tag", "tag", write_conll, ("tag",), "tag", texts(mask=False), {}, bad="only-one-cell", head="token_head"),
     Row(
@@ -190,6 +300,6 @@ TASKS = (
         {},
         bad='{"text": "some text", "spans": [{"start": 5, "end": 7, "label": "time"}]}',
         head="token_head",
-        settings={"crf": True},
+        section={"crf": True},
     ),
 )
