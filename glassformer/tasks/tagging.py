@@ -123,8 +123,7 @@ def tag_scores(known: Sequence[tuple[Sentence, Tagging]], baselines: TagBaseline
         {name: measure.values() for name, measure in measures.items()},
         measures=measures,
         report={
-            "by_label": by_type(measures[THIS_MODEL], span_types(truth, spans[THIS_MODEL])),
-            "confusions": confusions(right, systems[THIS_MODEL]),
-            "sentences": len(known),
+            "labels": by_type(measures[THIS_MODEL], span_types(truth, spans[THIS_MODEL])),
+            "confused": confusions(right, systems[THIS_MODEL]),
         },
     )
