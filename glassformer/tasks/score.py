@@ -34,6 +34,7 @@ BASELINES = (
     "tf_idf",
     "sliding_window",
     "never_answering",
+    "by_word",
 )
 # Tokens counted at a time, so that a memory-mapped text is never in memory as a whole.
 _CHUNK = 1 << 22

@@ -40,7 +40,7 @@ def tagged_format(path: Path) -> TableFormat:
         raise DataError(
             f"{path} must be words in columns or JSON lines",
             got="a .csv",
-            do='write a word, a tab, its tag a line (.conll), or {"words": [...], "tags": [...]} (.jsonl)',
+            do='write a word and its tag on each line (.conll), or {"words": [...], "tags": [...]} (.jsonl)',
         )
     return find_format(path) if kind in ("jsonl", "parquet") else conll_format(path)
 

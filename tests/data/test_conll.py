@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,9 +50,10 @@ def test_universal_dependencies_are_read_by_content(name: str, tmp_path: Path) -
     assert one.values["text"] == "I don't reallyknow de le (sic)"
     assert one.values["words"] == ["I", "do", "n't", "really", "know", "de", "le", "(", "sic", ")"]
     assert one.values["tags"] == ["PRON", "AUX", "PART", "ADV", "VERB", "ADP", "DET", "PUNCT", "ADV", "PUNCT"]
-    assert one.values["XPOS"][-1] == "-RRB-"
-    assert one.values["2"][2] == "not"
-    assert [one.values["text"][start:end] for start, end in one.values["offsets"]] == one.values["words"]
+    values: dict[str, Any] = dict(one.values)
+    assert values["XPOS"][-1] == "-RRB-"
+    assert values["2"][2] == "not"
+    assert [values["text"][start:end] for start, end in values["offsets"]] == values["words"]
     assert (two.values["text"], two.where) == ("Yes", f"{path}, line {UNIVERSAL.count(chr(10))}")
     assert str(tagged_format(path)) == "CoNLL-U, 10 columns"
 

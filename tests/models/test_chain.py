@@ -74,13 +74,8 @@ def test_a_part_of_a_sequence_is_as_likely_as_all_sequences_with_it(forbid: bool
     for token, label in itertools.product(range(5), range(3)):
         with_it = log_sum([value for each, value in scores.items() if each[token] == label]) - total
         assert float(posterior.log_marginals()[token, label]) == pytest.approx(with_it, abs=ORDER)
-    for start, labels, never in (
-        (0, (0,), (1,)),
-        (1, (0, 0), (2,)),
-        (3, (2, 1), ()),
-        (2, (0, 2, 1), (0,)),
-        (0, (2,), ()),
-    ):
+    parts = ((0, (0,), (1,)), (1, (0, 0), (2,)), (3, (2, 1), ()), (2, (0, 2, 1), (0,)), (0, (2,), ()))
+    for start, labels, never in parts:
         end = start + len(labels)
         chosen = [
             value
@@ -121,7 +116,7 @@ def test_its_gradient_is_that_of_small_differences() -> None:
         own = {"steps": steps, "first": first, "last": last}
         return torch.func.functional_call(crf, own, (logits, labels, scored))
 
-    crf.forward = crf.log_likelihood  # type: ignore[method-assign]  # what functional_call calls
+    crf.forward = crf.log_likelihood  # what functional_call calls
     parameters = tuple(each.detach().requires_grad_() for each in (crf.steps, crf.first, crf.last))
     assert torch.autograd.gradcheck(likelihood, (logits, *parameters))
 
@@ -143,10 +138,8 @@ def test_compiled_the_likelihood_is_the_same() -> None:
     logits = torch.randn(4, 9, 3, dtype=torch.float64)
     labels, scored = torch.randint(3, (4, 9)), torch.rand(4, 9) > 0.3
     found = []
-    for call in (
-        crf.log_likelihood,
-        torch.compile(crf.log_likelihood, backend="aot_eager", fullgraph=True, dynamic=False),
-    ):
+    compiled_one = torch.compile(crf.log_likelihood, backend="aot_eager", fullgraph=True, dynamic=False)
+    for call in (crf.log_likelihood, compiled_one):
         own = logits.clone().requires_grad_()
         total = call(own, labels, scored)
         found.append((total.detach(), *torch.autograd.grad(total.sum(), (own, *crf.parameters()))))

@@ -7,8 +7,8 @@ import random
 import warnings
 
 import pytest
-from seqeval.metrics import f1_score, precision_score, recall_score
-from seqeval.metrics.sequence_labeling import get_entities
+from seqeval.metrics import f1_score, precision_score, recall_score  # type: ignore[import-untyped]
+from seqeval.metrics.sequence_labeling import get_entities  # type: ignore[import-untyped]
 
 from glassformer.tasks.bio import is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.tasks.tag_scores import by_type, confusions, span_measure, span_types
@@ -46,7 +46,8 @@ def test_scores_are_those_of_seqeval(labels: tuple[str, ...]) -> None:
         assert scores["precision"] == pytest.approx(precision_score(truth, found))
         assert scores["recall"] == pytest.approx(recall_score(truth, found))
         assert scores["macro_f1"] == pytest.approx(f1_score(truth, found, average="macro"))
-        assert [row["f1"] for row in by_type(measure, types)] == pytest.approx(f1_score(truth, found, average=None))
+        of_types = {row["label"]: row["f1"] for row in by_type(measure, types)}
+        assert [of_types[label] for label in types] == pytest.approx(f1_score(truth, found, average=None))
     assert scores["accuracy"] == sum(agreeing) / sum(map(len, truth))
     low, high = measure.intervals(samples=50)["f1"][1:]
     assert low <= scores["f1"] <= high
@@ -59,7 +60,7 @@ def test_where_each_word_has_a_tag_f1_is_the_accuracy() -> None:
     right, its = ([[TagSpan(tag, n, n + 1) for n, tag in enumerate(tags)]] for tags in (truth, found))
     scores = span_measure(right, its, [2], [3], span_types(right, its)).values()
     assert scores["f1"] == scores["precision"] == scores["recall"] == scores["accuracy"] == 2 / 3
-    assert confusions([truth], [found]) == [{"right": "VERB", "found": "NOUN", "words": 1}]
+    assert confusions([truth], [found]) == [{"label": "VERB", "guessed": "NOUN", "count": 1}]
 
 
 def test_a_legal_sequence_is_one_that_its_own_spans_give() -> None:
