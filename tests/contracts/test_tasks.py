@@ -216,8 +216,8 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
         for found in long:
             assert sum(found["probabilities"]) == pytest.approx(1, abs=1e-6)
     elif row.verb == "answer":
-        for record, found in zip(row.records, asked(row, model, row.records), strict=True):
-            assert all(span["text"] == record["pair"][span["start"] : span["end"]] for span in found["best"])
+        for each, found in zip(row.records, asked(row, model, row.records), strict=True):
+            assert all(span["text"] == str(each["pair"])[span["start"] : span["end"]] for span in found["best"])
             chances = [span["probability"] for span in found["best"]]
             assert sum(chances) + found["no_answer_probability"] == pytest.approx(1, abs=1e-6)
     elif row.verb == "tag":

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.artefact.prepare import prepare_run
+from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import resolve
 from glassformer.errors import ConfigError, DataError
@@ -23,7 +23,7 @@ from glassformer.tasks.exact_match import exact_and_f1
 from glassformer.tasks.passage import Passage, encode
 from glassformer.tasks.spans import BEST, best_spans, merged
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.train import train_tokenizer
+from glassformer.text.train import Kind, train_tokenizer
 from tests.refusals import refused
 
 WORDS = [f"w{number}" for number in range(60)]
@@ -130,7 +130,12 @@ def test_a_bad_record_is_refused_with_its_place(words: Tokenizer, record: dict[s
 
 def test_a_passage_is_encoded_once_and_forgotten(words: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[str] = []
-    monkeypatch.setattr(passages, "encode", lambda tokenizer, text: (encoded.append(text), encode(tokenizer, text))[1])
+
+    def counted(tokenizer: Tokenizer, text: str) -> Passage:
+        encoded.append(text)
+        return encode(tokenizer, text)
+
+    monkeypatch.setattr(passages, "encode", counted)
     task = task_of(words)
     examples = [asked(task, "".join(["w4", " w5"]), question=f"w{number}") for number in range(5)]
     assert encoded == ["w4 w5"]
@@ -142,7 +147,7 @@ def test_a_passage_is_encoded_once_and_forgotten(words: Tokenizer, monkeypatch: 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
 def test_in_parts_a_passage_has_the_tokens_and_characters_of_the_whole(
-    kind: str, monkeypatch: pytest.MonkeyPatch
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "Größer als zwei  😀😀 naïve,\n\n dann nichts.\t" * 40
     tokenizer = train_tokenizer(kind, [text], vocabulary=300)
@@ -174,17 +179,18 @@ def test_the_best_spans_are_those_of_trying_all() -> None:
         may_start[row, list(places)] = True
     found = best_spans(logits, may_start, ends_at, longest=4, count=5)
     text = " ".join("abcdefghijklmnopqrst")
-    passage = Passage(text, array("i", range(20)), np.arange(0, 40, 2, np.int32), np.arange(1, 41, 2, np.int32))
+    characters = np.arange(40, dtype=np.int32)
+    passage = Passage(text, array("i", range(20)), characters[::2], characters[1::2])
     shifts = [-3, 5 - 4]
     spans, none = merged(list(found), shifts, passage, count=7, no_answer=True)
     every = []
     for row, places in enumerate(starts):
         for first in places:
             for last in range(first, min(first + 4, int(ends_at[row]))):
-                score = logits[row, first, 0] + logits[row, last, 1] - logits[row, 0].sum()
-                every.append((float(score), first + shifts[row], last + shifts[row]))
+                score = float(logits[row, first, 0] + logits[row, last, 1] - logits[row, 0].sum())
+                every.append((score, first + shifts[row], last + shifts[row]))
     every.sort(reverse=True)
-    total = sum(math.exp(score) for score, _, _ in every[:BEST]) + 1
+    total = sum(math.exp(each[0]) for each in every[:BEST]) + 1
     assert len(spans) == 7
     assert none == pytest.approx(1 / total)
     for span, (score, first, last) in zip(spans, every, strict=False):
@@ -225,6 +231,12 @@ def recipe(path: Path) -> dict[str, Any]:
     }
 
 
+def examples_of(prepared: Prepared) -> list[list[Question]]:
+    """The questions to learn from, and those held out."""
+    sources: list[Any] = [feed.source for feed in (prepared.feed, prepared.held_out) if feed is not None]
+    return [source.examples for source in sources]
+
+
 class Notes(NoProgress):
     """Keeps what is told."""
 
@@ -237,10 +249,11 @@ class Notes(NoProgress):
 
 def test_the_questions_about_a_passage_are_in_one_split(tmp_path: Path) -> None:
     prepared = prepare_run(resolve(recipe(rows_for(tmp_path))), tmp_path / "run", NoProgress())
-    assert prepared.held_out is not None
-    sides = [{each.passage.text for each in feed.source.examples} for feed in (prepared.feed, prepared.held_out)]
-    assert sides[0].isdisjoint(sides[1])
-    assert sum(len(feed.source.examples) for feed in (prepared.feed, prepared.held_out)) == 60
+    learned, held_out = examples_of(prepared)
+    assert {each.passage.text for each in learned}.isdisjoint(each.passage.text for each in held_out)
+    assert min(len(learned), len(held_out)) > 0
+    assert len(learned) + len(held_out) == 60
+    assert isinstance(prepared.task, AnswerQuestions)
     assert prepared.task.section.no_answer is True
 
 
@@ -251,8 +264,7 @@ def test_a_repaired_answer_is_told_with_its_place(tmp_path: Path) -> None:
     prepared = prepare_run(resolve(recipe(path)), tmp_path / "run", notes)
     (told,) = [each for each in notes.told if f"{path}, line 5" in each]
     assert told.startswith("1 ")
-    found = [each for feed in (prepared.feed, prepared.held_out) if feed for each in feed.source.examples]
-    (mended,) = [each for each in found if each.answers == ("w9", "gone")]
+    (mended,) = [each for examples in examples_of(prepared) for each in examples if each.answers == ("w9", "gone")]
     assert mended.span is not None
     assert passage[slice(*mended.passage.characters_of(*mended.span))] == "w9"
 
@@ -261,19 +273,19 @@ def test_the_threshold_is_chosen_on_validation_and_saved(tmp_path: Path) -> None
     model = gf.train(recipe(rows_for(tmp_path)), out=tmp_path / "run", progress=NoProgress())
     prepared = prepare_run(resolve(recipe(rows_for(tmp_path))), tmp_path / "again", NoProgress())
     assert prepared.held_out is not None
+    assert isinstance(prepared.task, AnswerQuestions)
     source, task = prepared.held_out.source, prepared.task
+    _, examples = examples_of(prepared)
     fitted = task.fitted(model.module, source)
     unfitted = task.evaluate(model.module, source)["f1"]
     best = fitted.evaluate(model.module, source)["f1"]
     assert best >= unfitted
     assert isinstance(fitted.section, AnswerSection)
     assert task.section.threshold == 0.0  # unchanged
-    answers = model.answer(
-        [each.question for each in source.examples], [each.passage.text for each in source.examples], top=1
-    )
+    answers = model.answer([each.question for each in examples], [each.passage.text for each in examples], top=1)
     for threshold in [span.score - 1e-6 for answer in answers for span in answer.spans]:
         texts = ["" if answer.spans[0].score <= threshold else answer.spans[0].text for answer in answers]
-        tried = [exact_and_f1(text, each.answers)[1] for text, each in zip(texts, source.examples, strict=True)]
+        tried = [exact_and_f1(text, each.answers or ())[1] for text, each in zip(texts, examples, strict=True)]
         assert sum(tried) / len(tried) <= best + 1e-9
     again = AnswerSection.model_validate(json.loads(fitted.section.model_dump_json()))
     assert again.threshold == fitted.section.threshold
