@@ -41,13 +41,14 @@ def answers(model: Model, task: str) -> Any:
 def test_exported_and_imported_it_answers_the_same(family: str, task: str, tmp_path: Path) -> None:
     more = {} if family != "roberta" else {"position_offset": 1}  # its positions follow the id of its padding, 0
     model = model_for(task, SETTINGS[task], family, **more)
-    assert write_foreign(model, tmp_path / "out") == ()
+    assert all("dropout" in told for told in write_foreign(model, tmp_path / "out"))  # BERT's for answers has none
     again, report = read_foreign(tmp_path / "out", Model)
     assert report.use.task == task
     assert again.task is not None
     assert again.task.name == task
     assert again.labels == model.labels
-    assert again.config.model_dump(exclude={"initial"}) == model.config.model_dump(exclude={"initial"})
+    unsaid: Any = {"initial": True, "token_head": {"dropout"}}
+    assert again.config.model_dump(exclude=unsaid) == model.config.model_dump(exclude=unsaid)
     assert answers(again, task) == answers(model, task)
 
 
@@ -59,7 +60,7 @@ def test_a_crf_that_goes_out_is_told(tmp_path: Path) -> None:
 
 
 def test_a_threshold_stays_behind_and_is_told(tmp_path: Path) -> None:
-    (told,) = write_foreign(model_for("answer", {"threshold": 1.5}), tmp_path / "out")
+    (told,) = write_foreign(model_for("answer", {"threshold": 1.5, "dropout": 0.0}), tmp_path / "out")
     assert "1.5" in told
 
 
