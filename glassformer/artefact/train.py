@@ -33,7 +33,6 @@ _FIXED = ("task", "data", "tokenizer", "model")
 # Shares that are raised when there are few documents.
 _RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
 # Settings of a task that its training records decide unless they are given.
-_FOUND_IN_TRAINING = (("task", "labels"), ("task", "no_answer"))
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
@@ -160,7 +159,7 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:
             found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (
-                (name, key) in _FOUND_IN_TRAINING and now[key] in (None, ())
+                name == "task" and key in recipe.task.found and now[key] == type(recipe.task).model_fields[key].default
             )
             if now[key] != was.get(key) and not found_by_the_run:
                 raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))

@@ -36,7 +36,7 @@ _SIZED = "; for masked-lm by the text and the minutes"
 _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("steps",), int, "train.steps", "Stop after so many steps."),
     (("epochs",), float, "train.epochs", "Stop after so many epochs."),
-    (("minutes",), float, "train.minutes", "Stop after so many minutes."),
+    (("minutes",), float, "train.minutes", "Stop after so many minutes by the clock."),
     (("family",), str, "model.family", "bert, distilbert, roberta, modernbert or slides."),
     (
         ("size",),
@@ -68,6 +68,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     ),
     (("tags", "--tags-column"), str, "data.tags", "Column with their tags."),
     (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks, or the answers."),
+    (("rejects",), str, "data.rejects", "Set records that cannot be used aside in this file, and go on."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
     (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
     (("length",), int, "data.length", "Tokens in a row."),

@@ -61,7 +61,7 @@ class SentenceHead(nn.Module):
         super().__init__()
         self.vector = VECTORS[config.pooling]
         self.reads_first_alone = self.vector is first_real
-        self.vector_name = {first_real: "first", mean_of_real: "mean", max_of_real: "max"}[self.vector]
+        self.vector_name = {"pooler": "first", "mean_pooler": "mean"}.get(config.pooling, config.pooling)
         self.pooler = nn.Linear(width, width, bias=config.pooler_bias) if config.has_pooler else None
         self.activation = ACTIVATIONS[config.activation]
         self.norm = build_norm(config.norm, width)

@@ -35,7 +35,7 @@ from glassformer.tasks.score import Scores
 from glassformer.tasks.spans import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.windows import Window, windows
+from glassformer.text.windows import Window, room_beside, windows
 
 # Repaired answers that a note names.
 _NAMED = 3
@@ -48,6 +48,7 @@ class AnswerSection(TaskSection):
     chosen on validation data (0: where it is likelier than no answer).
     """
 
+    found: ClassVar[tuple[str, ...]] = ("no_answer", "threshold")
     name: Literal["answer"] = "answer"
     overlap: int = Field(default=128, ge=0)
     longest_question: int = Field(default=64, ge=1)
@@ -197,11 +198,8 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     @property
     def _question_room(self) -> int:
         """The most tokens of a question: those of the section, or half of a short row."""
-        around = len(self._before) + len(self._between) + len(self._after)
-        if self.length is not None and self.length - around < 2:
-            raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {self.length}")
-        half = self.section.longest_question if self.length is None else (self.length - around) // 2
-        return min(self.section.longest_question, half)
+        room = room_beside(len(self._before) + len(self._between) + len(self._after), self.length, texts=2)
+        return self.section.longest_question if room is None else min(self.section.longest_question, room // 2)
 
     def _ahead(self, example: Question) -> int:
         """The tokens of a row before those of the passage."""

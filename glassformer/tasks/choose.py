@@ -301,17 +301,19 @@ def _words(value: object) -> str:
 
 
 def _choices(value: object, where: str) -> tuple[str, ...]:
-    """The candidates of a record; empty cells at the end of a table's row are none. Raises DataError."""
+    """The candidates of a record: a list, or the cells of several columns, of which the last may be empty. Raises
+    DataError.
+    """
     if value is None:
         raise DataError(located(where, "a choice needs candidates"), got="none", do="give each with --choice")
     if not isinstance(value, list | tuple):
         raise DataError(
             located(where, "the candidates must be a list, or have a column each"),
             got=repr(value)[:60],
-            do="name each column: --choices A --choices B",
+            do="name each column: --choices-column A --choices-column B",
         )
     choices = list(value)
-    while choices and choices[-1] in ("", None):
+    while isinstance(value, tuple) and choices and choices[-1] in ("", None):
         choices.pop()
     if len(choices) < 2:
         raise DataError(located(where, "a choice needs at least two candidates"), got=str(len(choices)))

@@ -73,7 +73,7 @@ def _share(part: Any, whole: Any) -> Reals:
 
 def by_type(measure: Measure, types: Sequence[str]) -> list[dict[str, Any]]:
     """Precision, recall and F1 of each label, and how many spans of it there are: rows of a table."""
-    sums = measure.statistics.sum(axis=0)
+    sums = measure.sums()
     hits, extra, missed = (sums[kind * len(types) : (kind + 1) * len(types)] for kind in range(3))
     columns = zip(types, *rates(hits, extra, missed), hits + missed, strict=True)
     return [

@@ -21,6 +21,8 @@ PAGES = (
     "docs/looking.md",
     "docs/stable.md",
     "docs/platforms.md",
+    "docs/tasks/classify.md",
+    "docs/tasks/answer.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")
