@@ -12,9 +12,12 @@ import transformers
 
 from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.model import Model
+from glassformer.errors import ConfigError
 from glassformer.models.inputs import Inputs
-from glassformer.tasks import TASKS, task_named
+from glassformer.tasks.labels import Classes
+from glassformer.tasks.regress import Number
 from tests.artefact.heads import TAGS, TEXTS, model_for
+from tests.refusals import refused
 
 FAMILIES = ("bert", "distilbert", "roberta", "modernbert")
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -64,9 +67,6 @@ def test_a_threshold_stays_behind_and_is_told(tmp_path: Path) -> None:
     assert "1.5" in told
 
 
-@pytest.mark.skipif(
-    "temperature" not in task_named("classify").Section.model_fields, reason="this classifier is not calibrated"
-)
 def test_a_temperature_is_written_into_the_last_layer(tmp_path: Path) -> None:
     model = model_for("classify", {**SETTINGS["classify"], "temperature": 2.0})
     write_foreign(model, tmp_path / "out")
@@ -78,12 +78,42 @@ def test_a_temperature_is_written_into_the_last_layer(tmp_path: Path) -> None:
     torch.testing.assert_close(logits, wanted / 2, rtol=1e-5, atol=1e-5)  # float32, one layer
 
 
-@pytest.mark.skipif("regress" not in TASKS, reason="no numbers are learned")
 def test_a_number_goes_out_as_itself(tmp_path: Path) -> None:
     model = model_for("regress", {"mean": 3.0, "deviation": 2.0})
     write_foreign(model, tmp_path / "out")
     assert json.loads((tmp_path / "out" / "config.json").read_text())["problem_type"] == "regression"
     again, report = read_foreign(tmp_path / "out", Model)
     assert report.use.task == "regress"
-    one, two = (each.classify(TEXTS[0]).number for each in (again, model))  # type: ignore[attr-defined]
-    assert one == pytest.approx(two, rel=1e-5)
+    one, two = (again.classify(TEXTS[0]), model.classify(TEXTS[0]))
+    assert isinstance(one, Number)
+    assert isinstance(two, Number)
+    assert one.number == pytest.approx(two.number, rel=1e-5)
+
+
+def test_several_labels_go_out_and_come_in(tmp_path: Path) -> None:
+    model = model_for("classify", {**SETTINGS["classify"], "several": True})
+    assert write_foreign(model, tmp_path / "out") == ()
+    again, report = read_foreign(tmp_path / "out", Model)
+    assert report.use.several
+    assert again.classify(TEXTS[0]) == model.classify(TEXTS[0])
+    found = model.trace(TEXTS[0])
+    assert found.verify("sentence_head.*").holds
+    one = model.classify(TEXTS[0])
+    assert isinstance(one, Classes)
+    torch.testing.assert_close(
+        found["sentence_head.probabilities"][0], torch.tensor(list(one.probabilities.values())), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_the_mean_of_modernbert_comes_back_as_the_mean(tmp_path: Path) -> None:
+    model = model_for("classify", {**SETTINGS["classify"], "pooling": "mean"}, "modernbert")
+    write_foreign(model, tmp_path / "out")
+    again, _ = read_foreign(tmp_path / "out", Model)
+    assert again.task == model.task
+
+
+@pytest.mark.parametrize("pooling", ["first", "mean", "max"])
+def test_what_to_train_instead_is_said(pooling: str, tmp_path: Path) -> None:
+    model = model_for("classify", {**SETTINGS["classify"], "pooling": pooling})
+    with refused(ConfigError, wanted="BertForSequenceClassification", got=pooling, do="pooler"):
+        write_foreign(model, tmp_path / "out")
