@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import torch
 from torch import Tensor
@@ -59,7 +59,12 @@ def section_of(config: ModelConfig, use: LabelUse) -> TaskSection | None:
         return None
     kind = task_named(use.task).Section
     said: dict[str, object] = {"labels": use.labels, "several": use.several, "dropout": head.dropout}
-    own = {name: value for name, value in said.items() if name in kind.model_fields and value not in ((), False)}
+    if use.task == "regress":
+        said |= {"mean": 0.0, "deviation": 1.0}  # its scores are the numbers
+    if config.sentence_head is not None and "pooling" in kind.model_fields:
+        word = config.sentence_head.pooling.replace("mean_pooler", "mean")
+        said["pooling"] = word if word in get_args(kind.model_fields["pooling"].annotation) else ""
+    own = {name: value for name, value in said.items() if name in kind.model_fields and value not in ((), "")}
     return kind.model_validate({"name": use.task, **own})
 
 

@@ -60,8 +60,7 @@ def trace(
             inputs=[tokens for _, tokens in first],
             decoder_inputs=[] if second is None else [tokens for _, tokens in second],
             vocabulary=model.tokenizer.vocabulary(),
-            labels=model.labels
-            or (SPAN if model.config.token_head is not None and model.config.token_head.spans else ()),
+            labels=label_names(model),
             answers=_guessed(model, texts, [row for row, _ in first]) if pairs is None else {},
         ),
         keep=keep,
@@ -70,6 +69,12 @@ def trace(
         interventions=interventions,
         gradients=gradients,
     )
+
+
+def label_names(model: Artefact) -> tuple[str, ...]:
+    """What the labels of a model's head are called."""
+    head = model.config.token_head
+    return SPAN if head is not None and head.spans else model.labels
 
 
 def listed(texts: Texts | None) -> list[str] | None:

@@ -119,14 +119,17 @@ class TokenHead(nn.Module):
             hidden = tap(self, "hidden", self.dense(states))
             states = self.norm(tap(self, "activated", self.activation(hidden)))
         logits = tap(self, "logits", self.output(self.dropout(states, dropout_key)))  # [B, S, L]
-        if labelled is None:
-            labelled = torch.ones_like(logits[..., 0], dtype=torch.bool)
+        crf = self.crf if self.crf is not None and wanted(self.crf, *self.crf.taps) else None
+        if labelled is None and (self.spans or crf is not None):
+            labelled = torch.ones_like(logits[..., 0], dtype=torch.bool)  # [B, S]
         if wanted(self, "masked", "log_probabilities", "probabilities"):
-            scores = tap(self, "masked", logits.masked_fill(~labelled[..., None], -torch.inf)) if self.spans else logits
-            logarithms = scores.log_softmax(dim=1 if self.spans else 2)  # [B, S, L]
+            logarithms = logits.log_softmax(dim=-1)  # [B, S, L]
+            if self.spans and labelled is not None:
+                masked = tap(self, "masked", logits.masked_fill(~labelled[..., None], -torch.inf))  # [B, S, 2]
+                logarithms = masked.log_softmax(dim=1)  # [B, S, 2]
             tap(self, "probabilities", tap(self, "log_probabilities", logarithms).exp())
-        if self.crf is not None and wanted(self.crf, *self.crf.taps):
-            self.crf.show(logits, labelled)
+        if crf is not None and labelled is not None:
+            crf.show(logits, labelled)
         return logits
 
 

@@ -107,7 +107,13 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a sentence head, and without a vocabulary head."""
-        head = sentence_head_of(body, labels=self.outputs, pooling=self.section.pooling, dropout=self.section.dropout)
+        head = sentence_head_of(
+            body,
+            labels=self.outputs,
+            pooling=self.section.pooling,
+            dropout=self.section.dropout,
+            several=getattr(self.section, "several", False),
+        )
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     def logits(self, model: Transformer, batch: Batch) -> torch.Tensor:

@@ -116,6 +116,7 @@ MORE = (
     Row("bert, a number", "bert", change=with_labels(labels=1, pooling="mean")),
     Row("bert, tags", "bert", change=with_tags()),
     Row("bert, tags by a CRF", "bert", change=with_tags(crf=True)),
+    Row("bert, spans", "bert", change=with_tags(labels=2, spans=True)),
     Row("modernbert, tags", "modernbert", {"token_labels": 2, "vocabulary_head": False}),
     Row("bert, plain head", "bert", change=with_plain_head),
     *(Row(f"bert, {name}", "bert", {"activation": name}) for name in ("relu2", "quick_gelu", "gelu_10", "mish")),

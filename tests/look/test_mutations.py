@@ -247,6 +247,8 @@ def harmless(found: Trace, formula: Formula) -> set[str]:
         free.add("rule")  # −∞ in a score's place and −∞ added to it are the same
     if formula.rule.name == "softmax" and formula.name.endswith("probabilities"):
         free.add("x another tensor")  # log-probabilities are the scores less one number, which a softmax ignores
+    if formula.rule.name == "best_path":
+        free |= {"x another tensor", "last another tensor"}  # other scores may have the same best sequence
     if found[formula.name].dim() == 4 and found[formula.name].shape[2] == 1:
         free.add("tokens")  # one row shared by all queries counts none of them
     return free
