@@ -15,7 +15,8 @@ HEADING = "## Figures that are quoted"
 TEXT = f"""{HEADING}
 
 Nobody measured these here. Each was re-read where it stands, on the day named; *in a transcription*: in a copy of the
-text whose own commit is not known; *from memory*: not re-read. Built from `docs/quoted.toml`.
+text whose own commit is not known; *from memory*: not re-read. A commit is that of the copy which was read, in some
+cases one of a branch and not the newest. Built from `docs/quoted.toml`.
 """
 _READ = {"memory": "from memory", "transcription": "read in a transcription"}
 
