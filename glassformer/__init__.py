@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from glassformer.artefact.compare import compare
     from glassformer.artefact.model import Model
     from glassformer.artefact.open import load
     from glassformer.artefact.recipe import Recipe
@@ -58,6 +59,7 @@ __all__ = [
     "average_head",
     "average_layer",
     "build",
+    "compare",
     "family_config",
     "forbid",
     "load",
@@ -89,6 +91,7 @@ _MODULES = {
     "average_head": "look.interventions",
     "average_layer": "look.interventions",
     "build": "models.transformer",
+    "compare": "artefact.compare",
     "family_config": "models.families",
     "forbid": "look.interventions",
     "load": "artefact.open",

@@ -40,6 +40,19 @@ def check_path(path: str | Path, error: type[GlassformerError], *, utf8: bool = 
         raise error("a path that can be looked up is needed", got=f"{why.strerror}: {text}") from None
 
 
+def behind_links(path: Path, error: type[GlassformerError]) -> Path:
+    """The file that a user's path names, links followed: writing there must not put a file in a link's place.
+
+    The path itself where it is no link. Raises `error` for a link that leads back to itself.
+    """
+    if not path.is_symlink():
+        return path
+    found = Path(os.path.realpath(path))
+    if found.is_symlink():
+        raise error(f"{path} must lead to a file", got="a link that leads back to itself", do="choose another path")
+    return found
+
+
 def refuse_endless(path: str | Path, error: type[GlassformerError], *, do: str = "") -> None:
     """Raise `error` for a named pipe or a device where a regular file is needed: reading it may never end."""
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):

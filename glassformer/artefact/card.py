@@ -93,19 +93,30 @@ def example(model: Artefact) -> tuple[str, list[str]]:
         text = " ".join([*known[:1], MASK])
     if model.config.head is not None:
         return "fill", [text]
+    if model.task.name == "tag":
+        return "tag", ["A text in which you want to tag words." if text == _EXAMPLE else text.replace(f" {MASK}", "")]
+    if model.task.name == "answer":
+        return "answer", ["What is in the passage?", "--context", "The answer is in the passage."]
     plain = _PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")
-    return "classify", [plain, "--pair", plain] if getattr(model.data, "pair", None) is not None else [plain]
+    if model.task.name == "choose":
+        return "choose", [plain, "--choice", plain, "--choice", f"{plain} {plain}"]
+    pairs = model.task.name == "sentence-order" or getattr(model.data, "pair", None) is not None
+    return "classify", [plain, "--pair", plain] if pairs else [plain]
 
 
 def _use(verb: str, words: list[str], model: Artefact) -> str:
     """The line of Python that tries the model."""
-    texts = ", ".join(json.dumps(word, ensure_ascii=False) for word in words if word != "--pair")
+    texts = ", ".join(json.dumps(word, ensure_ascii=False) for word in words if not word.startswith("--"))
+    first, _, others = texts.partition(", ")
     found = "chosen" if getattr(model.task, "several", False) else "probabilities"
     if model.task is not None and model.task.name == "regress":
         found = "number"
     return {
+        "choose": f"print(model.choose({first}, [{others}]).probabilities)",
         "fill": f"print(model.fill({texts}).filled)",
+        "tag": f"print(model.tag({texts}).spans)",
         "classify": f"print(model.classify({texts}).{found})",
+        "answer": f"print(model.answer({texts}).text)",
     }.get(verb, "print(model.info())")
 
 
@@ -166,11 +177,17 @@ def _scores(model: Artefact) -> Iterator[str]:
     yield "|---|---:|"
     shares = ("accuracy",) if model.task is None else task_named(model.task.name).shares
     shares = (*shares, *(f"{baseline}_{share}" for baseline in BASELINES for share in shares))
+    intervals = model.metrics.get("intervals") or {}
     for name, value in scores.items():
         if name != "targets" and value is not None:
-            yield f"| {name.replace('_', ' ')} | {_shown(name, value, count if name in shares else None)} |"
+            told = _shown(name, value, count if name in shares else None, intervals.get(name))
+            yield f"| {name.replace('_', ' ')} | {told} |"
     yield ""
-    yield "In brackets: the 95 % interval of a share of so many independent trials (Wilson 1927)."
+    by = "by the bootstrap over the examples" if intervals else "of a share of so many independent trials (Wilson 1927)"
+    yield f"In brackets: the 95 % interval, {by}."
+    if judged := model.metrics.get("verdict"):
+        yield ""
+        yield f"{judged[0].upper()}{judged[1:]}."
 
 
 def _amount(model: Artefact) -> str:
@@ -196,14 +213,13 @@ def _names(files: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
-def _shown(name: str, value: float, count: float | None) -> str:
-    """A score; with its interval where it is a share of that many targets."""
-    if not name.endswith("accuracy"):
-        return f"{value:,.3f}"
-    if count is None:
-        return f"{value:.1%}"
-    low, high = interval(value, count)
-    return f"{value:.1%} ({low:.1%} … {high:.1%})"
+def _shown(name: str, value: float, count: float | None, measured: Sequence[float | None] | None = None) -> str:
+    """A score with its interval: that which was measured, or that of a share of `count` targets."""
+    bounds = interval(value, count) if count is not None and measured is None else measured
+    told = "{:.1%}" if name.endswith("accuracy") else "{:,.3f}"
+    if bounds is None or None in bounds or (measured is None and not name.endswith("accuracy")):
+        return told.format(value)
+    return f"{told.format(value)} ({told.format(bounds[0])} … {told.format(bounds[1])})"
 
 
 def _limits(model: Artefact) -> Iterator[str]:
@@ -214,7 +230,7 @@ def _limits(model: Artefact) -> Iterator[str]:
     yield "It repeats what its text says, errors and prejudices included; its guesses are not facts."
     if model.data is not None and not (model.data.validation or model.data.validation_files):
         yield "No text was held out: the scores measure how well it remembers its own text."
-    if model.task is not None:
-        best = task_named(model.task.name).best
+    if model.task is not None and not model.metrics.get("verdict"):
+        best = task_named(model.task.name).best_of(model.task)
         if said := not_above_a_baseline(best, model.metrics.get("scores") or {}):
             yield f"**{said[0].upper()}{said[1:]}**"

@@ -7,25 +7,30 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.progress import NoProgress, Progress
 from glassformer.data.corpus import fingerprint_of
 from glassformer.data.files import files_of
-from glassformer.data.settings import CorpusSection, DataSection
+from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.split import Split
 from glassformer.errors import ConfigError, DataError
 from glassformer.tasks import task_named
+from glassformer.tasks.baselines import repeated
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.tasks.predict import precision
 from glassformer.tasks.score import Scores
-from glassformer.tasks.task import Preparation, TaskSection
+from glassformer.tasks.task import Preparation, Source, TaskSection
 
 # Rows of a model that has not been trained here, where no length is known.
 _LENGTH = 128
 # The most files that a note names.
 _NAMED = 4
+# From so many labels on, an evaluation has at most so many scores in memory, and measures no fewer records than these.
+_MANY_LABELS, _NUMBERS, _FEWEST = 500, 20_000_000, 1000
 
 
 def evaluate(
@@ -33,10 +38,14 @@ def evaluate(
     files: Sequence[str | Path] = (),
     *,
     split: Split | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
+    baselines: bool = True,
+    rejects: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Scores:
-    """The scores of the model's task, and of the baselines.
+    """The scores of the model's task, and of the baselines; without those that are fitted on the training data where
+    `baselines` is False, or where this cannot be read again. `rejects` is a file for records that cannot be used, which
+    are left out then.
 
     On all of `files`; without files, on the held-out `split` (validation by default) of the data that the model was
     trained on, found again by its hash. `columns` are settings of the data section, for tables whose columns have other
@@ -67,32 +76,84 @@ def evaluate(
         cache = (None if files else _tokens_of_the_run(model, data, shares, progress)) or Path(folder)
         if "unigram_counts" not in model.metrics and isinstance(data, CorpusSection):
             progress.note("the unigram baseline is counted on the measured text: the training text's is not known")
-        task, sources = kind.prepared(
-            section,
-            Preparation(
-                data=data,
-                tokenizer=model.tokenizer,
-                body=model.config,
-                cache=cache,
-                shares=shares,
-                seed=data.seed,
-                facts=model.metrics,
-                log=progress.note,
-                stage=progress.reading,
-                measuring=True,
-            ),
+        preparation = Preparation(
+            data=_with_rejects(data, rejects),
+            tokenizer=model.tokenizer,
+            body=model.config,
+            cache=cache,
+            shares=shares,
+            seed=data.seed,
+            facts=model.metrics,
+            log=progress.note,
+            stage=progress.reading,
+            measuring=True,
         )
+        task, sources = kind.prepared(section, preparation)
         source = sources.get("train" if files else split)
         if source is None:
             raise DataError(
                 f"held-out text is needed to measure on (split {split})", got="no document", do="name files"
             )
+        limit = _affordable(model, source, progress)
         with precision(model.device, fast=model.fast):
-            return task.evaluate(model.module, source)
+            scores = task.evaluate(model.module, source, limit=limit)
+        if not baselines or not task.fits_baselines:
+            return scores
+        train = _training_source(model, preparation, progress) if files else sources.get("train")
+        if train is None:
+            return scores
+        if files:
+            _note_repeats(task, train, source, progress)
+        return task.beside(scores, train, source, limit=limit, log=progress.note)
+
+
+def _with_rejects(data: DataSection, rejects: str | Path | None) -> DataSection:
+    """The data without the file of the training's own rejects, and with one of this measurement where it is named."""
+    if not isinstance(data, RecordSection):
+        if rejects is not None:
+            raise ConfigError("only records of tables can be set aside", got="running text", do="leave --rejects out")
+        return data
+    if rejects is None:
+        return data.model_copy(update={"rejects": None})
+    return data.model_copy(update={"rejects": os.path.abspath(rejects), "on_bad_row": "skip"})
+
+
+def _affordable(model: Artefact, source: Source, progress: Progress) -> int | None:
+    """How many examples to measure where each has a score for each of very many labels; None for all."""
+    most = max(_FEWEST, _NUMBERS // max(1, len(model.labels)))
+    if len(source) <= most or len(model.labels) < _MANY_LABELS:
+        return None
+    progress.note(f"{len(model.labels):,} labels: measured on {most:,} of {len(source):,} records, drawn at random")
+    return most
+
+
+def _training_source(model: Artefact, asked: Preparation, progress: Progress) -> Source | None:
+    """The training records of a model, read again for the baselines; a note where that is not possible."""
+    assert model.task is not None
+    try:
+        data = _with_rejects(_own_text(model, "train"), None)
+        again = replace(asked, data=data, shares={"validation": data.validation, "test": data.test}, log=_nothing)
+        return task_named(model.task.name).prepared(model.task, again)[1]["train"]
+    except (ConfigError, DataError) as error:
+        progress.note(f"no baseline is fitted: the training data cannot be read again ({error.got or error.wanted})")
+        return None
+
+
+def _nothing(message: str) -> None:
+    """What would be noted about training data was noted in training."""
+
+
+def _note_repeats(task: Any, train: Any, source: Any, progress: Progress) -> None:
+    """Note how many measured records repeat a training record."""
+    if count := repeated(task, train.examples, source.examples):
+        progress.note(
+            f"{count:,} of the {len(source.examples):,} records have the text of a training record: "
+            "their scores are too high"
+        )
 
 
 def _named_files(
-    model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, str]
+    model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, Any]
 ) -> DataSection:
     """Settings for all of these files, cut into rows as the training text was."""
     limit = model.config.output_stack.max_length or _LENGTH

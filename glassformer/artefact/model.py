@@ -16,8 +16,11 @@ from glassformer.artefact.verbs import answer
 if TYPE_CHECKING:
     from glassformer.look.interventions import Intervention
     from glassformer.look.trace import Trace
+    from glassformer.tasks.choose import Choice
     from glassformer.tasks.fill import Filled
     from glassformer.tasks.pseudo_likelihood import Scored
+    from glassformer.tasks.spans import Answer
+    from glassformer.tasks.tagging import Tagging
 
 Texts = list[str] | tuple[str, ...]
 Pair = tuple[str, str]
@@ -71,6 +74,54 @@ class Model(Artefact):
             records = [{"text": one, "pair": two} for one, two in zip(texts, pairs, strict=True)]
         found: list[Any] = self._answers("classify", records, {})
         return found[0] if isinstance(text, str) else found
+
+    @overload
+    def choose(self, text: str, choices: Sequence[str]) -> Choice: ...
+    @overload
+    def choose(self, text: Texts, choices: Sequence[Sequence[str]]) -> list[Choice]: ...
+    def choose(self, text: str | Texts, choices: Sequence[str] | Sequence[Sequence[str]]) -> Choice | list[Choice]:
+        """Which of its candidates belongs to a text, with the probability of each; or for each of many texts, which may
+        have different numbers of candidates.
+
+        A text longer than the model reads at once is read in windows whose probabilities are averaged. Raises DataError
+        for fewer than two candidates and for blanks, ConfigError for a model that was not trained to choose.
+        """
+        each = [(text, choices)] if isinstance(text, str) else zip(text, choices, strict=True)
+        records = [{"text": one, "choices": _candidates(its)} for one, its in each]
+        found: list[Choice] = self._answers("choose", records, {})
+        return found[0] if isinstance(text, str) else found
+
+    @overload
+    def tag(self, text: str) -> Tagging: ...
+    @overload
+    def tag(self, text: Texts) -> list[Tagging]: ...
+    @overload
+    def tag(self, *, words: Sequence[Sequence[str]]) -> list[Tagging]: ...
+    def tag(self, text: str | Texts = (), *, words: Sequence[Sequence[str]] = ()) -> Tagging | list[Tagging]:
+        """The spans that a model marks in a text, or in each of many, with character offsets in it.
+
+        Words are parted by blanks and punctuation, unless sentences are given as `words`. A long text is read in
+        windows. Raises DataError for a text without words, ConfigError for a model that was not trained to tag.
+        """
+        given: list[dict[str, object]] = [{"words": list(each)} for each in words]
+        found: list[Tagging] = self._answers("tag", [*_texts(text), *given], {})
+        return found[0] if isinstance(text, str) else found
+
+    @overload
+    def answer(self, question: str, context: str, *, top: int = 5) -> Answer: ...
+    @overload
+    def answer(self, question: Texts, context: Texts, *, top: int = 5) -> list[Answer]: ...
+    def answer(self, question: str | Texts, context: str | Texts, *, top: int = 5) -> Answer | list[Answer]:
+        """The answer to a question as a part of a passage, with the `top` best spans; or to each of many.
+
+        A passage longer than the model reads at once is read in windows. Raises DataError for a question or passage of
+        only blanks, ConfigError for a model that was not trained to answer.
+        """
+        questions = [question] if isinstance(question, str) else list(question)
+        contexts = [context] if isinstance(context, str) else list(context)
+        records = [{"text": one, "pair": two} for one, two in zip(questions, contexts, strict=True)]
+        found: list[Answer] = self._answers("answer", records, {"top": top})
+        return found[0] if isinstance(question, str) else found
 
     def evaluate(self, *files: str | Path) -> dict[str, float]:
         """The task's scores on these files, beside baselines.
@@ -139,3 +190,8 @@ class Model(Artefact):
 
 def _texts(text: str | Texts) -> list[dict[str, object]]:
     return [{"text": each} for each in ([text] if isinstance(text, str) else text)]
+
+
+def _candidates(given: object) -> object:
+    """A text in place of several is left as it is, to be refused."""
+    return given if isinstance(given, str) or not isinstance(given, Sequence) else list(given)

@@ -184,7 +184,7 @@ class ConsoleProgress:
             shown += [
                 f"{name.replace('_', ' ')} {value:.1%}{_beside(name, step.scores)}"
                 for name, value in own.items()
-                if name.endswith("accuracy")
+                if name.endswith(("accuracy", "f1", "exact_match"))
             ]
             self.note(f"step {step.step:,}: held-out {', '.join(shown)}")
 

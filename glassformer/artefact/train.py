@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from glassformer.artefact import store
+from glassformer.artefact import seeds, store
 from glassformer.artefact.card import write_card
 from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
@@ -22,6 +22,7 @@ from glassformer.runtime.device import choose_device
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.score import not_above_a_baseline
+from glassformer.tasks.verdict import intervals_by_flat_name, verdict
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
@@ -47,6 +48,9 @@ def train(
 ) -> Model:
     """Train a model as a recipe says and save it to the folder `out`.
 
+    With `train.seeds` above 1 several models are trained, in `out/seed-0`, `out/seed-1` …; `out/seeds.json` has their
+    scores with mean and deviation, and the best of them is returned.
+
     `recipe` is a TOML file, a mapping, settings, or the name of a recipe of the package (`masked-lm-mini`); `set`
     changes single settings, `{"train.steps": 100}`. With `resume` a run that was stopped continues from its newest
     checkpoint; no recipe is needed then, because `out` contains it. `progress` shows the progress, by default on
@@ -59,6 +63,40 @@ def train(
     out = Path(out)
     progress = ConsoleProgress() if progress is None else progress
     resolved = resolve(_recorded(out, resume=resume) if recipe is None else recipe, set)
+    train_each = _train_seeds if resolved.train.seeds > 1 else _train_one
+    return train_each(resolved, out, progress, resume=resume)
+
+
+def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -> Model:
+    """Train a model with each seed; returns the best, whose `metrics["seeds"]` are the scores of all of them.
+
+    Runs that are finished are kept when this is resumed.
+    """
+    known = read_saved_recipe(out)
+    if known is not None and (not resume or known.train.seeds == 1):
+        raise _holds_a_run(out)
+    runs, best = {}, None
+    name = task_named(recipe.task.name).best_of(recipe.task)
+    for seed in range(recipe.train.seeds):
+        folder, its = out / seeds.folder(seed), seeds.recipe_of(recipe, seed)
+        if resume and seeds.is_finished(folder, its):
+            model = store.read(folder, Model)
+            progress.note(f"seed {seed} is finished: {folder}")
+        else:
+            progress.note(f"seed {seed} of {recipe.train.seeds}: {folder}")
+            model = _train_one(its, folder, progress, resume=resume and folder.exists())
+        if seed == 0:  # so that all of them can be resumed; a run that is refused leaves nothing
+            write_recipe(out, recipe, None)
+        runs[seed] = model.metrics["scores"]
+        best = model if seeds.Seeds(runs, name).best == seed else best
+    found = seeds.Seeds(runs, name)
+    found.write(out)
+    assert best is not None
+    best.metrics = {**best.metrics, "seeds": found.to_dict()}
+    return best
+
+
+def _train_one(resolved: Recipe, out: Path, progress: Progress, *, resume: bool) -> Model:
     choose_device(resolved.train.device)
     with _remove_files_if_refused(out), exclusive(out):
         known = _begin(out, resolved, resume=resume)
@@ -115,11 +153,7 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     if known is None:
         return None
     if not resume:
-        raise ConfigError(
-            "a new run needs a folder without a run",
-            got=f"{out}, which holds a run",
-            do="add --resume to go on with it, or choose another --out",
-        )
+        raise _holds_a_run(out)
     for name in _FIXED:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:
@@ -129,7 +163,17 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
             if now[key] != was.get(key) and not found_by_the_run:
                 raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))
     _check_shares(recipe, known)
+    if known.train.seeds > 1:
+        raise _changed("train.seeds", known.train.seeds, "1")
     return known
+
+
+def _holds_a_run(out: Path) -> ConfigError:
+    return ConfigError(
+        "a new run needs a folder without a run",
+        got=f"{out}, which holds a run",
+        do="add --resume to go on with it, or choose another --out",
+    )
 
 
 def _check_shares(recipe: Recipe, known: Recipe) -> None:
@@ -185,27 +229,37 @@ def _measured(feed: TaskFeed, recipe: Recipe) -> dict[str, Any]:
 
 def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: Progress) -> Model:
     module, recipe = prepared.module.eval(), prepared.recipe
-    measured = prepared.held_out or prepared.feed
-    scores = measured.evaluate(module, limit=_MEASURED_ROWS)
+    measured, task = prepared.held_out or prepared.feed, prepared.task
+    if prepared.held_out is not None:
+        task = task.fitted(module, prepared.held_out.source)
+    found = task.evaluate(module, measured.source, limit=_MEASURED_ROWS)
+    scores = found.flat()
     if not math.isfinite(better_if_higher(measured.best, scores)):
         raise NotFiniteError(
             "a model to save needs finite numbers: its score after the last step is not",
             got=f"{measured.best.removeprefix('-')} {scores[measured.best.removeprefix('-')]}",
             do="train in another folder with a lower learning rate, a longer warm-up or precision float32",
         )
-    if said := not_above_a_baseline(measured.best, scores):
+    if prepared.held_out is not None:
+        train, limit = prepared.feed.source, _MEASURED_ROWS
+        found = task.beside(found, train, measured.source, limit=limit, log=progress.note)
+        scores = found.flat()
+    judged = verdict(found, measured.best)
+    if said := not_above_a_baseline(measured.best, scores) if judged is None else judged.sentence:
         progress.note(said)
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if prepared.held_out is not None else "the training text",
         "measured": _measured(measured, recipe),
         "scores": scores,
+        "intervals": intervals_by_flat_name(found),
+        "verdict": "" if judged is None else judged.sentence,
         **facts,
-        **prepared.task.facts(),
+        **task.facts(),
     }
     model = Model(
         module,
         prepared.tokenizer,
-        task=recipe.task,
+        task=task.section,  # with what was fitted on the held-out text; the recipe stays as the run began
         length=recipe.data.length,
         data=recipe.data,
         recipe=recipe,

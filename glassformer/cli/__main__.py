@@ -30,6 +30,7 @@ VERBS: dict[str, dict[str, str]] = {
         "plan": "estimate parameters, memory and time of a training",
         "train": "train a model from text files or a recipe",
         "evaluate": "measure a model on held-out text, beside baselines",
+        "compare": "tell whether one of two models is better, on the same examples",
     },
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Look inside": {

@@ -1,4 +1,4 @@
-"""glassformer fill, score, classify: every verb that answers, made from the table of verbs."""
+"""glassformer fill, score, classify, answer: every verb that answers, made from the table of verbs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ import typer
 
 from glassformer.cli.destination import Answers, counted, destination
 from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Fast, Json, NamedModel, Out, Pair, Resume, TextFiles, Texts, Threads
+from glassformer.cli.options import (
+    Choices,
+    Device,
+    Fast,
+    Json,
+    NamedModel,
+    Out,
+    Pair,
+    Passage,
+    Resume,
+    TextFiles,
+    Texts,
+    Threads,
+)
 from glassformer.cli.screen import note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
 from glassformer.cli.texts import Text, batches, records
@@ -21,6 +34,7 @@ if TYPE_CHECKING:
 
 # The options that only one verb has, with their defaults.
 _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
+    "answer": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Best spans to show.")], 5)},
     "fill": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Guesses for each masked word.")], 5)},
 }
 # The column that holds a role where a table is read.
@@ -41,12 +55,41 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
             str | None,
             typer.Option(
                 "--pair-column",
-                help="Column with the second text of a pair.  [default: that of the training table, else none]",
+                "--context-column",
+                help="Column with the second text of a pair, or the passage.  [default: that of the training table, "
+                "else none]",
+            ),
+        ],
+        None,
+    ),
+    "choices": (
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--choices-column",
+                help="Column with the list of candidates, or one for each candidate (repeatable).  [default: those of "
+                "the training table]",
+            ),
+        ],
+        None,
+    ),
+    "words": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--words-column",
+                help="Column with the words of a text.  [default: that of the training files, else the first of CoNLL, "
+                "FORM of CoNLL-U, words of JSON lines]",
             ),
         ],
         None,
     ),
 }
+
+
+# The second text of a pair, where a verb has a name of its own for it, and the columns where the model knows none.
+_SECOND: dict[str, Any] = {"answer": Passage}
+_USUAL: dict[str, dict[str, str]] = {"answer": {"text": "question", "pair": "context"}}
 
 
 def asking(verb: str) -> Callable[..., None]:
@@ -55,7 +98,8 @@ def asking(verb: str) -> Callable[..., None]:
     shared: dict[str, tuple[Any, object]] = {
         "text": (Texts, None),
         "model": (NamedModel, None),
-        **({"pair": (Pair, None)} if "pair" in entry.columns else {}),
+        **({"pair": (_SECOND.get(verb, Pair), None)} if "pair" in entry.columns else {}),
+        **({"choice": (Choices, None)} if "choices" in entry.columns else {}),
         "file": (TextFiles, None),
         **{f"{role}_column": _COLUMNS[role] for role in entry.columns},
         **_OPTIONS.get(verb, {}),
@@ -69,7 +113,7 @@ def asking(verb: str) -> Callable[..., None]:
 
     def command(**values: Any) -> None:
         options = {name: values[name] for name in _OPTIONS.get(verb, {})}
-        columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"] is not None}
+        columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"]}
         _answer(verb, values, options, columns)
 
     command.__name__, command.__doc__ = verb, f"{entry.help[0].upper()}{entry.help[1:]}."
@@ -83,15 +127,23 @@ def asking(verb: str) -> Callable[..., None]:
     return command
 
 
-def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
     trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
-    columns = {"text": "text", **{role: name for role, name in trained.items() if name is not None}, **columns}
+    known = {role: name for role, name in trained.items() if name is not None}
+    columns = {"text": "text", **_USUAL.get(verb, {}), **known, **columns}
+    choices = values.get("choice")
+    if choices:  # the same candidates for every text
+        columns.pop("choices", None)
     refuse_out_over_input(values["out"], values["file"], text=columns["text"])
-    asked = records(texts, values["file"], columns, values.get("pair"))
+    by_role = {
+        role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of) for role, of in columns.items()
+    }
+    asked = records(texts, values["file"], by_role, values.get("pair"), choices, tagged="words" in VERBS[verb].columns)
     asks = {"verb": verb, **options, "columns": columns, "json": values["json"]}
+    asks |= {"choices": choices} if choices else {}
     with destination(opened, {**values, "text": texts}, asks) as out, counted(values["out"], out.done) as advance:
         _write(opened, verb, asked, options, out, advance, json=values["json"])
 

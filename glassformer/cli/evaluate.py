@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Fast, Json, NamedModel, Out, Threads
+from glassformer.cli.options import (
+    AnswersColumn,
+    ChoicesColumn,
+    Device,
+    Fast,
+    HeldOut,
+    Json,
+    LabelColumn,
+    NamedModel,
+    Out,
+    PairColumn,
+    Rejects,
+    TagsColumn,
+    TextColumn,
+    Threads,
+    WordsColumn,
+)
 from glassformer.cli.screen import console, plain_table, record, refuse_out_over_input, results
 
-_AS = "[default: as in training]"
+if TYPE_CHECKING:
+    from glassformer.tasks.score import Scores
 
 
 def evaluate(
@@ -24,16 +41,15 @@ def evaluate(
         ),
     ] = None,
     model: NamedModel = None,
-    split: Annotated[
-        Literal["validation", "test"] | None,
-        typer.Option("--split", help="Which held-out split, without files.  [default: validation]"),
-    ] = None,
-    text: Annotated[str | None, typer.Option("--text", "--column", help=f"Column with the text.  {_AS}")] = None,
-    pair: Annotated[str | None, typer.Option("--pair", "--pair-column", help=f"With the second text.  {_AS}")] = None,
-    label: Annotated[str | None, typer.Option("--label", "--label-column", help=f"With the label.  {_AS}")] = None,
-    answers: Annotated[
-        str | None, typer.Option("--answers", "--answers-column", help=f"With the words behind the masks.  {_AS}")
-    ] = None,
+    split: HeldOut = None,
+    text: TextColumn = None,
+    pair: PairColumn = None,
+    choices: ChoicesColumn = None,
+    label: LabelColumn = None,
+    answers: AnswersColumn = None,
+    words: WordsColumn = None,
+    tags: TagsColumn = None,
+    rejects: Rejects = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
@@ -44,40 +60,53 @@ def evaluate(
     which, paths = split_model("evaluate", files, model, is_data=_is_data)
     from glassformer.artefact.evaluate import evaluate as measure
     from glassformer.artefact.progress import ConsoleProgress
-    from glassformer.tasks.score import interval
+    from glassformer.cli.report import show_report
+    from glassformer.tasks import task_named
+    from glassformer.tasks.verdict import to_dict
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    named = {"text": text, "pair": pair, "label": label, "answers": answers}
-    columns = {role: column for role, column in named.items() if column is not None}
+    named = {"text": text, "pair": pair, "label": label, "answers": answers, "words": words, "tags": tags}
+    columns: dict[str, Any] = {role: column for role, column in named.items() if column is not None}
+    if choices:
+        columns["choices"] = tuple(choices)
     trained = "text" if opened.data is None else opened.data.text
     refuse_out_over_input(out, paths, text=columns.get("text", trained))
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
-        scores = measure(opened, paths, split=split, columns=columns, progress=ConsoleProgress())
+        scores = measure(opened, paths, split=split, columns=columns, rejects=rejects, progress=ConsoleProgress())
+        best = task_named("masked-lm" if opened.task is None else opened.task.name).best_of(opened.task)
         if json:
-            record(scores.flat(), handle)
+            record(to_dict(scores, best), handle)
             return
-        systems = list(scores.of)
-        table = plain_table("", *systems)
-        for column in table.columns[1:]:
-            column.justify = "right"
-        for name, value in scores.of[systems[0]].items():
-            share = name.endswith("accuracy")
-            cells = [_shown(scores.of[system].get(name), share=share) for system in systems]
-            if name in scores.shares:
-                low, high = interval(value, scores.count)
-                cells[0] += f" ({low:.2%} … {high:.2%})"
-            table.add_row(name.replace("_", " "), *cells)
-        screen = console(handle)
-        screen.print(table)
-        screen.print(f"measured on {scores.count:,} {scores.unit}; in brackets: the 95 % interval (Wilson)")
+        _show(scores, best, handle)
+        show_report(scores.report, handle)
+
+
+def _show(scores: Scores, best: str, handle: TextIO) -> None:
+    """The scores of the model with their intervals, beside those of the baselines, and the verdict in words."""
+    from glassformer.tasks.score import THIS_MODEL, interval
+    from glassformer.tasks.verdict import intervals, shown, verdict
+
+    measure = scores.measures.get(THIS_MODEL)
+    bounds = {} if measure is None else {name: (each.low, each.high) for name, each in intervals(measure).items()}
+    method = "bootstrap over the examples" if bounds else "Wilson"
+    if measure is None:
+        bounds = {name: interval(scores.of[THIS_MODEL][name], scores.count) for name in scores.shares}
+    table = plain_table("", *scores.of)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name in scores.of[THIS_MODEL]:
+        cells = [shown(name, values[name]) if name in values else "" for values in scores.of.values()]
+        if name in bounds:
+            low, high = bounds[name]
+            cells[0] += f" ({shown(name, low)} … {shown(name, high)})"
+        table.add_row(name.replace("_", " "), *cells)
+    screen = console(handle)
+    screen.print(table)
+    screen.print(f"measured on {scores.count:,} {scores.unit}; in brackets: the 95 % interval ({method})")
+    if (judged := verdict(scores, best)) is not None:
+        screen.print(f"{judged.sentence[0].upper()}{judged.sentence[1:]}.")
 
 
 def _is_data(word: str) -> bool:
     """Whether a first word is a file or a pattern to measure on, and no model."""
     return os.path.isfile(word) or not set(word).isdisjoint("*?[")
-
-
-def _shown(value: float | None, *, share: bool) -> str:
-    if value is None:
-        return ""
-    return f"{value:.2%}" if share else f"{value:,.4f}"

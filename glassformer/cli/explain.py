@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Json, NamedModel, PairOrTarget, Texts, Threads
+from glassformer.cli.opened import open_model, second_text, split_model
+from glassformer.cli.options import Device, Json, NamedModel, Pair, Target, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
 from glassformer.errors import UnknownNameError
+from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 def explain(
     text: Texts = None,
     model: NamedModel = None,
-    pair: PairOrTarget = None,
+    pair: Pair = None,
+    target: Target = None,
     cell: Annotated[
         str | None,
         typer.Option(
@@ -48,8 +50,9 @@ def explain(
     """
     which, texts = split_model("explain", text, model)
     opened = open_model(which, device=device, threads=threads)
+    second = second_text(opened, pair, target)
     for each in _together(texts):
-        trace = opened.trace(each, pair)
+        trace = opened.trace(each, second)
         if cell is not None:
             _follow(trace, cell, json=json)
         else:
@@ -142,7 +145,7 @@ def _note(text: str) -> None:
 
 def _print(lines: Iterable[str]) -> None:
     for line in lines:
-        print(line)
+        print(in_one_line(line))
 
 
 def _plain(value: object) -> Any:

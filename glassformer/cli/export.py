@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from glassformer.cli.options import Json, ModelFolder
-from glassformer.cli.screen import record
+from glassformer.cli.screen import note, record
 
 
 def export(
@@ -22,8 +22,10 @@ def export(
     from glassformer.artefact.foreign import write_foreign
     from glassformer.artefact.open import open_as_saved
 
-    write_foreign(open_as_saved(model), out)
+    left = write_foreign(open_as_saved(model), out)
     if json:
-        record({"model": str(out), "format": to}, sys.stdout)
+        record({"model": str(out), "format": to, "left_behind": list(left)}, sys.stdout)
     else:
+        for sentence in left:
+            note(sentence)
         print(out)

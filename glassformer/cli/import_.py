@@ -41,6 +41,7 @@ def import_(
                 "architecture": report.architecture,
                 "settings_aside": report.settings_aside,
                 "tensors_aside": report.tensors_aside,
+                "task": report.use.task,
                 "labels": list(report.labels),
                 "generation": report.generation,
             },

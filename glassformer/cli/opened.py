@@ -91,6 +91,24 @@ def default_model(verb: str) -> str:
     return name
 
 
+def second_text(model: Model, pair: str | None, target: str | None) -> str | None:
+    """The second text of a pair, or the target of an encoder–decoder; raises ConfigError for one given as the other."""
+    family, two_stacks = model.config.family, model.config.encoder is not None and model.config.decoder is not None
+    if pair is not None and two_stacks:
+        raise ConfigError(
+            "--pair is the second text of a pair",
+            got=f"{family}, an encoder–decoder, which reads a source and a target",
+            do="give the target with --target",
+        )
+    if target is not None and not two_stacks:
+        raise ConfigError(
+            "--target is the target of an encoder–decoder",
+            got=f"{family}, which has one stack",
+            do="give the second text of a pair with --pair, or leave --target out",
+        )
+    return pair if target is None else target
+
+
 def open_model(
     path: str | Path, *, device: str = "auto", dtype: str | None = None, fast: bool = False, threads: int | None = None
 ) -> Model:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -27,12 +27,11 @@ NamedModel = Annotated[
     ),
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.  [default: none]")]
-PairOrTarget = Annotated[
-    str | None,
-    typer.Option(
-        "--pair", "--target", help="The second text of a pair, or the target of an encoder–decoder.  [default: none]"
-    ),
+Target = Annotated[str | None, typer.Option("--target", help="The target of an encoder–decoder.  [default: none]")]
+Choices = Annotated[
+    list[str] | None, typer.Option("--choice", help="A candidate for the text (repeatable).  [default: none]")
 ]
+Passage = Annotated[str | None, typer.Option("--context", "--pair", help="The passage.  [default: none]")]
 TextFiles = Annotated[
     list[str] | None,
     typer.Option(
@@ -44,6 +43,31 @@ TextFiles = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the results here.  [default: the screen]")]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the results of a command that was stopped, in --out.")
+]
+Rejects = Annotated[
+    Path | None,
+    typer.Option(
+        "--rejects",
+        help="Set records that cannot be used aside in this file (JSON lines with file, line, reason and the record) "
+        "and go on.  [default: stop at the first]",
+    ),
+]
+_AS = "[default: as in training]"
+TextColumn = Annotated[str | None, typer.Option("--text", "--column", help=f"Column with the text.  {_AS}")]
+PairColumn = Annotated[str | None, typer.Option("--pair", "--pair-column", help=f"With the second text.  {_AS}")]
+LabelColumn = Annotated[str | None, typer.Option("--label", "--label-column", help=f"With the label.  {_AS}")]
+AnswersColumn = Annotated[
+    str | None, typer.Option("--answers", "--answers-column", help=f"With the words behind the masks.  {_AS}")
+]
+ChoicesColumn = Annotated[
+    list[str] | None,
+    typer.Option("--choices", "--choices-column", help=f"With the candidates (repeatable).  {_AS}"),
+]
+WordsColumn = Annotated[str | None, typer.Option("--words", "--words-column", help=f"With the words.  {_AS}")]
+TagsColumn = Annotated[str | None, typer.Option("--tags", "--tags-column", help=f"With their tags.  {_AS}")]
+HeldOut = Annotated[
+    Literal["validation", "test"] | None,
+    typer.Option("--split", help="Which held-out split, without files.  [default: validation]"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON record a line.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]

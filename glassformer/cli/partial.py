@@ -24,7 +24,7 @@ from glassformer.checksum import check_seal, sealed_json
 from glassformer.errors import DataError, GlassformerError
 from glassformer.json_text import parse_json
 from glassformer.locking import lock
-from glassformer.paths import check_path
+from glassformer.paths import behind_links, check_path
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -125,6 +125,7 @@ def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterato
     another request or damaged, and without `resume` when there are some.
     """
     check_path(out, DataError)
+    out = behind_links(out, DataError)
     partial, note = beside(out)
     for path in (partial, note):
         if path.exists() and not path.is_file():  # a pipe would be waited for without end

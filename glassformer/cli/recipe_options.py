@@ -47,9 +47,27 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     ),
     (("start",), str, "model.start", "A saved model to begin from, with its tokenizer."),
     (("text", "--column"), str, "data.text", "Column of a table with the text: a name, or a number from 0."),
-    (("pair", "--pair-column"), str, "data.pair", "Column with the second text of a pair."),
+    (
+        ("pair", "--pair-column", "--context-column"),
+        str,
+        "data.pair",
+        "Column with the second text of a pair, or the passage.",
+    ),
+    (
+        ("choices", "--choices-column"),
+        list[str],
+        "data.choices",
+        "Column with the list of candidates, or one for each candidate (repeatable).",
+    ),
     (("label", "--label-column"), str, "data.label", "Column with the label."),
-    (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks."),
+    (
+        ("words", "--words-column"),
+        str,
+        "data.words",
+        "Column with the words of a sentence: a number from 0, or a name.",
+    ),
+    (("tags", "--tags-column"), str, "data.tags", "Column with their tags."),
+    (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks, or the answers."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
     (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
     (("length",), int, "data.length", "Tokens in a row."),
@@ -59,6 +77,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("device",), str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
     (("threads",), int, "train.threads", "Processor threads."),
     (("seed",), int, "train.seed", "Seed of all random choices."),
+    (("seeds",), int, "train.seeds", "Train so many models, with the seeds 0, 1 ..., and tell mean and deviation."),
 )
 _ENDS = ("train.steps", "train.epochs", "train.minutes")
 
@@ -79,7 +98,7 @@ def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
 
     def gathered(**values: Any) -> None:
         settings = {setting: values.pop(names[0].replace("-", "_")) for names, _, setting, _ in _OPTIONS}
-        command(settings={setting: value for setting, value in settings.items() if value is not None}, **values)
+        command(settings={setting: value for setting, value in settings.items() if value not in (None, [])}, **values)
 
     every = [*others, *options]
     gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__

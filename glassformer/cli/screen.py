@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape, render
 from rich.table import Table
 
 from glassformer.atomic import atomic_write
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
-from glassformer.paths import check_path
+from glassformer.paths import behind_links, check_path
 from glassformer.wrapping import for_stream, printable, width_of, wrapped_command
+
+# The columns of a line in a file or a pipe.
+_WIDE = 200
 
 
 def note(message: str) -> None:
@@ -68,7 +72,8 @@ def results(out: Path | None) -> Iterator[TextIO]:
             with out.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
         else:
-            with atomic_write(out) as draft, draft.open("w", encoding="utf-8", errors="backslashreplace") as handle:
+            file = behind_links(out, DataError)
+            with atomic_write(file) as draft, draft.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
     except OSError as error:  # the original error names the temporary file
         raise DataError(
@@ -77,9 +82,9 @@ def results(out: Path | None) -> Iterator[TextIO]:
 
 
 def console(handle: TextIO | None = None) -> Console:
-    """A console that never breaks a line of a file or a pipe."""
+    """A console that never breaks a line of a file or a pipe, and makes no picture of a `:word:` in a text."""
     handle = sys.stdout if handle is None else handle
-    return Console(file=handle, highlight=False, width=None if handle.isatty() else 200)
+    return Console(file=handle, highlight=False, emoji=False, width=None if handle.isatty() else _WIDE)
 
 
 def record(values: Mapping[str, Any], handle: TextIO) -> None:
@@ -107,6 +112,38 @@ def plain_table(*columns: str) -> Table:
     return table
 
 
+def print_table(screen: Console, table: Table) -> None:
+    """Print one of `plain_table`. A file gets the same lines without rich, which would take twenty times as long."""
+    lines = None if screen.is_terminal else _plain_lines(table)
+    if lines is None:
+        screen.print(table)
+    else:
+        screen.file.write("".join(f"{line}\n" for line in lines))
+
+
+def _plain_lines(table: Table) -> list[str] | None:
+    """What rich prints where there are no colours; None for cells of several lines or more than fits."""
+    columns = [[_plain(str(cell)) for cell in (column.header, *column.cells)] for column in table.columns]
+    widths = [
+        max(column.min_width or 0, *map(cell_len, cells)) for column, cells in zip(table.columns, columns, strict=True)
+    ]
+    total = sum(widths) + 3 * len(widths) - 1
+    if total > _WIDE or any("\n" in cell for cells in columns for cell in cells):
+        return None
+    for column, cells, width in zip(table.columns, columns, widths, strict=True):
+        right = column.justify == "right"
+        for place, cell in enumerate(cells):
+            blanks = " " * (width - cell_len(cell))
+            cells[place] = blanks + cell if right else cell + blanks
+    head, *rows = (f" {'   '.join(cells)} " for cells in zip(*columns, strict=True))
+    return [" " * total, head, f" {'─' * (total - 2)} ", *rows, " " * total]
+
+
+def _plain(cell: str) -> str:
+    """A cell without its markup."""
+    return render(cell, emoji=False).plain if "[" in cell or "\\" in cell else cell
+
+
 def bar(share: float, width: int = 12) -> str:
     """A share between 0 and 1 as a bar, with a resolution of an eighth of a character."""
     eighths = round(share * width * 8)
@@ -114,5 +151,5 @@ def bar(share: float, width: int = 12) -> str:
 
 
 def escaped(text: str) -> str:
-    """A user's text, with its brackets not read as markup."""
-    return escape(text)
+    """A user's text on the screen: its brackets are no markup, and the terminal obeys none of its characters."""
+    return escape(printable(text))

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from glassformer.cli.screen import bar, console, escaped, plain_table
+from glassformer.cli.screen import bar, console, escaped, note, plain_table, print_table
 from glassformer.text.tokenizer import MASK
 
 if TYPE_CHECKING:
+    from glassformer.tasks.choose import Choice
     from glassformer.tasks.fill import Filled, MaskedWord
     from glassformer.tasks.labels import Class, Classes
     from glassformer.tasks.pseudo_likelihood import Scored
     from glassformer.tasks.regress import Number
+    from glassformer.tasks.spans import Answer, Span
+    from glassformer.tasks.tagging import Tagging
 
+# Characters of an answer in a table, and of the passage on either side of the marked answer.
+_ANSWER, _AROUND = 40, 200
 # Masks side by side in one table.
 _BESIDE = 3
 # Labels that are shown: the likeliest.
@@ -32,7 +37,7 @@ def _fill(values: Mapping[str, object], filled: Filled, handle: TextIO) -> None:
             table.add_column("", style="cyan", min_width=12)
         for rank in range(max(len(mask.guesses) for mask in masks)):
             table.add_row(*(cell for mask in masks for cell in _cells(mask, rank)))
-        screen.print(table)
+        print_table(screen, table)
     screen.print(f"[green]→[/green] {escaped(filled.filled)}\n")
 
 
@@ -52,7 +57,7 @@ def _score(values: Mapping[str, object], scored: Scored, handle: TextIO) -> None
         table.add_row(
             escaped(token.token), f"{token.probability:.2%}", bar(token.probability), f"{token.log_probability:.3f}"
         )
-    screen.print(table)
+    print_table(screen, table)
     screen.print(
         f"pseudo-log-likelihood [bold]{scored.total:.3f}[/bold] over {len(scored.tokens)} tokens, "
         f"perplexity [bold]{scored.perplexity:.2f}[/bold]\n"
@@ -76,14 +81,74 @@ def _classify(values: Mapping[str, object], found: Class | Classes | Number, han
         table.add_row(escaped(label), f"{probability:.1%}", bar(probability))
     if len(likeliest) > _LABELS:
         table.add_row(f"{len(likeliest) - _LABELS:,} more", "", "")
-    screen.print(table)
+    print_table(screen, table)
     if isinstance(found, Classes):
         chosen = ", ".join(found.chosen) or f"none is as likely as {found.threshold:.0%}"
         screen.print(f"[green]→[/green] {escaped(chosen)}\n")
+
+
+def _choose(values: Mapping[str, object], found: Choice, handle: TextIO) -> None:
+    screen = console(handle)
+    screen.print(f"[dim]{escaped(found.text)}[/dim]")
+    table = plain_table("", "candidate", "probability", "")
+    for place, (choice, probability) in enumerate(zip(found.choices, found.probabilities, strict=True)):
+        mark = "[green]→[/green]" if place == found.index else ""
+        table.add_row(mark, escaped(choice), f"{probability:.1%}", bar(probability))
+    screen.print(table)
+
+
+def _tag(values: Mapping[str, object], found: Tagging, handle: TextIO) -> None:
+    screen = console(handle)
+    screen.print(f"[dim]{escaped(found.text)}[/dim]")
+    if not found.spans:
+        screen.print("no span found\n")
+        return
+    table = plain_table("start", "end", "text", "label", "probability", "")
+    for span in found.spans:
+        shown = bar(span.probability)
+        table.add_row(
+            f"{span.start}", f"{span.end}", escaped(span.text), escaped(span.label), f"{span.probability:.1%}", shown
+        )
+    for column in table.columns[:2]:
+        column.justify = "right"
+    screen.print(table)
+
+
+def _answer(values: Mapping[str, object], found: Answer, handle: TextIO) -> None:
+    screen = console(handle)
+    screen.print(f"[dim]{escaped(found.question)}[/dim]")
+    if found.question_cut:
+        note(f"the question was cut: its last {found.question_cut:,} tokens were not read")
+    none = found.no_answer_probability
+    table = plain_table("answer", "probability", "", "characters")
+    for span in found.spans:
+        words = span.text if len(span.text) <= _ANSWER else f"{span.text[:_ANSWER]} …"
+        chance, place = span.probability, f"{span.start:,}–{span.end:,}"
+        table.add_row(escaped(" ".join(words.split())), f"{chance:.1%}", bar(chance), place)
+    if none is not None:
+        table.add_row("(no answer)", f"{none:.1%}", bar(none), "")
+    screen.print(table)
+    if none is not None:
+        score = f"score of the best span {found.spans[0].score:.2f}"
+        screen.print(f"{score}; it is the answer above the threshold {found.threshold:.2f}")
+    screen.print(f"[green]→[/green] {_marked(str(values['pair']), found.best)}\n")
+
+
+def _marked(context: str, best: Span | None) -> str:
+    """The passage around the answer, which stands in bold and in brackets."""
+    if best is None:
+        return "no answer"
+    before, after = context[max(0, best.start - _AROUND) : best.start], context[best.end : best.end + _AROUND]
+    left, right = "… " * (best.start > _AROUND), " …" * (best.end + _AROUND < len(context))
+    marked = escaped(f"[{best.text}]")
+    return f"{left}{escaped(before)}[bold]{marked}[/bold]{escaped(after)}{right}"
 
 
 SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {
     "fill": _fill,
     "score": _score,
     "classify": _classify,
+    "choose": _choose,
+    "tag": _tag,
+    "answer": _answer,
 }

@@ -12,6 +12,9 @@ from glassformer.paths import check_path, is_stream, refuse_endless
 
 if TYPE_CHECKING:
     from io import BufferedReader
+    from pathlib import Path
+
+    from glassformer.data.rows import Columns
 
 # Records given to the model together: few at first, so that the first predictions come soon, then enough to be sorted
 # by length, but not more than a command that was stopped can compute again.
@@ -31,14 +34,23 @@ class Text(NamedTuple):
 
 
 def records(
-    given: Sequence[str] | None, files: Sequence[str] | None, columns: Mapping[str, str], pair: str | None = None
+    given: Sequence[str] | None,
+    files: Sequence[str] | None,
+    columns: Mapping[str, Columns],
+    pair: str | None = None,
+    choices: Sequence[str] | None = None,
+    *,
+    tagged: bool = False,
 ) -> Iterator[Text]:
     """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
-    of the command. Raises DataError when there is none or a file cannot be read.
+    of the command, `choices` are the candidates of every text. `tagged`: files may hold sentences as words. Raises
+    DataError when there is none or a file cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
-    more = {} if pair is None else {"pair": _without_surrogates(pair)}
+    more: dict[str, object] = {} if pair is None else {"pair": _without_surrogates(pair)}
+    same: dict[str, object] = {"choices": list(map(_without_surrogates, choices))} if choices else {}
+    more |= same
     for text in given or ():
         if text == "-":
             typed = _lines_of(cast("BufferedReader", sys.stdin.buffer), "standard input")
@@ -48,32 +60,44 @@ def records(
     for file in files or ():
         if is_stream(file) and len(columns) == 1:
             with open(file, "rb") as stream:
-                yield from _lines_of(stream, file)
+                found = _lines_of(stream, file)
+                yield from (each._replace(values={**each.values, **same}) for each in found)
         else:
-            yield from _of_file(file, columns)
+            found = _of_file(file, columns, tagged=tagged)
+            yield from (each._replace(values={**each.values, **same}) for each in found)
 
 
-def _of_file(file: str, columns: Mapping[str, str]) -> Iterator[Text]:
+def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool) -> Iterator[Text]:
     from glassformer.data.files import files_of
     from glassformer.data.read import read
-    from glassformer.data.rows import read_table
+    from glassformer.data.rows import by_role, names_of, read_table
     from glassformer.data.table_format import table_kind
 
     check_path(file, DataError)
     refuse_endless(file, DataError, do="- reads standard input")
-    for path in files_of([file], text=columns["text"]):
-        if table_kind(path) is None and len(columns) == 1:
-            for document in read(path, text=columns["text"], documents="line"):
+    column = columns["text"]
+    assert isinstance(column, str)
+    for path in files_of([file], text=column):
+        if tagged and table_kind(path) in ("conll", "jsonl", "parquet"):
+            yield from _of_sentences(path, columns)
+        elif table_kind(path) is None and len(columns) == 1:
+            for document in read(path, text=column, documents="line"):
                 yield Text({"text": document.text}, document.where)
         else:
-            named = tuple(columns.values())
-            for row in read_table(path, named):
-                values = {role: row.values[column] for role, column in columns.items()}
+            for row in read_table(path, names_of(columns)):
+                values = by_role(row.values, columns)
                 if not isinstance(values["text"], str):
-                    raise DataError(
-                        f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80]
-                    )
+                    raise DataError(f"{row.where}: column {column!r} must hold text", got=repr(values["text"])[:80])
                 yield Text(values, row.where)
+
+
+def _of_sentences(path: Path, columns: Mapping[str, str]) -> Iterator[Text]:
+    from glassformer.data.lines import stop
+    from glassformer.data.settings import TagData
+    from glassformer.tasks.tagged import tagged_rows
+
+    for row in tagged_rows(path, TagData(**columns), bad=stop, tagged=False):
+        yield Text({role: row.values[role] for role in row.values if role not in ("tags", "spans")}, row.where)
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:

@@ -6,13 +6,13 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from glassformer.cli.options import Json, Set
 from glassformer.cli.recipe_options import Files, What, requested_recipe, with_recipe_options
-from glassformer.cli.screen import note_command, record
+from glassformer.cli.screen import console, note_command, plain_table, record
 from glassformer.errors import ConfigError
 from glassformer.wrapping import width_of, wrapped_command
 
@@ -53,6 +53,10 @@ def train(
     except KeyboardInterrupt as stopped:  # also while data are read, and while the model is saved
         stopped.add_note(wrapped_command("go on with:", _again(folder), width_of(sys.stderr)))
         raise
+    if "seeds" in model.metrics:
+        assert model.source is not None
+        folder = model.source
+        _show_seeds(model.metrics["seeds"], folder)
     scores = {name: value for name, value in model.metrics.items() if not name.endswith("_counts")}
     if json:
         record({"model": str(folder), **scores}, sys.stdout)
@@ -60,6 +64,21 @@ def train(
         print(folder)
         verb, words = example(model)
         note_command("saved. Try:", ["glassformer", verb, str(folder), *words])
+
+
+def _show_seeds(found: Mapping[str, Any], folder: Path) -> None:
+    """The mean and the deviation of each score over the runs, on standard error."""
+    from glassformer.artefact.seeds import lines
+
+    table = plain_table("", "mean", "deviation", "lowest … highest")
+    for line in lines(found):
+        table.add_row(*line)
+    screen = console(sys.stderr)
+    screen.print(table)
+    screen.print(
+        f"over {len(found['runs'])} seeds. The best by {found['best_by']}: {folder} (being the best of several, "
+        "its own score is too high: report the mean)"
+    )
 
 
 def _recorded(out: Path | None, *, resume: bool) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Fast, Json, NamedModel, PairOrTarget, Texts, Threads
-from glassformer.cli.screen import console, escaped, plain_table, record
+from glassformer.cli.opened import open_model, second_text, split_model
+from glassformer.cli.options import Device, Fast, Json, NamedModel, Pair, Target, Texts, Threads
+from glassformer.cli.screen import console, escaped, plain_table, print_table, record
 from glassformer.cli.texts import texts_to_explain
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ _SHOWN = 8
 def verify(
     text: Texts = None,
     model: NamedModel = None,
-    pair: PairOrTarget = None,
+    pair: Pair = None,
+    target: Target = None,
     dtype: Annotated[
         Literal["float32", "float64"], typer.Option("--dtype", help="Precision of the check.")
     ] = "float32",
@@ -38,7 +39,8 @@ def verify(
     """
     which, texts = split_model("verify", text, model)
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    held = [_holds(opened, each, pair, dtype, json=json) for each in texts_to_explain(texts)]
+    second = second_text(opened, pair, target)
+    held = [_holds(opened, each, second, dtype, json=json) for each in texts_to_explain(texts)]
     if not all(held):
         raise typer.Exit(1)
 
@@ -71,7 +73,7 @@ def _holds(opened: Model, text: str, pair: str | None, dtype: str, *, json: bool
         screen = console()
         for each in (text, pair) if pair is not None else (text,):
             screen.print(f"[dim]{escaped(each)}[/dim]")
-        screen.print(table)
+        print_table(screen, table)
         for result in (verified, honesty, own):
             sign = "[green]✓[/green]" if result.holds else "[red]✗[/red]"
             screen.print(f"{sign} {result}", soft_wrap=not screen.is_terminal)

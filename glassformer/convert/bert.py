@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, without
+from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, dropout_as, with_label_head
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values, at
 from glassformer.convert.table import Ignore, Same
 from glassformer.errors import CheckpointError
@@ -109,33 +109,37 @@ _BERT = Family(
 )  # fmt: skip
 
 
-def _read_classifier_dropout(values: Values) -> dict[str, Any]:
-    """As the other dropout where it is not said."""
-    said = values.get("classifier_dropout")
-    return {"sentence_dropout": values.get("hidden_dropout_prob", 0.1) if said is None else said}
-
-
-def _write_classifier_dropout(config: ModelConfig) -> dict[str, Any]:
-    return {"classifier_dropout": at(config, "sentence_head.dropout")}
-
-
-CLASSIFIER_DROPOUT = Joint(("classifier_dropout",), _read_classifier_dropout, _write_classifier_dropout)
+# A text's labels and its choice are read from the pooler, a token's from its state.
+_SAID = {"key": "hidden_dropout_prob", "own": "classifier_dropout"}
+IDLE_POOLER = "this class reads its labels from each token's state and computes nothing with a pooler"
 
 BERT = replace(
     _BERT,
-    classifier=replace(
-        _BERT,
-        heads=("classifier.",),
-        classes={(False, True): "BertForSequenceClassification"},
-        presence=(
-            Presence("sentence_labels", "classifier.weight", there=None),
-            Presence("vocabulary_head", "classifier.weight", there=False),
-        ),
-        settings=(*without(_BERT.settings, "classifier_dropout"), CLASSIFIER_DROPOUT),
-        tensors=(
+    label_heads={
+        "classify": with_label_head(
+            _BERT, "classify", "BertForSequenceClassification",
             Same("sentence_head.output.*", "classifier.*"),
-            *(row for row in _BERT.tensors if not isinstance(row, Same) or row.ours != "sentence_head.output.*"),
+            labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight", "bert.pooler.dense.weight"),
+            settings=(dropout_as(**_SAID, ours="sentence_dropout"),),
         ),
-        marks=("classifier.weight", "bert.pooler.dense.weight"),
-    ),
-)
+        "choose": with_label_head(
+            _BERT, "choose", "BertForMultipleChoice",
+            Same("sentence_head.output.*", "classifier.*"),
+            labels="classifier.weight", heads=("classifier.",),
+            settings=(dropout_as(**_SAID, ours="sentence_dropout"),),
+        ),
+        "tag": with_label_head(
+            _BERT, "tag", "BertForTokenClassification",
+            Same("token_head.output.*", "classifier.*"),
+            Ignore("bert.pooler.dense.*", IDLE_POOLER),
+            labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight",),
+            settings=(dropout_as(**_SAID, ours="token_dropout"),),
+        ),
+        "answer": with_label_head(
+            _BERT, "answer", "BertForQuestionAnswering",
+            Same("token_head.output.*", "qa_outputs.*"),
+            Ignore("bert.pooler.dense.*", IDLE_POOLER),
+            labels="qa_outputs.weight", heads=("qa_outputs.",), marks=("qa_outputs.weight",),
+        ),
+    },
+)  # fmt: skip

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, without
+from glassformer.convert.family import (
+    ACTIVATIONS,
+    ONE_STACK,
+    SHARED,
+    Family,
+    Presence,
+    dropout_as,
+    dropout_row,
+    with_label_head,
+)
 from glassformer.convert.settings import Count, Only, Setting, Unused
 from glassformer.convert.table import Ignore, Same
 
@@ -59,25 +68,33 @@ _DISTILBERT = Family(
     ),
 )
 
+_POOLER = (Same("sentence_head.output.*", "classifier.*"), Same("sentence_head.pooler.*", "pre_classifier.*"))
+
 DISTILBERT = replace(
     _DISTILBERT,
-    classifier=replace(
-        _DISTILBERT,
-        heads=("classifier.", "pre_classifier."),
-        classes={(False, True): "DistilBertForSequenceClassification"},
-        presence=(
-            Presence("sentence_labels", "classifier.weight", there=None),
-            Presence("vocabulary_head", "classifier.weight", there=False),
+    label_heads={
+        "classify": with_label_head(
+            _DISTILBERT, "classify", "DistilBertForSequenceClassification", *_POOLER,
+            labels="classifier.weight", heads=("classifier.", "pre_classifier."),
+            marks=("classifier.weight", "pre_classifier.weight"),
+            settings=(dropout_row("seq_classif_dropout", "sentence_dropout", 0.2),),
         ),
-        settings=(
-            *without(_DISTILBERT.settings, "seq_classif_dropout"),
-            Setting("seq_classif_dropout", "sentence_dropout", "sentence_head.dropout", 0.2),
+        "choose": with_label_head(
+            _DISTILBERT, "choose", "DistilBertForMultipleChoice", *_POOLER,
+            labels="classifier.weight", heads=("classifier.", "pre_classifier."),
+            settings=(dropout_row("seq_classif_dropout", "sentence_dropout", 0.2),),
         ),
-        tensors=(
-            Same("sentence_head.output.*", "classifier.*"),
-            Same("sentence_head.pooler.*", "pre_classifier.*"),
-            *_DISTILBERT.tensors,
+        "tag": with_label_head(
+            _DISTILBERT, "tag", "DistilBertForTokenClassification",
+            Same("token_head.output.*", "classifier.*"),
+            labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight",),
+            settings=(dropout_as("dropout", "token_dropout"),),
         ),
-        marks=("classifier.weight", "pre_classifier.weight"),
-    ),
-)
+        "answer": with_label_head(
+            _DISTILBERT, "answer", "DistilBertForQuestionAnswering",
+            Same("token_head.output.*", "qa_outputs.*"),
+            labels="qa_outputs.weight", heads=("qa_outputs.",), marks=("qa_outputs.weight",),
+            settings=(dropout_row("qa_dropout", "token_dropout", 0.1),),
+        ),
+    },
+)  # fmt: skip

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from glassformer.config import ModelConfig
-from glassformer.convert.settings import Only, SettingRow, Unused
-from glassformer.convert.table import TensorRow
+from glassformer.convert.settings import Joint, Only, Setting, SettingRow, Unused, Values, at
+from glassformer.convert.table import Same, TensorRow
 from glassformer.errors import ConfigError
+
+# What a head for labels answers: one label, several or a number for a text; a label for each token; the start and the
+# end of an answer; which of several texts.
+Answers = Literal["classify", "tag", "answer", "choose"]
 
 
 @dataclass(frozen=True)
@@ -30,9 +35,10 @@ class Family:
 
     `prefix` stands before the body's tensors unless the body was saved alone; `heads` begin the names of the
     other tensors. `classes` names the class to write, by (a vocabulary head?, sentence labels?).
-    `renamed` pairs old endings of tensor names with today's. `classifier` is the table of the class that gives labels
-    to a text, `marks` are tensors by which such a folder is known. `free_length`: positions have no table that could
-    end, and max_position_embeddings only says how long a text the model is for.
+    `renamed` pairs old endings of tensor names with today's. `label_heads` are the tables of the classes that give
+    labels, by what these answer; such a table says so in `answers`, and `marks` are tensors by which its folder is
+    known where no class is named. `poolings` are those that its class computes. `free_length`: positions have no table
+    that could end, and max_position_embeddings only says how long a text the model is for.
     """
 
     name: str
@@ -43,8 +49,10 @@ class Family:
     heads: tuple[str, ...] = ()
     presence: tuple[Presence, ...] = ()
     renamed: tuple[tuple[str, str], ...] = field(default=())
-    classifier: Family | None = None
+    label_heads: Mapping[Answers, Family] = field(default_factory=dict)
+    answers: Answers | None = None
     marks: tuple[str, ...] = ()
+    poolings: tuple[str, ...] = ("pooler",)
     free_length: bool = False
 
     def today(self, name: str) -> str:
@@ -64,10 +72,59 @@ class Family:
         if heads not in self.classes:
             raise ConfigError(
                 f"Hugging Face's {self.name} must have a class with the heads of this model",
-                got=f"{'a' if heads[0] else 'no'} vocabulary head and {'a' if heads[1] else 'no'} sentence head",
+                got=f"{'a' if heads[0] else 'no'} vocabulary head and "
+                f"{'a' if heads[1] else 'no'} {'sentence' if config.token_head is None else 'token'} head",
                 do=f"it has {', '.join(self.classes.values())}",
             )
         return self.classes[heads]
+
+
+def with_label_head(
+    family: Family,
+    answers: Answers,
+    name: str,
+    *tensors: TensorRow,
+    labels: str,
+    heads: tuple[str, ...],
+    settings: tuple[SettingRow, ...] = (),
+    marks: tuple[str, ...] = (),
+    poolings: tuple[str, ...] = ("pooler",),
+) -> Family:
+    """The table of a class that gives labels: the rows of its head stand before those of the body, and take the place
+    of rows for the same parameter or the same setting. `labels` is the tensor whose rows are the labels.
+    """
+    ours = "token_labels" if answers in ("tag", "answer") else "sentence_labels"
+    filled = {row.ours for row in tensors if isinstance(row, Same)}
+    used = {key for row in settings for key in row.keys}
+    return replace(
+        family,
+        answers=answers,
+        heads=heads,
+        classes={(False, True): name},
+        presence=(Presence(ours, labels, there=None), Presence("vocabulary_head", labels, there=False)),
+        settings=(*without(family.settings, *used), *settings),
+        tensors=(*tensors, *(row for row in family.tensors if not isinstance(row, Same) or row.ours not in filled)),
+        marks=marks,
+        poolings=poolings,
+    )
+
+
+def dropout_row(key: str, ours: str, default: float) -> Setting:
+    """The dropout before the labels, under a key of its own."""
+    return Setting(key, ours, f"{ours.removesuffix('_dropout')}_head.dropout", default)
+
+
+def dropout_as(key: str, ours: str, *, own: str = "") -> Joint:
+    """The dropout before the labels where it is said by `own`, or else is that of the body under `key`."""
+
+    def read(values: Values) -> dict[str, Any]:
+        said = values.get(own) if own else None
+        return {ours: values.get(key, 0.1) if said is None else said}
+
+    def write(config: ModelConfig) -> dict[str, Any]:
+        return {own: at(config, f"{ours.removesuffix('_dropout')}_head.dropout")} if own else {}
+
+    return Joint((own,) if own else (), read, write)
 
 
 def without(rows: tuple[SettingRow, ...], *keys: str) -> tuple[SettingRow, ...]:
@@ -79,7 +136,8 @@ def without(rows: tuple[SettingRow, ...], *keys: str) -> tuple[SettingRow, ...]:
 
 
 def _labels(config: ModelConfig) -> int:
-    return 0 if config.sentence_head is None else config.sentence_head.labels
+    head = config.sentence_head or config.token_head
+    return 0 if head is None else head.labels
 
 
 # Of several of their words for one of ours, the first is written. `gelu_fast` and `gelu_accurate` are the tanh form as

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.convert.family import Family
+from glassformer.convert.family import Answers, Family
 from glassformer.convert.rotary import dynamic_length
-from glassformer.errors import CheckpointError
+from glassformer.errors import CheckpointError, ConfigError
 
-# The endings of the classes whose heads are not built here, and what these heads give.
+# The endings of the classes whose heads are not built here for every family, and what these heads give.
 _HEADS = {
     "ForTokenClassification": "a label for each token",
     "ForQuestionAnswering": "the start and the end of an answer",
@@ -18,24 +19,42 @@ _HEADS = {
     "ForSequenceClassification": "labels for a text",
     "DoubleHeadsModel": "a choice among texts beside the next word",
 }
-_ONE_LABEL = "single_label_classification"
+_ONE_LABEL, _SEVERAL, _NUMBER = "single_label_classification", "multi_label_classification", "regression"
+_TEXT_TASKS = ("classify", "regress", "choose")
+LABEL_TASKS = (*_TEXT_TASKS, "tag", "answer")
+
+
+@dataclass(frozen=True)
+class LabelUse:
+    """What the labels of a model are for: the `task` whose verb answers with them (`classify`, `regress`, `tag`,
+    `answer`, `choose`; empty for a model without labels), their names, and whether `several` hold at once.
+    """
+
+    task: str = ""
+    labels: tuple[str, ...] = ()
+    several: bool = False
+
+
+NO_LABELS = LabelUse()
 
 
 def table_of_source(family: Family, values: Mapping[str, Any], stored: Collection[str], where: str) -> Family:
-    """The table for what a folder holds: the family's own, or that of its sentence classifier.
+    """The table for what a folder holds: the family's own, or that of a class that gives labels.
 
     The class that `config.json` names decides; where it names none, the tensors do. Raises CheckpointError, with the
     name of the head, for a class whose head is not built here.
     """
-    classifier, named = family.classifier, architectures(values)
-    if classifier is not None:
-        wanted = set(classifier.classes.values())
-        if wanted & set(named) or (not named and set(classifier.marks) <= set(stored)):
-            return classifier
+    named = architectures(values)
+    for table in family.label_heads.values():
+        if set(table.classes.values()) & set(named):
+            return table
+    if not named:
+        told = [table for table in family.label_heads.values() if table.marks and set(table.marks) <= set(stored)]
+        return told[0] if told else family
     for name in named:
         gives = next((gives for ending, gives in _HEADS.items() if name.endswith(ending)), None)
         if gives is not None:
-            known = [*family.classes.values(), *(classifier.classes.values() if classifier else ())]
+            known = [name for table in (family, *family.label_heads.values()) for name in table.classes.values()]
             raise CheckpointError(
                 f"{where}: the head must be one that glassformer has",
                 got=f"{name[:80]}, whose head gives {gives}",
@@ -44,15 +63,37 @@ def table_of_source(family: Family, values: Mapping[str, Any], stored: Collectio
     return family
 
 
-def table_for(family: Family, config: ModelConfig, labels: Sequence[str]) -> Family:
-    """The table to write a model by: that of a sentence classifier where its labels have names, or where the family
-    has no other class with labels.
+def table_for(family: Family, config: ModelConfig, use: LabelUse) -> Family:
+    """The table to write a model by: that of a class that gives labels where its task says so, where its labels have
+    names, or where the family has no other class with labels.
+
+    Raises ConfigError for a pooling that this class does not compute.
     """
+    answers = _answers(family, config, use)
+    table = family if answers is None else family.label_heads.get(answers, family)
     head = config.sentence_head
-    if family.classifier is None or head is None or not head.labels or (config.head is not None and not labels):
-        return family
+    if table.answers is not None and head is not None and head.labels and head.pooling not in table.poolings:
+        name = next(iter(table.classes.values()))
+        words = [pooling.removesuffix("_pooler") for pooling in table.poolings]
+        raise ConfigError(
+            f"{name} must compute a text's vector as this model does",
+            got=f"the pooling {head.pooling!r}",
+            do=f"train the task with pooling = {' or '.join(map(repr, words))}, which this class has",
+        )
+    return table
+
+
+def _answers(family: Family, config: ModelConfig, use: LabelUse) -> Answers | None:
+    """What a model's head for labels answers, None for the family's own class."""
+    head = config.sentence_head
+    if config.token_head is not None:
+        return "answer" if use.task == "answer" else "tag"
+    if head is None or not head.labels:
+        return None
+    if use.task in _TEXT_TASKS:
+        return "choose" if use.task == "choose" else "classify"
     next_sentence = head.labels == 2 and (False, True) in family.classes
-    return family if next_sentence and not labels else family.classifier
+    return "classify" if use.labels or (config.head is None and not next_sentence) else None
 
 
 def architectures(values: Mapping[str, Any]) -> list[str]:
@@ -61,15 +102,35 @@ def architectures(values: Mapping[str, Any]) -> list[str]:
     return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
 
 
-def read_labels(values: Mapping[str, Any], count: int, where: str) -> tuple[str, ...]:
-    """The names of a classifier's labels; raises CheckpointError where they are not one name for each of its rows."""
+def read_use(family: Family, config: ModelConfig, values: Mapping[str, Any], where: str) -> LabelUse:
+    """What the labels of a folder are for; raises CheckpointError where their number or their names do not fit it."""
+    head = config.sentence_head or config.token_head
+    if family.answers is None or head is None:
+        return NO_LABELS
+    wanted = {"answer": 2, "choose": 1}.get(family.answers)
+    if wanted is not None:
+        if head.labels != wanted:
+            gives = "the start and the end of an answer" if wanted == 2 else "one number for each of several texts"
+            raise CheckpointError(f"{where}: this head must give {gives}", got=f"{head.labels} labels")
+        return LabelUse(family.answers)
+    if family.answers == "tag":
+        return LabelUse("tag", _names(values, head.labels, where))
     problem = values.get("problem_type")
-    if problem not in (None, _ONE_LABEL) or count < 2:
+    if problem is None:
+        problem = _NUMBER if head.labels == 1 else _ONE_LABEL
+    fits = {_ONE_LABEL: head.labels > 1, _SEVERAL: True, _NUMBER: head.labels == 1}
+    if not isinstance(problem, str) or not fits.get(problem, False):
         raise CheckpointError(
-            f"{where}: a classifier must choose one of several labels",
-            got=f"a head for {count} label{'' if count == 1 else 's'}"
-            + ("" if problem is None else f", problem_type = {problem!r}"),
+            f"{where}: a classifier must give one of several labels, several of them, or one number",
+            got=f"a head for {head.labels} label{'' if head.labels == 1 else 's'}, problem_type = {problem!r}",
         )
+    if problem == _NUMBER:
+        return LabelUse("regress")
+    return LabelUse("classify", _names(values, head.labels, where), several=problem == _SEVERAL)
+
+
+def _names(values: Mapping[str, Any], count: int, where: str) -> tuple[str, ...]:
+    """The names of the labels; raises CheckpointError where they are not one name for each row of the head."""
     named = values.get("id2label")
     if named is None:
         return tuple(f"LABEL_{number}" for number in range(count))
@@ -82,15 +143,53 @@ def read_labels(values: Mapping[str, Any], count: int, where: str) -> tuple[str,
     return tuple(words)
 
 
-def write_labels(config: ModelConfig, labels: Sequence[str]) -> dict[str, Any]:
-    """The names of the labels as `config.json` holds them; LABEL_0 … where they have none."""
-    count = 0 if config.sentence_head is None else config.sentence_head.labels
-    names = list(labels) or [f"LABEL_{number}" for number in range(count)]
+def write_use(family: Family, config: ModelConfig, use: LabelUse) -> dict[str, Any]:
+    """The names of the labels and what they are for, as `config.json` holds them; LABEL_0 … where they have none."""
+    head = config.sentence_head or config.token_head
+    if family.answers not in ("classify", "tag") or head is None:
+        return {}
+    names = list(use.labels) or [f"LABEL_{number}" for number in range(head.labels)]
+    number = head.labels == 1 and use.task in ("", "regress")
+    problem = _NUMBER if number else _SEVERAL if use.several else _ONE_LABEL
     return {
         "id2label": {str(number): name for number, name in enumerate(names)},
         "label2id": {name: number for number, name in enumerate(names)},
-        "problem_type": _ONE_LABEL,
+        **({"problem_type": problem} if family.answers == "classify" else {}),
     }
+
+
+def without_crf(config: ModelConfig) -> ModelConfig:
+    """The model without the scores of a CRF's steps, which no class of theirs has: its tagger."""
+    if config.token_head is None or not config.token_head.crf:
+        return config
+    return config.model_copy(update={"token_head": config.token_head.model_copy(update={"crf": False})})
+
+
+def left_behind(config: ModelConfig, back: ModelConfig) -> tuple[str, ...]:
+    """What of a model's head stays behind in an export that comes back as another: sentences."""
+    told = []
+    if config != without_crf(config):
+        told.append(
+            "the CRF's scores of label after label stay behind: the export is its tagger, which labels each token alone"
+        )
+    for name in ("sentence_head", "token_head"):
+        head, other = getattr(config, name), getattr(back, name)
+        if head is not None and other is not None and head.dropout != other.dropout:
+            told.append(
+                f"the dropout before the labels is {other.dropout:g} there and {head.dropout:g} here: it matters in "
+                "training alone"
+            )
+    return tuple(told)
+
+
+def same_dropout(config: ModelConfig, like: ModelConfig) -> ModelConfig:
+    """The config with the dropout before the labels of another one: several of their classes have no setting for it."""
+    update = {
+        name: head.model_copy(update={"dropout": other.dropout})
+        for name in ("sentence_head", "token_head")
+        if (head := getattr(config, name)) is not None and (other := getattr(like, name)) is not None
+    }
+    return config.model_copy(update=update)
 
 
 def free_length(family: Family, config: ModelConfig, values: Mapping[str, Any], where: str) -> int | None:

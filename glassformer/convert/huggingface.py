@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,12 +29,17 @@ from glassformer.convert.files import (
 from glassformer.convert.generation import GENERATION_FILE, read_generation
 from glassformer.convert.gpt2 import GPT2
 from glassformer.convert.heads import (
+    NO_LABELS,
+    LabelUse,
     architectures,
     free_length,
-    read_labels,
+    left_behind,
+    read_use,
+    same_dropout,
     table_for,
     table_of_source,
-    write_labels,
+    without_crf,
+    write_use,
 )
 from glassformer.convert.llama import LLAMA
 from glassformer.convert.marian import MARIAN
@@ -44,12 +48,12 @@ from glassformer.convert.roberta import ROBERTA
 from glassformer.convert.settings import Count, differences, read_values, write_values
 from glassformer.convert.t5 import T5
 from glassformer.convert.table import read_tensors, stored_layers, write_tensors
+from glassformer.convert.tokenizer_files import has_tokenizer, role_ids, write_json, write_tokenizer
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
 from glassformer.paths import check_path
-from glassformer.text.load import TOKENIZER_FILES, as_vocabulary_file, load_tokenizer
-from glassformer.text.special import FOREIGN_ROLES
+from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 
 FAMILY_TABLES: dict[str, Family] = {
@@ -62,7 +66,7 @@ _OF_LABELS = ("id2label", "label2id", "problem_type", "_num_labels")
 @dataclass(frozen=True)
 class Report:
     """What was left aside and why, and what is no part of the model's numbers but travels with it: tokens with a role
-    (`pad_token_id` …), settings of generation, names of a classifier's labels, and the `length` of the texts that the
+    (`pad_token_id` …), settings of generation, the `use` of a head for labels, and the `length` of the texts that the
     model is for where no table limits it.
     """
 
@@ -71,8 +75,13 @@ class Report:
     tensors_aside: Mapping[str, str] = field(default_factory=dict)
     token_settings: Mapping[str, Any] = field(default_factory=dict)
     generation: Mapping[str, Any] = field(default_factory=dict)
-    labels: tuple[str, ...] = ()
+    use: LabelUse = NO_LABELS
     length: int | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the labels."""
+        return self.use.labels
 
 
 class Imported(NamedTuple):
@@ -103,7 +112,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     family = table_of_source(family_of(values, where), values, names, where)
     stored = full_names(family, names)
     config, settings_aside = read_config(family, values, stored, where=where, vocabulary_head=vocabulary_head)
-    labels = _labels_of(family, config, values, where)
+    use = read_use(family, config, values, where)
     generation, ignored = read_generation(directory, values)
     settings_aside = {key: reason for key, reason in settings_aside.items() if key not in GENERATION.keys} | ignored
     shapes = parameter_shapes(config)
@@ -112,14 +121,14 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     state, tensors_aside = read_tensors(family.tensors, shapes, source, config, where=str(directory))
     report = Report(
         architecture=", ".join(name[:80] for name in architectures(values)[:3]),
-        settings_aside={key: reason for key, reason in settings_aside.items() if not labels or key not in _OF_LABELS},
+        settings_aside={key: reason for key, reason in settings_aside.items() if not use.task or key not in _OF_LABELS},
         tensors_aside=tensors_aside,
         token_settings={key: values[key] for key in TOKEN_SETTINGS.keys if values.get(key) is not None},
         generation=generation,
-        labels=labels,
+        use=use,
         length=free_length(family, config, values, where),
     )
-    tokenizer = load_tokenizer(directory) if _has_tokenizer(directory) else None
+    tokenizer = load_tokenizer(directory) if has_tokenizer(directory) else None
     return Imported(config, _with_shared(config, state), tokenizer, report)
 
 
@@ -131,14 +140,15 @@ def write_huggingface(
     *,
     token_settings: Mapping[str, Any] | None = None,
     generation: Mapping[str, Any] | None = None,
-    labels: Sequence[str] = (),
+    use: LabelUse = NO_LABELS,
     length: int | None = None,
-) -> None:
+) -> tuple[str, ...]:
     """Write a folder that `transformers` loads and that computes the same; it is whole or absent.
 
     `token_settings` are tokens with a role (`decoder_start_token_id` …) beside those the tokenizer knows; `generation`
-    becomes generation_config.json; `labels` name the rows of a classifier; `length` is the number of tokens in a text
-    that the model is for, which is written where no table of positions tells it.
+    becomes generation_config.json; `use` is what its labels are for; `length` is the number of tokens in a text
+    that the model is for, which is written where no table of positions tells it. Returns what stays behind, in
+    sentences.
     Raises ConfigError for a model that the family of Hugging Face cannot say, CheckpointError for unfit tensors.
     """
     if config.family not in FAMILY_TABLES:
@@ -146,18 +156,18 @@ def write_huggingface(
             f"Hugging Face must know the family {config.family!r}", got="one that it does not have",
             do=f"it has {', '.join(FAMILY_TABLES)}",
         )  # fmt: skip
-    family = table_for(FAMILY_TABLES[config.family], config, labels)
+    family = table_for(FAMILY_TABLES[config.family], config, use)
+    whole, config = config, without_crf(config)
     named, values = family.class_of(config), write_values(family.settings, config)
     shapes = parameter_shapes(config)
-    tensors = write_tensors(family.tensors, state, shapes)
-    _check_nothing_lost(family, config, values, tensors)
+    tensors = write_tensors(family.tensors, {name: state[name] for name in shapes if name in state}, shapes)
+    back = _check_nothing_lost(family, config, values, tensors)
     if family.bare(config):
         tensors = {name.removeprefix(family.prefix): tensor for name, tensor in tensors.items()}
     if family.free_length and length is not None:
         values = {"max_position_embeddings": length, **values}  # a stretch may have said it
-    if family is FAMILY_TABLES[config.family].classifier:
-        values |= write_labels(config, labels)
-    roles = {**_role_ids(tokenizer), **(token_settings or {})}
+    values |= write_use(family, config, use)
+    roles = {**role_ids(tokenizer), **(token_settings or {})}
     _check_roles(family, values, roles)
     settings = {
         "architectures": [named],
@@ -171,18 +181,14 @@ def write_huggingface(
 
     def fill(folder: Path) -> None:
         save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
-        _write_json(folder / SETTINGS, settings)
+        write_json(folder / SETTINGS, settings)
         if generation:
-            _write_json(folder / GENERATION_FILE, generation)
+            write_json(folder / GENERATION_FILE, generation)
         if tokenizer is not None:
-            tokenizer.save(folder)
-            vocabulary = as_vocabulary_file(tokenizer)  # for programs that know BERT and no tokenizer.json
-            if vocabulary is not None:
-                (folder / "vocab.txt").write_bytes(vocabulary.text.encode())
-            beside = {} if vocabulary is None else vocabulary.settings
-            _write_json(folder / "tokenizer_config.json", {**_tokenizer_settings(config, tokenizer, length), **beside})
+            write_tokenizer(folder, tokenizer, config.output_stack.max_length or length)
 
     write_whole(Path(directory), fill)
+    return left_behind(whole, back)
 
 
 def family_of(values: Mapping[str, Any], where: str) -> Family:
@@ -265,8 +271,8 @@ def _with_shared(config: ModelConfig, state: dict[str, Tensor]) -> dict[str, Ten
 
 def _check_nothing_lost(
     family: Family, config: ModelConfig, values: Mapping[str, Any], tensors: Mapping[str, Tensor]
-) -> None:
-    """Refuse a model that would come back as another: its tree says more than their settings can."""
+) -> ModelConfig:
+    """The model as it would come back; refuses one that would be another: the tree says more than their settings."""
     try:
         back, _ = read_config(
             family, {**values, "architectures": [family.class_of(config)]}, tensors, where="what was written"
@@ -274,15 +280,17 @@ def _check_nothing_lost(
     except (KeyError, CheckpointError) as error:
         raise ConfigError(f"Hugging Face's {family.name} must be able to say this model", got=str(error)) from None
     # How weights were once drawn is no part of the model they have become.
+    config = same_dropout(config, back)
     lost = differences(config.model_dump(exclude={"initial"}), back.model_dump(exclude={"initial"}))
     if lost:
         raise ConfigError(
             f"Hugging Face's {family.name} must be able to say this model",
             got=f"a difference it has no setting for, at {sorted(lost)[0]}",
-            do="BERT's and RoBERTa's classifiers have the head that is trained here"
-            if "sentence_head" in lost[0]
+            do=f"train the task again: its head is then that of {family.class_of(config)}"
+            if "_head." in lost[0]
             else "",
         )
+    return back
 
 
 def _check_roles(family: Family, values: Mapping[str, Any], roles: Mapping[str, Any]) -> None:
@@ -294,37 +302,3 @@ def _check_roles(family: Family, values: Mapping[str, Any], roles: Mapping[str, 
                 got=f"{id_} in the tokenizer",
                 do="train with a position_offset of one more than the id of the padding",
             )
-
-
-def _labels_of(family: Family, config: ModelConfig, values: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """The names of the labels of a classifier, () for any other model."""
-    if family is not FAMILY_TABLES[family.name].classifier or config.sentence_head is None:
-        return ()
-    return read_labels(values, config.sentence_head.labels, where)
-
-
-def _has_tokenizer(directory: Path) -> bool:
-    return any(all((directory / name).is_file() for name in names) for names in TOKENIZER_FILES)
-
-
-def _role_ids(tokenizer: Tokenizer | None) -> dict[str, int]:
-    """`pad_token_id` and its like, for the tokens this tokenizer has."""
-    if tokenizer is None:
-        return {}
-    tokens = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
-    ids = {f"{theirs}_id": tokenizer.id(token) for theirs, token in tokens.items() if token is not None}
-    return {key: id_ for key, id_ in ids.items() if id_ is not None}
-
-
-def _tokenizer_settings(config: ModelConfig, tokenizer: Tokenizer, length: int | None) -> dict[str, Any]:
-    roles = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
-    length = config.output_stack.max_length or length
-    return {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        **{theirs: token for theirs, token in roles.items() if token is not None},
-        **({} if length is None else {"model_max_length": length}),
-    }
-
-
-def _write_json(path: Path, values: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from glassformer.config import ModelConfig, RotaryConfig
-from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, without
+from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, dropout_row, with_label_head
 from glassformer.convert.rotary import dynamic_length, read_rotary, write_rotary
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
 from glassformer.convert.table import Same, Split
@@ -172,33 +172,48 @@ _MODERNBERT = Family(
     ),
 )  # fmt: skip
 
-MODERNBERT = replace(
-    _MODERNBERT,
-    classifier=replace(
-        _MODERNBERT,
-        heads=("head.", "classifier."),
-        classes={(False, True): "ModernBertForSequenceClassification"},
-        presence=(
-            Presence("sentence_labels", "classifier.weight", there=None),
-            Presence("vocabulary_head", "classifier.weight", there=False),
-        ),
-        settings=(
-            *without(_MODERNBERT.settings, "classifier_dropout", "classifier_pooling"),
-            Setting("classifier_dropout", "sentence_dropout", "sentence_head.dropout", 0.0),
-            Setting(
-                "classifier_pooling",
-                "sentence_pooling",
-                "sentence_head.pooling",
-                "cls",
-                (("cls", "pooler"), ("mean", "mean_pooler")),
-            ),
-        ),
-        tensors=(
-            Same("sentence_head.output.*", "classifier.*"),
-            Same("sentence_head.pooler.*", "head.dense.*"),
-            Same("sentence_head.norm.*", "head.norm.*"),
-            *_MODERNBERT.tensors,
-        ),
-        marks=("classifier.weight", "head.dense.weight"),
+_OF_TEXT = (
+    Same("sentence_head.output.*", "classifier.*"),
+    Same("sentence_head.pooler.*", "head.dense.*"),
+    Same("sentence_head.norm.*", "head.norm.*"),
+)
+_OF_TOKENS = (
+    Same("token_head.output.*", "classifier.*"),
+    Same("token_head.dense.*", "head.dense.*"),
+    Same("token_head.norm.*", "head.norm.*"),
+)
+_HEADS = ("head.", "classifier.")
+_TEXT_SETTINGS = (
+    dropout_row("classifier_dropout", "sentence_dropout", 0.0),
+    Setting(
+        "classifier_pooling",
+        "sentence_pooling",
+        "sentence_head.pooling",
+        "cls",
+        (("cls", "pooler"), ("mean", "mean_pooler")),
     ),
 )
+_TOKEN_SETTINGS = (dropout_row("classifier_dropout", "token_dropout", 0.0),)
+
+MODERNBERT = replace(
+    _MODERNBERT,
+    label_heads={
+        "classify": with_label_head(
+            _MODERNBERT, "classify", "ModernBertForSequenceClassification", *_OF_TEXT,
+            labels="classifier.weight", heads=_HEADS, marks=("classifier.weight", "head.dense.weight"),
+            settings=_TEXT_SETTINGS, poolings=("pooler", "mean_pooler"),
+        ),
+        "choose": with_label_head(
+            _MODERNBERT, "choose", "ModernBertForMultipleChoice", *_OF_TEXT,
+            labels="classifier.weight", heads=_HEADS, settings=_TEXT_SETTINGS, poolings=("pooler", "mean_pooler"),
+        ),
+        "tag": with_label_head(
+            _MODERNBERT, "tag", "ModernBertForTokenClassification", *_OF_TOKENS,
+            labels="classifier.weight", heads=_HEADS, settings=_TOKEN_SETTINGS,
+        ),
+        "answer": with_label_head(
+            _MODERNBERT, "answer", "ModernBertForQuestionAnswering", *_OF_TOKENS,
+            labels="classifier.weight", heads=_HEADS, settings=_TOKEN_SETTINGS,
+        ),
+    },
+)  # fmt: skip

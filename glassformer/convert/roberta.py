@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.convert.bert import BODY_SETTINGS, BODY_TENSORS, CLASSIFIER_DROPOUT, head_rows
-from glassformer.convert.family import Family, Presence, without
+from glassformer.convert.bert import BODY_SETTINGS, BODY_TENSORS, IDLE_POOLER, head_rows
+from glassformer.convert.family import Family, Presence, dropout_as, with_label_head, without
 from glassformer.convert.settings import Joint, Setting, Values
 from glassformer.convert.table import Ignore, Same, TensorRow
 
@@ -53,23 +53,38 @@ _ROBERTA = Family(
     ),
 )
 
+_SAID = {"key": "hidden_dropout_prob", "own": "classifier_dropout"}
+
 ROBERTA = replace(
     _ROBERTA,
-    classifier=replace(
-        _ROBERTA,
-        heads=("classifier.",),
-        classes={(False, True): "RobertaForSequenceClassification"},
-        presence=(
-            Presence("sentence_labels", "classifier.out_proj.weight", there=None),
-            Presence("vocabulary_head", "classifier.out_proj.weight", there=False),
-        ),
-        settings=(*without(_ROBERTA.settings, "classifier_dropout"), CLASSIFIER_DROPOUT),
-        tensors=(
+    label_heads={
+        "classify": with_label_head(
+            _ROBERTA, "classify", "RobertaForSequenceClassification",
             Same("sentence_head.output.*", "classifier.out_proj.*"),
             Same("sentence_head.pooler.*", "classifier.dense.*"),
-            *(row for row in _ROBERTA.tensors if not isinstance(row, Same) or row.ours != "sentence_head.pooler.*"),
             Ignore("roberta.pooler.dense.*", "the classifier's own dense layer is computed with, not this"),
+            labels="classifier.out_proj.weight", heads=("classifier.",),
+            marks=("classifier.out_proj.weight", "classifier.dense.weight"),
+            settings=(dropout_as(**_SAID, ours="sentence_dropout"),),
         ),
-        marks=("classifier.out_proj.weight", "classifier.dense.weight"),
-    ),
-)
+        "choose": with_label_head(
+            _ROBERTA, "choose", "RobertaForMultipleChoice",
+            Same("sentence_head.output.*", "classifier.*"),
+            labels="classifier.weight", heads=("classifier.",),
+            settings=(dropout_as("hidden_dropout_prob", "sentence_dropout"),),
+        ),
+        "tag": with_label_head(
+            _ROBERTA, "tag", "RobertaForTokenClassification",
+            Same("token_head.output.*", "classifier.*"),
+            Ignore("roberta.pooler.dense.*", IDLE_POOLER),
+            labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight",),
+            settings=(dropout_as(**_SAID, ours="token_dropout"),),
+        ),
+        "answer": with_label_head(
+            _ROBERTA, "answer", "RobertaForQuestionAnswering",
+            Same("token_head.output.*", "qa_outputs.*"),
+            Ignore("roberta.pooler.dense.*", IDLE_POOLER),
+            labels="qa_outputs.weight", heads=("qa_outputs.",), marks=("qa_outputs.weight",),
+        ),
+    },
+)  # fmt: skip

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +19,7 @@ from glassformer.json_text import parse_json
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
+    from pyarrow.parquet import ParquetFile
 
 # The most columns that an error names, and the most characters of each.
 _COLUMNS_TOLD, _NAME_TOLD = 20, 40
@@ -72,35 +74,48 @@ def _half_character(values: object) -> str:
     return ""
 
 
+def parquet_columns(path: Path) -> tuple[str, ...] | None:
+    """The columns of a Parquet file, None where it has no rows: read from its end, whatever the columns hold.
+
+    Raises DataError for a damaged file.
+    """
+    with _parquet_file(path) as table:
+        return tuple(dict.fromkeys(table.schema_arrow.names)) if table.metadata.num_rows else None
+
+
 def parquet_rows(path: Path, columns: Sequence[str] = ()) -> Iterator[Row]:
     """The rows of a Parquet file, with only `columns` where some are given.
 
     Raises DataError for a damaged file, and for a value that Python does not have, such as a date after the year 9999.
     """
+    with _parquet_file(path) as table:
+        if missing := [column for column in columns if column not in table.schema_arrow.names]:
+            raise no_column(str(path), missing[0], table.schema_arrow.names)
+        number = 0
+        for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=list(columns) or None):
+            for values in _in_python(batch, path):
+                number += 1
+                yield Row(values, f"{path}, row {number}")
+
+
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[ParquetFile]:
+    """The open file; raises DataError for what is found to be damaged inside."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
-    with tempfile.TemporaryFile() as unpacked:
-        handle = open_bytes(path)
-        with handle:
-            source = handle
-            if is_zipped(path):  # Parquet is read from its end, which a gzip stream cannot do
-                try:
-                    shutil.copyfileobj(handle, unpacked, 1 << 20)
-                except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                    raise DataError(f"{path} must be a whole gzip file", got=f"a damaged one ({error})") from None
-                source = unpacked
+    with tempfile.TemporaryFile() as unpacked, open_bytes(path) as handle:
+        source = handle
+        if is_zipped(path):  # Parquet is read from its end, which a gzip stream cannot do
             try:
-                table = ParquetFile(source)
-                if missing := [column for column in columns if column not in table.schema_arrow.names]:
-                    raise no_column(str(path), missing[0], table.schema_arrow.names)
-                number = 0
-                for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=list(columns) or None):
-                    for values in _in_python(batch, path):
-                        number += 1
-                        yield Row(values, f"{path}, row {number}")
-            except (ArrowException, OSError, UnicodeDecodeError) as error:
-                raise DataError(f"{path} must be a whole Parquet file", got=str(error).splitlines()[0]) from None
+                shutil.copyfileobj(handle, unpacked, 1 << 20)
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                raise DataError(f"{path} must be a whole gzip file", got=f"a damaged one ({error})") from None
+            source = unpacked
+        try:
+            yield ParquetFile(source)
+        except (ArrowException, OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{path} must be a whole Parquet file", got=str(error).splitlines()[0]) from None
 
 
 def _in_python(batch: RecordBatch, path: Path) -> list[dict[str, object]]:

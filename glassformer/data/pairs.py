@@ -37,7 +37,8 @@ class _Pair(NamedTuple):
 class SentencePairs:
     """All pairs of a text, cut in `duplicates` different ways: [P, 4] spans and [P] labels.
 
-    [CLS] A [SEP] B [SEP] with segments 0 and 1. Label 0 = B follows A, 1 = B is from another document.
+    [CLS] A [SEP] B [SEP] with segments 0 and 1. Label 0 = B follows A, 1 = B is from another document or, of `swapped`
+    pairs, A follows B.
     """
 
     store: TokenStore
@@ -58,31 +59,38 @@ class SentencePairs:
         duplicates: int = 1,
         short: float = 0.1,
         unrelated: float = 0.5,
+        swapped: bool = False,
     ) -> SentencePairs:
         """Cut documents into pairs of at most `length` tokens, a pure function of (store, seed).
 
         `short` is the share of documents cut to a random shorter length; `unrelated` the probability that B comes from
         another document. B always does where only one sentence is left, so that the real share is higher (C-21).
-        Raises DataError with fewer than two documents, ConfigError when `length` is too short for a pair.
+        With `swapped` all pairs are neighbours in the text, and `unrelated` is the probability that they change places
+        (ALBERT, Lan et al. 2020, §3.1); a sentence that is left alone has no order and makes no pair.
+        Raises DataError with fewer than two documents, or where no document has two sentences to put in order;
+        ConfigError when `length` is too short for a pair.
         """
         first, separator = tokenizer.first_id, tokenizer.separator_id
         if first is None or separator is None:
             raise ConfigError("sentence pairs need a tokenizer with a first token and a separator", got="one without")
         if length < 5:
             raise ConfigError("a pair needs a length of at least 5 tokens", got=str(length))
-        if store.documents < 2:
+        if store.documents < 2 and not swapped:
             raise DataError(
                 "next-sentence prediction needs at least two documents",
                 got=str(store.documents),
                 do="separate documents by blank lines",
             )
         sentences = _Sentences(store)
+        cut = _neighbours_of if swapped else _pairs_of
         pairs = [
             pair
             for copy in range(duplicates)
             for number in range(store.documents)
-            for pair in _pairs_of(sentences, number, length - 3, _rng(seed, copy, number), short, unrelated)
+            for pair in cut(sentences, number, length - 3, _rng(seed, copy, number), short, unrelated)
         ]
+        if not pairs:
+            raise DataError("sentence order needs documents of several sentences", got="one sentence in each")
         table = np.array(pairs, np.int64).reshape(-1, 5)
         pad_id = tokenizer.pad_id or 0
         return cls(store, length, (first, separator, separator), pad_id, table[:, :4], table[:, 4])
@@ -163,6 +171,23 @@ def _pairs_of(
         else:
             b_start, b_end, label = a_end, bounds[end], IS_NEXT
         yield _Pair(*_shortened(a_start, a_end, b_start, b_end, limit, rng), label)
+        begin = end
+
+
+def _neighbours_of(
+    sentences: _Sentences, document: int, limit: int, rng: random.Random, short: float, share: float
+) -> Iterator[_Pair]:
+    """Gather at least two sentences up to a target, divide them into A and B, and let a share of them change places."""
+    target = 2 + _below(rng, limit - 1) if rng.random() < short else limit
+    bounds, begin, last = sentences.bounds, sentences.first[document], sentences.first[document + 1]
+    while last - begin > 1:
+        end = max(begin + 2, _enough(bounds, begin, last, target))
+        cut = begin + 1 + _below(rng, end - begin - 1)
+        a_start, a_end, b_start, b_end = _shortened(bounds[begin], bounds[cut], bounds[cut], bounds[end], limit, rng)
+        if rng.random() < share:
+            yield _Pair(b_start, b_end, a_start, a_end, NOT_NEXT)
+        else:
+            yield _Pair(a_start, a_end, b_start, b_end, IS_NEXT)
         begin = end
 
 

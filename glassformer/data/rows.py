@@ -1,16 +1,21 @@
-"""Reading tables of any format: CSV, TSV and text with delimiters, JSON lines, Parquet, and `.gz`."""
+"""Reading tables of any format: delimited text, JSON lines, Parquet, CoNLL, SQuAD's JSON, and `.gz`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+from glassformer.data.conll import conll_rows
 from glassformer.data.delimited import quoted_records, split_records
 from glassformer.data.lines import OnBad, stop
 from glassformer.data.named_rows import NAME_IT, Row, json_rows, no_column, parquet_rows
+from glassformer.data.squad import squad_rows
 from glassformer.data.table_format import TableFormat, find_format, is_number, table_kind
 from glassformer.errors import DataError, MissingColumnError
+
+# The column of a role, or several whose cells make a list.
+Columns = str | tuple[str, ...]
 
 # After so many rows of a JSONL file without a column, the file is taken not to have it.
 _ROWS_LOOKED_AT = 20
@@ -21,19 +26,26 @@ def read_table(
 ) -> Iterator[Row]:
     """The rows of a table, their values by the names in `columns`; all columns where `columns` is empty.
 
-    A column is a name of the header or, except in JSON lines and Parquet, a number: "0" is the first. `format` is how
+    A column is a name of the header or, except in JSON lines and Parquet, a number: "0" is the first. A row of CoNLL is
+    a sentence, with the columns of `conll_rows`. `format` is how
     the table is written, by default detected by `find_format`. A row takes at most 30 times the memory of its bytes,
     which are at most LONGEST_LINE. Raises MissingColumnError for a missing column ("did you mean"), and DataError for
     one that the header names twice and for a file that cannot be read; a row that cannot be used goes to `bad`.
     """
     path = Path(path)
     kind = table_kind(path)
-    if kind == "jsonl" or kind == "parquet":
+    if kind == "conll":
+        yield from conll_rows(path, columns, bad=bad)
+        return
+    if kind == "jsonl" or kind == "parquet" or kind == "squad":
         if numbers := [column for column in columns if is_number(column)]:
             raise MissingColumnError(
                 f"{path} must be asked for columns by their names", got=f"the number {numbers[0]}", do=NAME_IT
             )
-        yield from json_rows(path, columns, bad=bad) if kind == "jsonl" else parquet_rows(path, columns)
+        if kind == "parquet":
+            yield from parquet_rows(path, columns)
+        else:
+            yield from (json_rows if kind == "jsonl" else squad_rows)(path, columns, bad=bad)
         return
     format = find_format(path, columns) if format is None else format
     records = (quoted_records if format.quoted else split_records)(path, format.delimiter, bad=bad)
@@ -51,6 +63,16 @@ def read_table(
             bad(DataError(f"{where} must have {len(names)} columns, as the first row has", got=str(len(cells))))
         else:
             yield Row({column: cells[place] for column, place in zip(asked, places, strict=True)}, where)
+
+
+def names_of(columns: Mapping[str, Columns]) -> tuple[str, ...]:
+    """The names of all columns of these roles."""
+    return tuple(name for of in columns.values() for name in ([of] if isinstance(of, str) else of))
+
+
+def by_role(values: Mapping[str, object], columns: Mapping[str, Columns]) -> dict[str, object]:
+    """The values of a row by role: a cell, or the list of the cells where a role has several columns."""
+    return {role: values[of] if isinstance(of, str) else [values[name] for name in of] for role, of in columns.items()}
 
 
 def _column_index(column: str, names: list[str], where: str, header: bool) -> int:

@@ -39,10 +39,13 @@ class CorpusSection(DataSection):
 
 
 class RecordSection(DataSection):
-    """Records of a table. `header`: whether the first row names the columns; detected by default."""
+    """Records of a table. `header`: whether the first row names the columns; detected by default. `rejects`: a file for
+    the rows that cannot be used, which are left out then.
+    """
 
     validation: float = Field(default=0.1, ge=0, lt=1)
     header: Literal["auto", "yes", "no"] = "auto"
+    rejects: str | None = None
 
 
 class TextPairData(RecordSection):
@@ -58,6 +61,26 @@ class ClassifyData(TextPairData):
     separator: str = Field(default=",", min_length=1)
 
 
+class ChooseData(RecordSection):
+    """`text`, `choices` and `label` are columns: a text, its candidates, and the right one, by its place from 0 or by
+    its text. Of `choices` there is one column that holds a list (JSON lines), or one for each candidate.
+    """
+
+    choices: tuple[str, ...] = Field(default=("choices",), min_length=1)
+    label: str = "label"
+
+
+class TagData(RecordSection):
+    """`words` and `tags` are columns of CoNLL files, by number from 0 or, in CoNLL-U, by name: by default the first and
+    the last, in CoNLL-U FORM and UPOS. In JSON lines they are lists, `words` and `tags` by default; or `text` is a text
+    and `spans` a list of {"start", "end", "label"} with character offsets in it.
+    """
+
+    words: str | None = None
+    tags: str | None = None
+    spans: str = "spans"
+
+
 class AnnotatedMasksData(RecordSection):
     """`text` and `answers` are columns: a text with [MASK], and a word for each mask, as a list or separated by
     spaces.
@@ -65,3 +88,12 @@ class AnnotatedMasksData(RecordSection):
 
     validation: float = Field(default=0.0, ge=0, lt=1)
     answers: str = "answers"
+
+
+class AnswerData(RecordSection):
+    """`text` (the question), `pair` (the passage) and `answers` are columns; the defaults are those of SQuAD's JSON."""
+
+    text: str = "question"
+    pair: str = "context"
+    answers: str = "answers"
+    length: int = Field(default=384, ge=8, le=MOST_TOKENS)

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from glassformer.data.conll import conll_columns
 from glassformer.data.lines import decoded_head
-from glassformer.data.named_rows import json_rows, parquet_rows
+from glassformer.data.named_rows import json_rows, parquet_columns
+from glassformer.data.squad import COLUMNS as SQUAD_COLUMNS
 from glassformer.errors import DataError
 
-Kind = Literal["delimited", "jsonl", "parquet"]
+Kind = Literal["delimited", "jsonl", "parquet", "conll", "squad"]
 
 # The most bytes, lines and rows of a file that are read for this.
 _BYTES, _LINES, _ROWS = 1 << 20, 1000, 200
@@ -30,6 +32,7 @@ _NAME = re.compile(r"[^\W\d]\w{0,29}")
 _OPEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+')
 _NEEDS_QUOTES = ",;"
 _DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
+_NAMES = {"jsonl": "JSON lines", "parquet": "Parquet", "squad": "SQuAD's JSON"}
 _BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t,;|", ".txt": "\t,;|"}
 
 
@@ -45,13 +48,15 @@ class TableFormat:
 
     def __str__(self) -> str:
         count = f"{len(self.columns):,} column{'' if len(self.columns) == 1 else 's'}"
+        if self.kind == "conll":
+            return f"{'CoNLL' if self.columns[0] == '0' else 'CoNLL-U'}, {count}"
         if self.kind != "delimited":
-            return f"{'JSON lines' if self.kind == 'jsonl' else 'Parquet'}, {count}"
+            return f"{_NAMES[self.kind]}, {count}"
         quoting, header = ("quoted" if self.quoted else "no quoting"), ("a header" if self.header else "no header")
         return f"{_DELIMITERS.get(self.delimiter, repr(self.delimiter))}-separated, {quoting}, {header}, {count}"
 
 
-def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet"] | None:
+def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet", "conll", "squad"] | None:
     """The kind of table by the file's name; None for plain text, where only the content can show a table."""
     match _suffix(path):
         case ".jsonl" | ".ndjson":
@@ -62,6 +67,10 @@ def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet"] | None:
             return "tsv"
         case ".parquet":
             return "parquet"
+        case ".conll" | ".conllu" | ".iob" | ".iob2" | ".bio":
+            return "conll"
+        case ".json":
+            return "squad"
     return None
 
 
@@ -77,11 +86,15 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
     `header` says whether there is one. Raises DataError for what is no table or cannot be read.
     """
     kind = table_kind(path)
+    if kind == "squad":
+        return TableFormat(kind, "", False, True, SQUAD_COLUMNS)
     if kind == "jsonl" or kind == "parquet":
-        first = next(json_rows(path) if kind == "jsonl" else parquet_rows(path), None)
+        first = next((tuple(row.values) for row in json_rows(path)), None) if kind == "jsonl" else parquet_columns(path)
         if first is None:
             raise DataError(f"{path} must hold rows", got="only blanks")
-        return TableFormat(kind, "", False, True, tuple(first.values))
+        return TableFormat(kind, "", False, True, first)
+    if kind == "conll":
+        return conll_format(path)
     if _suffix(path) not in _BY_SUFFIX:
         raise DataError(
             f"{path} must be a table",
@@ -97,6 +110,11 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
         header = not all(map(is_number, columns)) or _first_is_header(rows[:_ROWS])
     names = rows[0] if header else [str(place) for place in range(len(rows[0]))]
     return TableFormat("delimited", delimiter, quoted, header, tuple(names))
+
+
+def conll_format(path: Path) -> TableFormat:
+    """The columns of a file of words in columns, whatever its name."""
+    return TableFormat("conll", "", False, False, conll_columns(path))
 
 
 def _suffix(path: Path) -> str:

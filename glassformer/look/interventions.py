@@ -187,11 +187,19 @@ class Replace:
         return (part.flatten(0, 1) if facts.real is None else part[facts.real]).mean(dim=0)
 
     def __repr__(self) -> str:
+        """The call that makes it, by the most telling name: a message repeats what the user has written."""
         if self.tensor is not None:
             return f"patch({self.source}, {self.where!r}, {self.cell!r}, source={self.source!r})"
-        finite = isinstance(self.by, str) or math.isfinite(self.by)
-        by = repr(self.by) if finite else f"float({str(self.by)!r})"
-        return f"Replace({self.where!r}, {by}, {self.cell!r})"
+        if isinstance(self.where, str) and self.by in (0.0, "mean"):
+            verb, layer = "average" if self.by else "zero", self.where.removesuffix(".output").removesuffix(".*")
+            if self.where.endswith(".mixed") and isinstance(self.cell, tuple) and self.cell[:-1] == (None,):
+                return f"{verb}_head({self.where.removesuffix('.mixed')!r}, {self.cell[1]!r})"
+            if self.cell == () and self.where == outputs(layer):
+                return f"{verb}_layer({layer!r})"
+        by = repr(self.by) if isinstance(self.by, str) or math.isfinite(self.by) else f"float({str(self.by)!r})"
+        if isinstance(self.by, str) or self.cell == ():
+            return f"Replace({self.where!r}, {by}, {self.cell!r})"
+        return f"set_number({self.where!r}, {self.cell!r}, {by})"
 
 
 def zero_head(attention: str, head: int) -> Replace:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from torch import Tensor, nn
 
-from glassformer.errors import CheckpointError
+from glassformer.errors import CheckpointError, ConfigError
 from glassformer.look import saved
 from glassformer.look.formulas import state
+from glassformer.look.interventions import ChangeWord, Intervention, MaskWord
 from glassformer.look.replay import Replay, eval_copy
 from glassformer.look.run import Run, transformer
 from glassformer.look.trace import Trace
@@ -45,11 +47,9 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
         config=header.config,
         gradients=group(tensors, "gradient."),
         saved_honesty=header.honesty,
-        saved_changes=header.interventions,
-        saved_by_hand=tuple(header.by_hand),
+        interventions=header.steps(tensors, path),
     )
-    # Interventions are saved as text for people; a changed run is not computed again from it.
-    if original is None or header.interventions is not None:
+    if original is None:
         return found
     run = Run(
         original=original,
@@ -63,7 +63,21 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
         gradients=None,
         predicts_in=next(original.parameters()).dtype,
     )
-    return run.connected(found, Replay(run.model, statement, run.inputs, run.decoder_inputs, scored_at))
+    if not found.interventions:
+        return run.connected(found, Replay(run.model, statement, run.inputs, run.decoder_inputs, scored_at))
+    # The inputs of the file are the changed ones: changing their words once more gives the same.
+    found = run.connected(found, run.replay(found.interventions)[0])
+    words = any(isinstance(step, ChangeWord | MaskWord) for step in found.interventions)
+    return replace(found, run_again=refuse_words_that_are_gone) if words else found
+
+
+def refuse_words_that_are_gone(steps: tuple[Intervention, ...]) -> Trace:
+    """Raise ConfigError: a file does not hold the words that a change has replaced."""
+    raise ConfigError(
+        "other changes need the words as they were",
+        got="a trace from a file, whose words had been changed",
+        do="trace the text again and make its changes again: they are in its python",
+    )
 
 
 def find_model(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -19,11 +20,15 @@ from glassformer.config import ModelConfig
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.look.cell import Words
 from glassformer.look.honesty import Honesty
+from glassformer.look.interventions import Intervention
+from glassformer.look.steps import KINDS
 from glassformer.models.transformer import Transformer
+from glassformer.paths import behind_links
 from glassformer.settings import Settings, read_settings
 
 FORMAT: Literal["glassformer trace"] = "glassformer trace"
-VERSION: Literal[1] = 1
+VERSION: Literal[2] = 2
+PATCH = "patch."
 
 
 class WordsRecord(Settings):
@@ -52,19 +57,54 @@ class WordsRecord(Settings):
         return Words(self.inputs, self.decoder_inputs, self.vocabulary, self.labels, answers or None)
 
 
+class StepRecord(Settings):
+    """An intervention, its places and tokens read as indices. The tensor of a patch stands beside the others."""
+
+    model_config = ConfigDict(allow_inf_nan=True)
+
+    kind: Literal["ChangeWord", "MaskWord", "Visibility", "Replace"]
+    values: dict[str, str | int | float | bool | list[int | None] | None]
+
+    @staticmethod
+    def of(step: Intervention) -> StepRecord:
+        """The record of an intervention."""
+        known = {each.name: getattr(step, each.name) for each in fields(step) if each.name != "tensor"}
+        values = {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
+        return StepRecord(kind=type(step).__name__, values=values)
+
+    def step(self, tensor: Tensor | None) -> Intervention:
+        """And back; raises ConfigError and TypeError for a damaged record."""
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in self.values.items()}
+        kind = next(each for each in KINDS if each.__name__ == self.kind)
+        return kind(**values, **({} if tensor is None else {"tensor": tensor}))
+
+
 class Header(Settings):
     """What the file holds beside its tensors."""
 
     model_config = ConfigDict(allow_inf_nan=True)  # a gate may have measured a model that answers with them
 
     format: Literal["glassformer trace"] = FORMAT
-    version: Literal[1] = VERSION
+    version: Literal[2] = VERSION
     config: ModelConfig
     fingerprint: str | None
     words: WordsRecord
     honesty: Honesty | None
-    interventions: str | None
-    by_hand: list[str] = Field(default_factory=list)
+    interventions: list[StepRecord]
+
+    def steps(self, tensors: Mapping[str, Tensor], path: Path) -> tuple[Intervention, ...]:
+        """The interventions of the run; raises CheckpointError for what is none."""
+        try:
+            return tuple(each.step(tensors.get(f"{PATCH}{place}")) for place, each in enumerate(self.interventions))
+        except (ConfigError, TypeError) as error:
+            got = f"interventions that are none: {error}"
+            raise CheckpointError(f"{path} must be a whole trace", got=got, do="save it again") from None
+
+
+def patches(steps: Sequence[Intervention]) -> dict[str, Tensor]:
+    """The tensors that patches put in the place of others, by the place of the patch among the interventions."""
+    found = ((f"{PATCH}{place}", getattr(step, "tensor", None)) for place, step in enumerate(steps))
+    return {name: tensor for name, tensor in found if tensor is not None}
 
 
 def fingerprint(model: Transformer) -> str:
@@ -79,8 +119,9 @@ def fingerprint(model: Transformer) -> str:
 def write(path: Path, tensors: Mapping[str, Tensor], header: Header) -> None:
     """Write the file whole or not at all; raises CheckpointError."""
     own = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+    file = behind_links(path, CheckpointError)
     try:
-        with atomic_write(path) as draft:
+        with atomic_write(file) as draft:
             save_file(own, draft, metadata={"glassformer": json.dumps(header.model_dump(mode="json"))})
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"the trace could not be written to {path}", got=str(error)) from None

@@ -22,8 +22,6 @@ from glassformer.look.statement import Statement
 from glassformer.look.verify import WITHOUT_WEIGHTS
 from glassformer.models.names import parameter_names
 
-CHANGED = "trace the text again and make its changes again: they are in its python"
-
 
 @dataclass(frozen=True)
 class Tensors(Mapping[str, Tensor]):
@@ -38,7 +36,6 @@ class Tensors(Mapping[str, Tensor]):
     replay: Replay | None = None
     versions: tuple[int, ...] = ()
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
-    saved_changes: str | None = None
 
     # ----------------------------------------------------------------- tensors
 
@@ -100,7 +97,7 @@ class Tensors(Mapping[str, Tensor]):
         if self.replay is None:
             raise ConfigError(
                 f"{names[0]} is not stored and this trace has no model to compute it again",
-                do=self.remedy,
+                do=WITHOUT_WEIGHTS,
             )
         self.refuse_changed_weights()
         seen = self.replay.unit(unit, names, lambda name: self.stored[name])
@@ -113,11 +110,6 @@ class Tensors(Mapping[str, Tensor]):
                 "the model's weights have changed since this trace: only what it stores is still known",
                 do="trace again, or keep all tensors: keep='*'",
             )
-
-    @property
-    def remedy(self) -> str:
-        """How to get what a saved trace does not hold."""
-        return WITHOUT_WEIGHTS if self.saved_changes is None else CHANGED
 
     def gradient(self, name: str) -> Tensor:
         """The gradient with respect to a stored tensor; raises UnknownNameError."""

@@ -23,7 +23,7 @@ from glassformer.look.picture import of_trace
 from glassformer.look.replay import Replay
 from glassformer.look.steps import listed
 from glassformer.look.tensors import Tensors
-from glassformer.look.verify import LIMITS, Check, Verification, check, check_rounded
+from glassformer.look.verify import LIMITS, WITHOUT_WEIGHTS, Check, Verification, check, check_rounded
 from glassformer.models.transformer import Transformer
 
 REPEATED = 12
@@ -36,7 +36,6 @@ class Trace(Tensors):
 
     `original` is the model as it was given, `run_again` makes the same run with other interventions, and
     `measure_honesty` measures the honesty gate; a trace read from a file without its model has none of the three.
-    `saved_changes` are the interventions of a trace read from a file, as Python; `saved_by_hand` what they set.
     """
 
     original: Transformer | None = None
@@ -44,7 +43,6 @@ class Trace(Tensors):
     measure_honesty: Callable[[], Honesty] | None = None
     interventions: tuple[Intervention, ...] = ()
     saved_honesty: Honesty | None = None
-    saved_by_hand: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         sides = {"inputs": self.words.inputs, "decoder_inputs": self.words.decoder_inputs}
@@ -54,9 +52,7 @@ class Trace(Tensors):
             texts = [f"{tokens} tokens" for tokens in shapes]
         kept = f"{len(self.stored)} stored" if len(self.stored) < len(self) else "all stored"
         count = len(self.interventions)
-        changed = (
-            f", {count} change{'s' * (count > 1)} by hand" if count else ", changed by hand" if self.changed else ""
-        )
+        changed = f", {count} change{'s' * (count > 1)} by hand" if count else ""
         return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept}{changed})"
 
     def _repr_html_(self) -> str:
@@ -107,7 +103,7 @@ class Trace(Tensors):
                 if LIMITS[self.dtype] < found.error < math.inf and name in self.stored:
                     found = self.with_rounding(found, unit, held)
                 checks.append(found)
-        return Verification(tuple(checks), LIMITS[self.dtype], tuple(by_hand), tuple(unchecked), self.remedy)
+        return Verification(tuple(checks), LIMITS[self.dtype], tuple(by_hand), tuple(unchecked))
 
     def has_all_for(self, name: str) -> bool:
         """Whether a tensor and all that its formula reads are at hand without the model."""
@@ -165,7 +161,7 @@ class Trace(Tensors):
     def with_interventions(self, steps: tuple[Intervention, ...]) -> Trace:
         """The same run with exactly these interventions. The gate is measured first: they are no part of it."""
         if self.run_again is None:
-            raise ConfigError("interventions need the model", do=self.remedy)
+            raise ConfigError("interventions need the model", do=WITHOUT_WEIGHTS)
         self.refuse_changed_weights()
         measured = replace(self.honesty, before_changes=bool(steps))
         return replace(self.run_again(steps), saved_honesty=measured)
@@ -173,16 +169,16 @@ class Trace(Tensors):
     @property
     def changed(self) -> bool:
         """Whether interventions were made in this run."""
-        return bool(self.interventions) or self.saved_changes is not None
+        return bool(self.interventions)
 
     def by_hand(self, name: str) -> bool:
         """Whether interventions set this tensor, or a part of it."""
-        return name in self.saved_by_hand or touched(self.interventions, name)
+        return touched(self.interventions, name)
 
     @property
     def python(self) -> str:
         """The interventions as Python that makes them again."""
-        return self.saved_changes or as_python(self.interventions)
+        return as_python(self.interventions)
 
     # ----------------------------------------------------------------- on disk
 
@@ -200,10 +196,9 @@ class Trace(Tensors):
             fingerprint=None if self.original is None else saved.fingerprint(self.original),
             words=saved.WordsRecord.of(self.words),
             honesty=self.honesty if self.measure_honesty or self.saved_honesty else None,
-            interventions=self.python if self.changed else None,
-            by_hand=[name for name in self.statement.formulas if self.by_hand(name)],
+            interventions=[saved.StepRecord.of(step) for step in self.interventions],
         )
-        saved.write(Path(path), tensors, header)
+        saved.write(Path(path), tensors | saved.patches(self.interventions), header)
 
 
 def shortened(sentences: Sequence[Sequence[str]]) -> str:

@@ -42,14 +42,13 @@ class Check:
 class Verification:
     """The checks of all tensors, and the limit they are held to. Tensors set by hand are listed, not judged.
 
-    `unchecked` are those whose formula needs weights or numbers that a saved trace does not hold; `do` is the remedy.
+    `unchecked` are those whose formula needs weights or numbers that a saved trace does not hold.
     """
 
     checks: tuple[Check, ...]
     limit: float
     by_hand: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
-    do: str = WITHOUT_WEIGHTS
 
     def limit_of(self, check: Check) -> float:
         """What a check is held to."""
@@ -73,7 +72,7 @@ class Verification:
     def __str__(self) -> str:
         parts = [self.verdict] if self.checks or not self.unchecked else []
         if self.unchecked:
-            parts.append(f"{len(self.unchecked)} could not be checked without the weights ({self.do})")
+            parts.append(f"{len(self.unchecked)} could not be checked without the weights ({WITHOUT_WEIGHTS})")
         if self.by_hand:
             parts.append(f"set by hand and not judged: {', '.join(self.by_hand)}")
         return "; ".join(parts)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from glassformer.models.chain import Chain, viterbi
+
 
 class Crf(nn.Module):
     """A score for each label after each other one, and for the first and the last label of a sequence.
@@ -22,6 +24,16 @@ class Crf(nn.Module):
         self.steps = nn.Parameter(torch.zeros(labels, labels))  # from the row to the column
         self.first = nn.Parameter(torch.zeros(labels))
         self.last = nn.Parameter(torch.zeros(labels))
+
+    @property
+    def chain(self) -> Chain:
+        """The trained scores, in float64 on the CPU."""
+        steps, first, last = (each.detach().cpu().double() for each in (self.steps, self.first, self.last))
+        return Chain(steps, first, last)
+
+    def decode(self, logits: Tensor, scored: Tensor) -> Tensor:
+        """The labels of the likeliest sequence, [B, S], 0 where not scored: logits [B, S, L] and scored [B, S] bool."""
+        return viterbi(logits, scored, Chain(self.steps, self.first, self.last))
 
     def log_likelihood(self, logits: Tensor, labels: Tensor, scored: Tensor) -> Tensor:
         """The log-probability of each sequence, [B]: logits [B, S, L], labels [B, S] and scored [B, S] bool.

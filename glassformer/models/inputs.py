@@ -114,7 +114,8 @@ class Batch:
     each row are scored, N = B·A. `counts`: by loss, the sum of the weights of its labels, known before the forward
     pass. `row_ids` [B] int32 number the rows within their step, so that dropout treats each
     row as its own however the step is cut into parts. `weights` [B] float32; a row of weight 0 only fills the shape.
-    `tokens` counts what is no padding. `decoder_inputs` feed the decoder of an encoder–decoder.
+    `tokens` counts what is no padding. `decoder_inputs` feed the decoder of an encoder–decoder. `rows_of_each`: so many
+    rows, one after the other, belong together, as the candidates of a choice do.
     """
 
     inputs: Inputs
@@ -125,6 +126,7 @@ class Batch:
     tokens: int
     scored_at: Tensor | None = None
     decoder_inputs: Inputs | None = None
+    rows_of_each: int = 1
 
     def to(self, device: torch.device) -> Batch:
         """The same on another device."""

@@ -117,7 +117,9 @@ class Transformer(nn.Module):
         if tokens:
             assert scored_at is not None
             rows = torch.arange(batch, device=inputs.device)[:, None] * length  # [B, 1]
-            if not torch.compiler.is_compiling() and not _in_their_rows(scored_at, rows, length):
+            # Only on the CPU: the answer of an accelerator would be waited for at each step, and it refuses by itself.
+            checked = scored_at.is_cpu and not torch.compiler.is_compiling()
+            if checked and not _in_their_rows(scored_at, rows, length):
                 raise ShapeError(
                     f"scored_at [B, A] must be tokens of its own row: from 0 to {length - 1} in the first, each row "
                     f"{length} more",

@@ -85,6 +85,40 @@ TASKS: dict[str, TaskEntry] = {
         ("text", "pair", "label"),
         "TextPairData",
     ),
+    "choose": TaskEntry(
+        "choose",
+        "Choose",
+        "one of several candidates for a text, from a table",
+        "choose-from-scratch",
+        "choose",
+        ("text", "choices", "label"),
+        "ChooseData",
+    ),
+    "sentence-order": TaskEntry(
+        "sentence_order",
+        "SentenceOrder",
+        "does a sentence follow another, from running text",
+        "sentence-order-mini",
+        "sentence-order",
+    ),
+    "tag": TaskEntry(
+        "tag",
+        "Tag",
+        "a tag for each word: names, parts of speech; from CoNLL, CoNLL-U or JSON lines",
+        "tag-from-scratch",
+        "tag",
+        ("text", "words", "tags", "spans"),
+        "TagData",
+    ),
+    "answer": TaskEntry(
+        "answer",
+        "AnswerQuestions",
+        "answer questions with a part of a passage",
+        "answer-from-scratch",
+        "answer",
+        ("text", "pair", "answers"),
+        "AnswerData",
+    ),
 }
 
 VERBS: dict[str, VerbEntry] = {
@@ -97,6 +131,11 @@ VERBS: dict[str, VerbEntry] = {
         ("text", "pair"),
         ("classify",),
         {"regress": ("regress", "Regress")},
+    ),
+    "choose": VerbEntry("choose", "Choose", "which candidate belongs to a text", ("text", "choices"), ("choose",)),
+    "tag": VerbEntry("tag", "Tag", "the tags of a text's words, as spans of characters", ("text", "words"), ("tag",)),
+    "answer": VerbEntry(
+        "answer", "AnswerQuestions", "the answer to a question, from a passage", ("text", "pair"), ("answer",)
     ),
 }
 

@@ -5,11 +5,9 @@ B rows · S tokens of a row · N masked words · V vocabulary
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -26,6 +24,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.corpus import CorpusTask, MaskedRows
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.masked_lm import answered, check_encoder, unigram_of
+from glassformer.tasks.pair_labels import LabelCounts
 from glassformer.tasks.score import THIS_MODEL, Scores, Tally, Unigram, compared, guessed
 from glassformer.tasks.task import Preparation, Source, TaskSection
 
@@ -46,6 +45,11 @@ class BertSection(TaskSection, MaskingSection):
     short: float = Field(default=0.1, ge=0, le=1)
     copies: int = Field(default=1, ge=1, le=100)
 
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The names of the two labels of a pair."""
+        return NEXT_SENTENCE_LABELS
+
 
 class Bert(CorpusTask):
     """Masked words and next sentence: two losses, each divided by the number of its own labels."""
@@ -55,11 +59,9 @@ class Bert(CorpusTask):
     best = "-loss"
     shares = ("masked_words_accuracy",)  # there are fewer pairs than masked words
 
-    def __init__(
-        self, section: BertSection, unigram: Unigram, text_fingerprint: str, pair_counts: Sequence[int]
-    ) -> None:
+    def __init__(self, section: BertSection, unigram: Unigram, text_fingerprint: str, pair_counts: LabelCounts) -> None:
         self.section, self.unigram, self.text_fingerprint = section, unigram, text_fingerprint
-        self.pair_counts = tuple(pair_counts)  # of each label in the training pairs
+        self.pair_counts = pair_counts
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
@@ -118,8 +120,10 @@ class Bert(CorpusTask):
                 preparation.log(
                     f"one document is held out ({split}): it is not used, as unrelated pairs need two documents"
                 )
-        counted = np.bincount(trained.row_labels["next_sentence"], minlength=len(NEXT_SENTENCE_LABELS))
-        pair_counts = preparation.facts.get("pair_counts") or counted.tolist()
+        pair_counts = LabelCounts.of(trained.row_labels["next_sentence"], preparation.facts.get("pair_counts"))
+        if not preparation.measuring:
+            for note in pair_counts.notes(section.labels, data.length):
+                preparation.log(note)
         task = cls(section, unigram_of(preparation, sources), corpus.stores["train"].fingerprint, pair_counts)
         return task, sources
 
@@ -130,20 +134,15 @@ class Bert(CorpusTask):
     @property
     def baseline_loss(self) -> float:
         """The sum of the entropies of the text's tokens and of the labels of its pairs."""
-        return self.unigram.entropy - math.fsum(share * math.log(share) for share in self._prior())
+        return self.unigram.entropy + self.pair_counts.entropy
 
     def facts(self) -> dict[str, Any]:
         """How frequent each token of the training text is, and the fingerprint of the text."""
         return {
             "text_fingerprint": self.text_fingerprint,
-            "pair_counts": list(self.pair_counts),
+            "pair_counts": list(self.pair_counts.counts),
             "unigram_counts": self.unigram.counts.tolist(),
         }
-
-    def _prior(self) -> list[float]:
-        """How frequent each label is in the training pairs, plus one."""
-        total = sum(self.pair_counts) + len(self.pair_counts)
-        return [(count + 1) / total for count in self.pair_counts]
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the cross-entropies at the masked words, and that of the pairs."""
@@ -163,7 +162,7 @@ class Bert(CorpusTask):
             words.add(*compared(output.logits, batch.labels["masked_words"].to(device)))
             pairs.add(*compared(output.sentence_logits, batch.labels["next_sentence"].to(device)))
             unigram.add(*guessed(self.unigram, batch, batch.labels["masked_words"]))
-            majority.add(*_majority(batch.labels["next_sentence"], self._prior()))
+            majority.add(*_majority(batch.labels["next_sentence"], self.pair_counts))
         of = {
             name: {
                 "loss": first.scores()["loss"] + second.scores()["loss"],
@@ -177,9 +176,7 @@ class Bert(CorpusTask):
         return Scores(words.targets, "masked tokens", of, shares=self.shares)
 
 
-def _majority(labels: Tensor, prior: Sequence[float]) -> tuple[Tensor, Tensor]:
+def _majority(labels: Tensor, counts: LabelCounts) -> tuple[Tensor, Tensor]:
     """Losses and right answers of always choosing the label that is most frequent in training."""
     asked = labels[labels != IGNORED]
-    return -torch.tensor(prior, dtype=torch.float64).log()[asked], asked == max(
-        range(len(prior)), key=prior.__getitem__
-    )
+    return -torch.tensor(counts.prior, dtype=torch.float64).log()[asked], asked == counts.most_frequent

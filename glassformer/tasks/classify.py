@@ -19,7 +19,8 @@ from glassformer.data.settings import ClassifyData
 from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.bert import NEXT_SENTENCE_LABELS, BertSection
+from glassformer.tasks.baselines import Lesson
+from glassformer.tasks.bert import BertSection
 from glassformer.tasks.calibration import fitted_temperature
 from glassformer.tasks.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels import Class, Classes, Labelled
@@ -28,6 +29,7 @@ from glassformer.tasks.predict import predict
 from glassformer.tasks.records import Record, check_columns, known_label, label_of, labels_of, text_of
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
+from glassformer.tasks.sentence_order import SentenceOrderSection
 from glassformer.tasks.task import Context, Preparation, evaluating
 from glassformer.tasks.text_pair import Logits, TextPairSection, TextPairTask, two_segments
 from glassformer.text.tokenizer import Tokenizer
@@ -96,7 +98,12 @@ class Classify(TextPairTask[Labelled, Any]):
         self.frequencies, self.known, self.separator = frequencies or {}, records, separator
         kind = SeveralLabels if section.several else OneLabel
         self.labelling: Labelling = kind(section, self.frequencies, records)
-        self.best = self.labelling.best
+        self.best = self.best_of(section)
+
+    @classmethod
+    def best_of(cls, section: ClassifySection) -> str:
+        """Of several labels all are seldom right: their F1 tells models apart."""
+        return "micro_f1" if section.several else "accuracy"
 
     @property
     def outputs(self) -> int:
@@ -111,8 +118,8 @@ class Classify(TextPairTask[Labelled, Any]):
         section, pairs, separator = context.section, None, ","
         if isinstance(context.data, ClassifyData):
             pairs, separator = context.data.pair is not None, context.data.separator
-        if isinstance(section, BertSection):
-            section, pairs = ClassifySection(labels=NEXT_SENTENCE_LABELS), True
+        if isinstance(section, BertSection | SentenceOrderSection):
+            section, pairs = ClassifySection(labels=section.labels), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             raise ConfigError(
@@ -212,6 +219,17 @@ class Classify(TextPairTask[Labelled, Any]):
         return {"label": self.labelling.loss(self.logits(model, batch), batch.labels["label"], batch.weights)}
 
     # ------------------------------------------------------------------ measuring
+
+    def lesson(self, example: Labelled) -> Lesson | None:
+        """The words and the label, or the labels."""
+        target = example.several if example.label is None else example.label
+        return None if target is None else Lesson(example.text, example.pair, target)
+
+    def guessed(self, example: Labelled, values: list[float]) -> Class | Classes:
+        """Without the temperature, which is the model's."""
+        logarithms = self.labelling.logarithms(np.array([values]), 1.0)
+        answer: Class | Classes = self.labelling.answer(example, logarithms, 1)
+        return answer
 
     def scores(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
         """Scores and a report, beside the most frequent label or labels."""

@@ -117,7 +117,7 @@ class MaskedLM(CorpusTask):
 
 
 def answered(
-    model: Transformer, source: MaskedRows, *, heads: Sequence[str], limit: int | None
+    model: Transformer, source: Source, *, heads: Sequence[str], limit: int | None
 ) -> Iterator[tuple[Batch, Output]]:
     """All rows of a source, or a fixed choice of `limit` of them, masked as in no training epoch, with the model's
     outputs.

@@ -63,9 +63,14 @@ class Measure:
     def __len__(self) -> int:
         return len(self.statistics)
 
+    @property
+    def sums(self) -> Reals:
+        """The statistics added up over all examples. [K]"""
+        return np.ones(len(self)) @ self.statistics
+
     def values(self) -> dict[str, float]:
         """The scores on all examples."""
-        return {name: float(value) for name, value in self.scores(np.ones(len(self)) @ self.statistics).items()}
+        return {name: float(value) for name, value in self.scores(self.sums).items()}
 
     def intervals(self, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:
         """Each score with its 95 % percentile bootstrap interval over examples (Efron & Tibshirani 1993, ch. 13)."""
@@ -110,3 +115,16 @@ def share_of(right: Any) -> Measure:
         np.stack([flags, np.ones_like(flags)], axis=1),  # [E, 2]
         lambda sums: {"accuracy": sums[..., 0] / sums[..., 1]},
     )
+
+
+def losses_and_shares(losses: Any, right: Any) -> Measure:
+    """Loss, perplexity and accuracy: the loss of each example [E] in nats, and a flag (or a chance) of being right
+    [E].
+    """
+    each = np.asarray(losses, np.float64)
+
+    def scores(sums: Reals) -> Mapping[str, Reals]:
+        loss = sums[..., 0] / sums[..., 2]
+        return {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0)), "accuracy": sums[..., 1] / sums[..., 2]}
+
+    return Measure(np.stack([each, np.asarray(right, np.float64), np.ones_like(each)], axis=1), scores)  # [E, 3]

@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, ClassVar, Generic, NamedTuple, Self
@@ -21,13 +22,14 @@ from glassformer.data.corpus import on_bad, shares_for
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, Skipped, left_out
 from glassformer.data.order import Order
-from glassformer.data.rows import read_table
+from glassformer.data.rows import Columns, by_role, names_of, read_table
 from glassformer.data.settings import DataSection, RecordSection
 from glassformer.data.split import Split, hash_fraction, shared, split_of, text_hash
 from glassformer.data.table_format import TableFormat, find_format
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.baselines import Lesson, beside_tfidf
 from glassformer.tasks.predict import predict
 from glassformer.tasks.rows import Row, collate, count_of
 from glassformer.tasks.score import Scores
@@ -53,13 +55,21 @@ class RecordSource(Generic[Example]):
         if not examples:
             raise DataError("at least one record is needed", got="none that can be used")
         self.examples, self._task, self._length = examples, task, length
-        self.rows_of_each = task.rows_of_each
 
     @cached_property
     def _groups(self) -> list[list[Row]]:
-        """The rows of each text one by one; the candidates of a choice stay together."""
-        rows = [row for example in self.examples for row in self._task.rows(example)]
-        return [rows[start : start + self.rows_of_each] for start in range(0, len(rows), self.rows_of_each)]
+        """The rows that stay together, of all examples; smaller groups are filled with rows of weight 0."""
+        groups = [group for example in self.examples for group in self._task.groups(example)]
+        most = max(map(len, groups))
+        return [
+            [*group, *[replace(group[-1], labels={}, scored_at=(), weight=0.0)] * (most - len(group))]
+            for group in groups
+        ]
+
+    @property
+    def rows_of_each(self) -> int:
+        """The rows of a group."""
+        return len(self._groups[0])
 
     @cached_property
     def fingerprint(self) -> str:
@@ -103,7 +113,7 @@ class RecordSource(Generic[Example]):
     def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
         """These groups, the same in each epoch, padded to a shape (rows, tokens)."""
         rows = [row for number in examples.tolist() for row in self._groups[number]]
-        return collate(
+        batch = collate(
             rows,
             pad_id=self._task.tokenizer.pad_id or 0,
             axes=self._task.axes,
@@ -111,6 +121,7 @@ class RecordSource(Generic[Example]):
             scored=self._scored,
             most=self._most,
         )
+        return replace(batch, rows_of_each=self.rows_of_each)
 
 
 class RecordTask(Task, Predictor[Example, Prediction]):
@@ -122,18 +133,29 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     Data = RecordSection
     reads_tables = True
+    fits_baselines = True
     axes: ClassVar[Mapping[str, Any]]
-    rows_of_each: ClassVar[int] = 1
 
     @classmethod
     @abstractmethod
-    def columns(cls, data: Any) -> dict[str, str]:
-        """The column of each role, by name or by number from 0."""
+    def columns(cls, data: Any) -> Mapping[str, Columns]:
+        """The column of each role, by name or by number from 0; several for a role whose value is a list."""
+
+    def groups(self, example: Example) -> list[list[Row]]:
+        """The rows of an example in groups that training never parts: each row alone, unless the task says otherwise,
+        as for the candidates of a choice.
+        """
+        return [[row] for row in self.rows(example)]
 
     @classmethod
     @abstractmethod
     def from_records(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
         """The task with the settings that its training records determine, such as the names of the labels."""
+
+    @classmethod
+    def split_text(cls, record: Record) -> str:
+        """The text by whose hash a record is split: those of equal text are never in two splits."""
+        return record.text
 
     @abstractmethod
     def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
@@ -151,20 +173,20 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         columns = cls.columns(data)
         for path in files_of(files, text=data.text, tables=True):
             found = cls.format_of(data, path)
-            for row in read_table(path, tuple(columns.values()), format=found, bad=bad):
-                yield Record({role: row.values[column] for role, column in columns.items()}, row.where)
+            for row in read_table(path, names_of(columns), format=found, bad=bad):
+                yield Record(by_role(row.values, columns), row.where)
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
         """How a table is written: detected, but with the header as the settings say."""
         header = None if data.header == "auto" else data.header == "yes"
-        return find_format(path, columns=tuple(cls.columns(data).values()), header=header)
+        return find_format(path, columns=names_of(cls.columns(data)), header=header)
 
     @classmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
         """The shares of the records that are held out."""
         shares = {"validation": 0.0 if data.validation_files else data.validation, "test": data.test}
-        texts = (record.text for record in cls.records(data, data.files, on_bad(data)))
+        texts = (cls.split_text(record) for record in cls.records(data, data.files, on_bad(data)))
         return shares_for(texts, shares, seed=data.seed)
 
     @classmethod
@@ -177,7 +199,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @classmethod
     def _split(cls, data: DataSection, shares: Mapping[str, float], bad: OnBad) -> Iterator[tuple[Split, Record]]:
         for record in cls.records(data, data.files, bad):
-            yield split_of(hash_fraction(text_hash(record.text), data.seed), shares), record
+            yield split_of(hash_fraction(text_hash(cls.split_text(record)), data.seed), shares), record
         for record in cls.records(data, data.validation_files, bad) if data.validation_files else ():
             yield "validation", record
 
@@ -207,7 +229,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         if isinstance(bad, Skipped) and bad.count:
             log(left_out(bad.count, bad.first[0]))
         if not preparation.measuring:
-            _log_records(by_split, sources, preparation)
+            _log_records(cls, by_split, sources, preparation)
         return task, sources
 
     def examples(self, records: Iterable[Record], bad: OnBad) -> Iterator[Example]:
@@ -222,25 +244,53 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
         """Scores on all examples of a source, or on `limit` of them, always the same ones."""
-        examples = source.examples
-        if limit is not None and limit < len(examples):
-            order = Order(len(examples), limit, source.fingerprint, 0)
-            examples = [examples[number] for number in order.of_epoch(0, 0).tolist()]
+        examples = _measured(source, limit)
         with evaluating(model):
             # In the arithmetic of the caller: an evaluation is of what is used.
             fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
             return self.scores_of_stream(zip(examples, predict(self, model, examples, fast=fast), strict=True))
 
+    def lesson(self, example: Example) -> Lesson | None:
+        """What the TF-IDF baseline learns of an example; None where the task has no such baseline, or the example no
+        label. The labels are counted by `section.labels`.
+        """
+        return None
+
+    def guessed(self, example: Example, values: list[float]) -> Prediction:
+        """The prediction from what the TF-IDF baseline gives for an example (`TfIdf.guess`): what `merge` makes of it,
+        where the model's `predict` gives the same for a row.
+        """
+        return self.merge(example, [values])
+
+    def beside(
+        self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
+    ) -> Scores:
+        """With TF-IDF and a linear model, where the task says what they learn."""
+        return beside_tfidf(self, scores, train.examples, _measured(source, limit), log)
+
+
+def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:
+    """All examples of a source, or `limit` of them, always the same ones."""
+    examples = source.examples
+    if limit is None or limit >= len(examples):
+        return examples
+    order = Order(len(examples), limit, source.fingerprint, 0)
+    return [examples[number] for number in order.of_epoch(0, 0).tolist()]
+
 
 def _log_records(
-    by_split: Mapping[Split, Sequence[Record]], sources: Mapping[Split, Source], preparation: Preparation
+    task: type[RecordTask[Any, Any]],
+    by_split: Mapping[Split, Sequence[Record]],
+    sources: Mapping[Split, Source],
+    preparation: Preparation,
 ) -> None:
     """Log what a user should know of the records before training."""
     counts = {split: len(source.examples) for split, source in sources.items() if isinstance(source, RecordSource)}
     held_out = ", ".join(f"{counts[split]:,} {split}" for split in ("validation", "test") if split in counts)
     preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")
     hashes = {
-        split: np.array([text_hash(each.text) for each in records], np.uint64) for split, records in by_split.items()
+        split: np.array([text_hash(task.split_text(each)) for each in records], np.uint64)
+        for split, records in by_split.items()
     }
     for split in ("validation", "test"):
         if split in hashes and (repeated := shared(hashes["train"], hashes[split])):
@@ -316,11 +366,20 @@ def text_of(value: object, where: str, role: str = "text") -> str:
 def check_columns(columns: Mapping[str, str | None]) -> dict[str, str]:
     """The columns that are asked for; raises ConfigError when two roles name the same one."""
     named = {role: column for role, column in columns.items() if column is not None}
-    twice = [role for role, column in named.items() if list(named.values()).count(column) > 1]
-    if twice:
+    check_different(named)
+    return named
+
+
+def check_different(columns: Mapping[str, Columns]) -> None:
+    """Raise ConfigError when a column is named twice."""
+    names = names_of(columns)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        roles = [
+            role for role, of in columns.items() for name in ([of] if isinstance(of, str) else of) if name == twice
+        ]
         raise ConfigError(
             "each column has one role",
-            got=f"column {named[twice[0]]!r} as {' and '.join(twice)}",
+            got=f"column {twice!r} as {' and '.join(roles)}",
             do="name different columns",
         )
-    return named

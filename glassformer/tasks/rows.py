@@ -95,7 +95,7 @@ def collate(
         counts=counts,
         row_ids=torch.arange(count, dtype=torch.int32),
         weights=weights,
-        tokens=int(sizes[: len(rows)].sum()),
+        tokens=sum(len(row.ids) for row in rows if row.weight),
         scored_at=torch.tensor([*scored_at, *[0] * (room - len(scored_at))], dtype=torch.int64) if room else None,
     )
 

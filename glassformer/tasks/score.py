@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,7 +25,16 @@ Ids = npt.NDArray[np.integer[Any]]
 
 THIS_MODEL = "this model"
 # What stands before the scores of a baseline in `Scores.flat`.
-BASELINES = ("unigram", "most_frequent", "mean")
+BASELINES = (
+    "unigram",
+    "most_frequent",
+    "most_frequent_place",
+    "chance",
+    "tf_idf",
+    "sliding_window",
+    "never_answering",
+    "the_mean",
+)
 # Tokens counted at a time, so that a memory-mapped text is never in memory as a whole.
 _CHUNK = 1 << 22
 
@@ -54,12 +63,22 @@ class Scores:
         """All numbers by name: the model's, `targets`, and those of each baseline with its name as a prefix."""
         own = {**self.of[THIS_MODEL], "targets": float(self.count)}
         others = {
-            f"{name.replace(' ', '_')}_{score}": value
+            flat_name(name, score): value
             for name, scores in self.of.items()
             if name != THIS_MODEL
             for score, value in scores.items()
         }
         return own | others
+
+    def beside(self, name: str, other: Scores) -> Scores:
+        """These scores beside those of a baseline, whose own are those of `other`."""
+        measures = {name: other.measures[THIS_MODEL]} if THIS_MODEL in other.measures else {}
+        return replace(self, of={**self.of, name: other.of[THIS_MODEL]}, measures={**self.measures, **measures})
+
+
+def flat_name(system: str, score: str) -> str:
+    """The name of a score in `Scores.flat`: that of a baseline begins with the baseline's."""
+    return score if system == THIS_MODEL else f"{system.replace(' ', '_').replace('-', '_').lower()}_{score}"
 
 
 def not_above_a_baseline(best: str, scores: Mapping[str, float]) -> str:

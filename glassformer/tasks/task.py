@@ -39,7 +39,7 @@ class TaskSection(Settings):
     """The `[task]` table of a recipe: `name` chooses the task, the rest are its own settings."""
 
     # Settings that a run determines itself where the recipe leaves them at their default.
-    found: ClassVar[tuple[str, ...]] = ("labels",)
+    found: ClassVar[tuple[str, ...]] = ("labels", "no_answer")
     name: str
 
 
@@ -156,7 +156,13 @@ class Task(ABC):
     best: str
     shares: ClassVar[tuple[str, ...]] = ("accuracy",)
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
+    fits_baselines: ClassVar[bool] = False  # whether `beside` fits any
     section: TaskSection
+
+    @classmethod
+    def best_of(cls, section: Any) -> str:
+        """`best` with these settings."""
+        return cls.best
 
     # ------------------------------------------------------------------ before the model exists
 
@@ -203,6 +209,14 @@ class Task(ABC):
     @abstractmethod
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
         """Scores on all examples of a source, or on `limit` of them, always the same."""
+
+    def beside(
+        self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
+    ) -> Scores:
+        """The scores of `evaluate` with those of baselines that are fitted on the source of the training split, on the
+        same examples; called once, at the end.
+        """
+        return scores
 
     def fitted(self, model: Transformer, source: Any) -> Self:
         """The task with what is chosen on validation data and saved in its section, such as a temperature; called with

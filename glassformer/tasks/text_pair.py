@@ -11,8 +11,9 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 import torch
 from pydantic import Field
 
-from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.errors import ConfigError, DataError
+from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.cross_entropy import widened
@@ -106,7 +107,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a sentence head, and without a vocabulary head."""
-        head = SentenceHeadConfig(labels=self.outputs, pooling=self.section.pooling, dropout=self.section.dropout)
+        head = sentence_head_of(body, labels=self.outputs, pooling=self.section.pooling, dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     def logits(self, model: Transformer, batch: Batch) -> torch.Tensor:

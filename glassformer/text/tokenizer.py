@@ -124,6 +124,15 @@ class Tokenizer:
         with refusing(lambda message: self._refusal(message, texts)):
             return list(self._backend.encode_batch(texts, add_special_tokens=special))
 
+    def raw_words(self, words: Sequence[str]) -> list[list[int]]:
+        """The ids of each word of a text by itself; they need `unalias`."""
+        with refusing(lambda message: self._refusal(message, words)):
+            raw = self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
+        found: list[list[int]] = [[] for _ in words]
+        for id_, word in zip(raw.ids, raw.word_ids, strict=True):
+            found[word].append(id_)
+        return found
+
     def unalias(self, ids: list[int]) -> list[int]:
         """The model's ids: the alias of a [MASK] in the text is replaced by the mask's own id, or 0."""
         if self._alias is None or self._alias not in ids:

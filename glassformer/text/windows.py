@@ -1,4 +1,4 @@
-"""Long texts in windows that overlap by half; each token belongs to the window that shows most text around it."""
+"""Long texts in overlapping windows; each token belongs to the window that shows most text around it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ class Window:
     last: int
 
 
-def windows(tokens: int, room: int | None) -> tuple[Window, ...]:
-    """Cover a text with windows of at most `room` tokens (None: one window of any length).
+def windows(tokens: int, room: int | None, overlap: int | None = None) -> tuple[Window, ...]:
+    """Cover a text with windows of at most `room` tokens (None: one window of any length), which overlap by `overlap`
+    tokens, by default and at most by half.
 
     Two adjacent windows answer for one half of their overlap each, so that no token is answered at a window's edge
     unless it is at the edge of the text.
     """
     if room is None or tokens <= room:
         return (Window(0, tokens, 0, tokens),)
-    starts = [*range(0, tokens - room, max(1, room // 2)), tokens - room]
+    step = max(1, room // 2 if overlap is None else max(room - overlap, room // 2))
+    starts = [*range(0, tokens - room, step), tokens - room]
     edges = [0, *((later + earlier + room) // 2 for earlier, later in pairwise(starts)), tokens]
     return tuple(
         Window(start, start + room, first, last)
@@ -52,6 +54,16 @@ def pair_windows(first: int, second: int, room: int | None) -> tuple[tuple[Windo
     return tuple((ones[n * len(ones) // count], twos[n * len(twos) // count]) for n in range(count))
 
 
+def room_beside(special: int, length: int | None, *, texts: int = 1) -> int | None:
+    """The tokens of text that a row of `length` tokens holds beside its special ones, None for any number.
+
+    Raises ConfigError when not even one token of each text is left.
+    """
+    if length is not None and length - special < texts:
+        raise ConfigError(f"a row must be longer than its {special} special tokens", got=f"length {length}")
+    return None if length is None else length - special
+
+
 def text_rows(
     tokenizer: Tokenizer, text: str, pair: str | None = None, *, length: int | None
 ) -> list[tuple[list[int], list[int]]]:
@@ -60,10 +72,8 @@ def text_rows(
     Raises ConfigError when `length` leaves no tokens for text beside the special ones.
     """
     frame = tokenizer.frame_ids if pair is None else tokenizer.pair_frame_ids
-    around, texts = sum(map(len, frame)), 1 if pair is None else 2
-    if length is not None and length - around < texts:
-        raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {length}")
-    room = None if length is None else length - around
+    around = sum(map(len, frame))
+    room = room_beside(around, length, texts=1 if pair is None else 2)
     first = tokenizer.ids(text)
     if not first and not around:
         raise DataError("a text needs at least one token", got=repr(text[:40]))

@@ -98,8 +98,6 @@ class Run:
                 log(f"the result may differ from that of an uninterrupted run: {difference}")
         checkpoints.tidy()
         log(f"{machine}; {reason}")
-        nothing = "no checkpoint to go on from, " if resume and found is None else ""
-        log(f"{feed.name}: {nothing}{'going on after' if found else 'beginning at'} step {state.progress.step:,}")
         run = cls(
             feed=feed,
             held_out=held_out,
@@ -119,6 +117,10 @@ class Run:
             evaluated_step=state.progress.best_step,
         )
         run.keep_best(state.progress.best_step)
+        nothing = "no checkpoint to go on from, " if resume and found is None else ""
+        begins = f"{nothing}{'going on after' if found else 'beginning at'} step {state.progress.step:,}"
+        ended = f"the run had already ended, after step {state.progress.step:,}: nothing is trained"
+        log(f"{feed.name}: {ended if run.over else begins}")
         return run
 
     @property

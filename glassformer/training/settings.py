@@ -17,6 +17,9 @@ class TrainSection(Settings):
     whole rate, the last block this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). `freeze`
     names parameters that are not trained: `encoder.embed.*`.
 
+    `seeds` above 1 trains as many models, with the seeds 0, 1, 2 …, each in a folder of its own, and gives the mean and
+    the deviation of their scores.
+
     With `optimizer = "muon"` the matrices inside the blocks are trained by Muon (Jordan et al. 2024) at
     `matrix_learning_rate` with `momentum`, and everything else by AdamW at `learning_rate`; both follow the schedule.
     """
@@ -47,6 +50,7 @@ class TrainSection(Settings):
     device: str = "auto"
     threads: int | None = Field(default=None, ge=1)
     seed: Seed = 0
+    seeds: int = Field(default=1, ge=1, le=1000)
     evaluate_every: int | None = Field(default=None, ge=1)
     patience: int | None = Field(default=None, ge=1)
     ema: float | None = Field(default=None, gt=0, lt=1)

@@ -178,3 +178,41 @@ def test_a_current_folder_that_is_gone(
     (tmp_path / "here").rmdir()
     assert os.strerror(2) in sentence(run("train", "slides", "--steps", "1"))
     assert run("fill", trained, "a [MASK]").code == 0
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["a link to a file", "a link to nothing yet"])
+@pytest.mark.parametrize("resumable", [True, False])
+def test_results_go_to_the_file_that_a_link_names(
+    run: Run, trained: Path, tmp_path: Path, there: bool, resumable: bool
+) -> None:
+    texts, link, file = tmp_path / "texts.txt", tmp_path / "link", tmp_path / "elsewhere" / "answers.jsonl"
+    texts.write_text("She [MASK] the summer\n")
+    file.parent.mkdir()
+    if there:
+        file.write_text("old")
+    link.symlink_to(file)
+    asked = ["--file", texts] if resumable else ["She [MASK] the summer"]
+    done = run("fill", trained, *asked, "--json", "--out", link)
+    assert (done.code, done.out) == (0, ""), done.err
+    assert link.is_symlink()
+    assert "She" in file.read_text()
+    assert sorted(os.listdir(file.parent)) == ["answers.jsonl"]
+
+
+def test_a_trace_goes_to_the_file_that_a_link_names(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "trace")
+    load(trained).trace("She likes the summer").save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "trace").is_file()
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    with pytest.raises(GlassformerError):
+        load(trained).trace("She likes the summer").save(tmp_path / "round")
+
+
+def test_a_link_to_itself_is_named(run: Run, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    for words in (["She [MASK] it"], ["--file", tmp_path / "texts.txt"]):
+        (tmp_path / "texts.txt").write_text("She [MASK] it")
+        told = sentence(run("fill", trained, *words, "--json", "--out", tmp_path / "round"))
+        assert str(tmp_path / "round") in told
+    assert (tmp_path / "round").is_symlink()

@@ -10,7 +10,7 @@ from dataclasses import asdict
 import pytest
 import torch
 
-from glassformer.cli.screen import record
+from glassformer.cli.screen import console, escaped, plain_table, print_table, record
 from glassformer.look.explanation import number
 from glassformer.look.run import trace
 from glassformer.models.inputs import Inputs
@@ -41,3 +41,33 @@ def test_a_forbidden_score_of_a_decoder_is_explained_in_json() -> None:
 @pytest.mark.parametrize(("value", "told"), [(math.nan, "NaN"), (math.inf, "∞"), (-math.inf, "−∞"), (-2.0, "−2")])
 def test_every_number_can_be_written_at_the_board(value: float, told: str) -> None:
     assert number(value) == told
+
+
+CELLS = [
+    [("likes", "50.0%", "██████"), ("…s", "7.1%", "▊")],
+    [("[MASK]", "\\[x]", "\\"), ("日本語", "é", "")],
+    [("two\nlines", "1", "2")],
+    [("wide" * 60, "1", "2")],
+    [],
+]
+
+
+@pytest.mark.parametrize("cells", CELLS, ids=["usual", "signs", "lines", "wide", "none"])
+def test_a_file_gets_the_table_that_rich_would_print(cells: list[tuple[str, ...]]) -> None:
+    ours, theirs = io.StringIO(), io.StringIO()
+    table = plain_table("token", escaped("[MASK] 1"))
+    table.add_column("", justify="right", min_width=12)
+    for row in cells:
+        table.add_row(*map(escaped, row))
+    print_table(console(ours), table)
+    console(theirs).print(table)
+    assert ours.getvalue() == theirs.getvalue()
+
+
+def test_no_picture_stands_for_a_word_between_colons() -> None:
+    out = io.StringIO()
+    table = plain_table("token")
+    table.add_row(":heart:")
+    console(out).print(":smile:", table)
+    print_table(console(out), table)
+    assert (out.getvalue().count(":smile:"), out.getvalue().count(":heart:")) == (1, 2)

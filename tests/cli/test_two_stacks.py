@@ -76,3 +76,13 @@ def test_without_a_target_it_is_refused_with_what_to_write(run: Run, translator:
     done = run(verb, translator, SOURCE)
     assert (done.code, done.out) == (2, "")
     assert "--target TARGET" in done.err
+
+
+@pytest.mark.parametrize("verb", ["explain", "verify"])
+def test_a_target_is_no_pair_and_a_pair_no_target(run: Run, translator: Path, trained: Path, verb: str) -> None:
+    for model, given, do in ((trained, "--target", "--pair"), (translator, "--pair", "--target")):
+        done = run(verb, model, SOURCE, given, TARGET)
+        assert (done.code, done.out) == (2, ""), done.err
+        sentence = done.err.splitlines()[-1]
+        assert f"{given} is" in sentence
+        assert f"with {do}" in sentence

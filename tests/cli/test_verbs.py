@@ -7,6 +7,7 @@ import json
 import shlex
 import shutil
 import sys
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from glassformer.tasks.score import interval
 
 Run = Callable[..., Any]
 TEXT = "She [MASK] the summer [MASK]."
+CELL = "encoder.blocks.0.self_attention.weights[head=0,query=1,key=2]"
 
 
 def test_train_leaves_a_model_and_says_where(
@@ -84,7 +86,9 @@ def test_a_run_is_resumed_by_its_folder_alone(run: Run, tmp_path: Path) -> None:
     assert (done.code, done.out.strip()) == (0, str(folder))
     assert "going on after step 3" in done.err
     done = run("train", "--resume", "--out", folder)
-    assert "going on after step 5" in done.err
+    assert (done.code, done.out.strip()) == (0, str(folder))
+    assert "already ended, after step 5" in done.err
+    assert "going on" not in done.err
     other = run("train", "--resume", "--out", folder, "--set", "model.settings.dropout=0.5")
     assert (other.code, "model.settings" in other.err) == (2, True)
 
@@ -214,6 +218,18 @@ def test_brackets_in_a_text_are_no_markup(run: Run, trained: Path) -> None:
     text = "[bold]She[/bold] [MASK] [/red]"
     assert text in run("fill", trained, text).out
     assert text in run("score", trained, text).out
+
+
+@pytest.mark.parametrize("words", [["fill"], ["score"], ["verify"], ["explain"], ["explain", "--cell", CELL]], ids=str)
+def test_a_terminal_obeys_nothing_that_stands_in_a_text(run: Run, trained: Path, words: list[str]) -> None:
+    """A colour, a title of the window, a bell, a carriage return, and a sequence that begins with one character."""
+    text = "She \x1b[31mlikes\x1b]0;title\x07 the [MASK] \x9b2J\r summer"
+    verb, *more = words
+    done = run(verb, trained, text, *more)
+    assert done.code == 0, done.err
+    assert [sign for sign in done.out + done.err if sign != "\n" and unicodedata.category(sign) == "Cc"] == []
+    if verb in ("fill", "score", "verify"):
+        assert r"She \x1b[31mlikes\x1b]0;title\x07 the" in done.out
 
 
 # --------------------------------------------------------------------------- evaluate, info

@@ -72,6 +72,19 @@ def write_pairs(folder: Path) -> Path:
     return path
 
 
+def write_choices(folder: Path) -> Path:
+    """Texts with two to four candidates each, the right one told by its place or by its text."""
+    path = folder / "choices.jsonl"
+    rows = []
+    for number in range(40):
+        choices = [f"{SENTENCES[(number + place) % 5]} {number}" for place in range(2 + number % 3)]
+        right = number % 2
+        text = " ".join(SENTENCES[number % 5].split()[: 3 + number % 3])
+        rows.append(json.dumps({"text": text, "choices": choices, "label": choices[right] if number % 4 else right}))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
 def write_masks(folder: Path) -> Path:
     """Texts with their masks and answers."""
     path = folder / "masks.jsonl"
@@ -82,6 +95,19 @@ def write_masks(folder: Path) -> Path:
         answers = [words[place] for place in masked_words]
         text = " ".join("[MASK]" if place in masked_words else word for place, word in enumerate(words))
         rows.append(json.dumps({"text": text, "answers": answers}))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def write_questions(folder: Path) -> Path:
+    """Questions about passages of several lengths, some of which have no answer."""
+    path = folder / "questions.jsonl"
+    rows = []
+    for number in range(48):
+        passage = " ".join([*(SENTENCES[(number + place) % 5] for place in range(1 + number % 4)), f"Day {number}."])
+        word = passage.split()[number * 5 % len(passage.split())]
+        answers = [] if number % 5 == 2 else [{"text": word, "start": passage.index(word)}]
+        rows.append(json.dumps({"question": f"What about {number % 7}?", "context": passage, "answers": answers}))
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return path
 
@@ -127,6 +153,11 @@ class Row:
                 "evaluate_every": 3,
             },
         }
+
+
+def questions() -> tuple[Mapping[str, object], ...]:
+    """Texts to choose for, short and long, with two to five candidates."""
+    return tuple({**each, "choices": list(SENTENCES[: 2 + n % 4])} for n, each in enumerate(texts(mask=False)))
 
 
 def texts(*, mask: bool) -> tuple[Mapping[str, object], ...]:
@@ -195,5 +226,37 @@ TASKS = (
         bad='{"text": "a number that is none", "label": "high"}',
         head="sentence_head",
         label=2.5,
+    ),
+    Row(
+        "choose",
+        "choose",
+        write_choices,
+        ("choice",),
+        "choose",
+        questions(),
+        {},
+        bad='{"text": "one candidate", "choices": ["alone"], "label": 0}',
+        head="sentence_head",
+    ),
+    Row(
+        "sentence order",
+        "sentence-order",
+        write_prose,
+        ("sentence_order",),
+        "classify",
+        tuple({**each, "pair": SENTENCES[0]} for each in texts(mask=False)),
+        {},
+        head="sentence_head",
+    ),
+    Row(
+        "answer",
+        "answer",
+        write_questions,
+        ("start", "end"),
+        "answer",
+        tuple({"text": "What does she like?", "pair": each["text"]} for each in texts(mask=False)),
+        {},
+        bad='{"question": "Who?", "context": "She likes it.", "answers": [{"text": "He", "start": 0}]}',
+        head="token_head",
     ),
 )

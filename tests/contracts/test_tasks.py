@@ -20,6 +20,7 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
 from glassformer.tasks import predictor_of
+from glassformer.tasks.score import BASELINES
 from glassformer.tasks.task import Context
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.compiled import LossAndGradient
@@ -81,8 +82,9 @@ def test_parts_of_a_step_give_the_gradient_of_the_whole(row: Row, parts: int, tm
 def test_rows_that_only_fill_the_shape_change_nothing(row: Row, tmp_path: Path) -> None:
     prepared = prepared_for(row, tmp_path)
     model = prepared.module.double().eval()
-    batch = prepared.feed.source.batch(*_first(3), shape=(3, 24))
-    filled = prepared.feed.source.batch(*_first(3), shape=(7, 24))
+    each = prepared.feed.source.rows_of_each
+    batch = prepared.feed.source.batch(*_first(3), shape=(3 * each, 24))
+    filled = prepared.feed.source.batch(*_first(3), shape=(7 * each, 24))
     assert batch.counts == filled.counts
     for name, loss in prepared.task.losses(model, batch).items():
         other = prepared.task.losses(model, filled)[name]
@@ -210,18 +212,26 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
         for found in long:
             if "label" in found:
                 assert sum(found["probabilities"].values()) == pytest.approx(1, abs=1e-6)
+    elif row.verb == "choose":
+        for found in long:
+            assert sum(found["probabilities"]) == pytest.approx(1, abs=1e-6)
+    elif row.verb == "answer":
+        for record, found in zip(row.records, asked(row, model, row.records), strict=True):
+            assert all(span["text"] == str(record["pair"])[span["start"] : span["end"]] for span in found["best"])
+            chances = [span["probability"] for span in found["best"]]
+            assert sum(chances) + found["no_answer_probability"] == pytest.approx(1, abs=1e-6)
     else:
-        record = {"text": " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)}
-        (found,) = asked(row, model, [record])
+        text = " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)
+        (found,) = asked(row, model, [{"text": text}])
         assert found["windows"] > 1
         (mask,) = found["masks"]
-        assert record["text"][mask["start"] : mask["end"]] == "[MASK]"
+        assert text[mask["start"] : mask["end"]] == "[MASK]"
 
 
 def test_windows_of_a_text_share_a_weight_of_one(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     if row.verb != "classify":
-        pytest.skip("masked words are labels of their own: their texts are cut and not shared out")
+        pytest.skip("masked words are cut and not shared out; of a choice tests/tasks/test_choose.py tells")
     task = predictor_of(row.verb, row.task).of(model.module, model.tokenizer, model.context({}))
     for record in row.records:
         rows = list(task.rows(task.example({**record, "label": row.label}, "here")))
@@ -243,7 +253,7 @@ def test_it_is_measured_again_as_it_was(trained: tuple[Row, gf.Model, Path]) -> 
     _, model, folder = trained
     scores = gf.load(folder / "run").evaluate()
     assert scores == pytest.approx(model.metrics["scores"], rel=1e-6)  # float32, in other batches
-    assert any(name.startswith(("unigram", "most_frequent", "mean")) for name in scores)
+    assert any(name.startswith(BASELINES) for name in scores)
 
 
 def test_its_head_is_verified_and_explained(trained: tuple[Row, gf.Model, Path]) -> None:

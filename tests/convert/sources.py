@@ -62,15 +62,27 @@ SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "BertForMaskedLM": ("Bert", _ENCODER),
     "BertForNextSentencePrediction": ("Bert", _ENCODER),
     "BertForSequenceClassification": ("Bert", {**_ENCODER, **_LABELS}),
+    "BertForTokenClassification": ("Bert", {**_ENCODER, **_LABELS}),
+    "BertForQuestionAnswering": ("Bert", _ENCODER),
+    "BertForMultipleChoice": ("Bert", _ENCODER),
     "BertModel": ("Bert", _ENCODER),
     "DistilBertForMaskedLM": ("DistilBert", _DISTILBERT),
     "DistilBertForSequenceClassification": ("DistilBert", {**_DISTILBERT, **_LABELS}),
+    "DistilBertForTokenClassification": ("DistilBert", {**_DISTILBERT, **_LABELS}),
+    "DistilBertForQuestionAnswering": ("DistilBert", _DISTILBERT),
+    "DistilBertForMultipleChoice": ("DistilBert", _DISTILBERT),
     "DistilBertModel": ("DistilBert", _DISTILBERT),
     "RobertaForMaskedLM": ("Roberta", _ENCODER),
     "RobertaForSequenceClassification": ("Roberta", {**_ENCODER, **_LABELS}),
+    "RobertaForTokenClassification": ("Roberta", {**_ENCODER, **_LABELS}),
+    "RobertaForQuestionAnswering": ("Roberta", _ENCODER),
+    "RobertaForMultipleChoice": ("Roberta", _ENCODER),
     "RobertaModel": ("Roberta", _ENCODER),
     "ModernBertForMaskedLM": ("ModernBert", _MODERNBERT),
     "ModernBertForSequenceClassification": ("ModernBert", {**_MODERNBERT, **_LABELS}),
+    "ModernBertForTokenClassification": ("ModernBert", {**_MODERNBERT, **_LABELS}),
+    "ModernBertForQuestionAnswering": ("ModernBert", _MODERNBERT),
+    "ModernBertForMultipleChoice": ("ModernBert", _MODERNBERT),
     "ModernBertModel": ("ModernBert", _MODERNBERT),
     "GPT2LMHeadModel": ("GPT2", _GPT2),
     "GPT2Model": ("GPT2", _GPT2),
@@ -104,7 +116,7 @@ def send_out(found: Imported, folder: Path) -> None:
     report = found.report
     write_huggingface(
         folder, found.config, found.state, found.tokenizer,
-        token_settings=report.token_settings, generation=report.generation, labels=report.labels, length=report.length,
+        token_settings=report.token_settings, generation=report.generation, use=report.use, length=report.length,
     )  # fmt: skip
 
 

@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glassformer.data.lines import Skipped
-from glassformer.data.rows import read_table
+from glassformer.data.rows import lacks_column, read_table
 from glassformer.data.table_format import TableFormat, find_format
 from glassformer.errors import DataError, MissingColumnError
+from tests.refusals import refused
 
 
 def form(delimiter: str, columns: int | tuple[str, ...], *, quoted: bool = False) -> TableFormat:
@@ -153,6 +154,21 @@ def test_columns_that_name_themselves_have_no_numbers(kind: str, tmp_path: Path)
         list(read_table(path, ["0"]))
     assert str(path) in caught.value.wanted
     assert "0" in caught.value.got
+
+
+def test_of_a_parquet_file_only_what_is_asked_for_is_decoded(tmp_path: Path) -> None:
+    """The other column is overwritten: whoever decodes it fails."""
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"text": ["a", "b"], "book": ["one" * 999, "two" * 999]}), path, use_dictionary=False)
+    book = pq.ParquetFile(path).metadata.row_group(0).column(1)
+    with path.open("r+b") as file:
+        file.seek(book.data_page_offset)
+        file.write(b"\xff" * book.total_compressed_size)
+    assert find_format(path, ["text"]).columns == ("text", "book")
+    assert [row.values for row in read_table(path, ["text"])] == [{"text": "a"}, {"text": "b"}]
+    assert not lacks_column(path, "text")
+    with refused(DataError, wanted=str(path)):
+        list(read_table(path))
 
 
 @pytest.mark.parametrize(

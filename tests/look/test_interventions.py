@@ -230,7 +230,7 @@ def test_printed_as_python_they_make_the_same_run_again() -> None:
 
 
 def test_what_changes_nothing_is_refused() -> None:
-    with refused(UnknownNameError, wanted="self_atention.mixed", do=f"'{ATTENTION}.mixed'"):
+    with refused(UnknownNameError, wanted="zero_head('encoder.blocks.0.self_atention', 0)", do=f"'{ATTENTION}.mixed'"):
         plain().intervene(zero_head("encoder.blocks.0.self_atention", 0))
     with refused(ConfigError, wanted=repr(MaskWord(1)), do="mask_id"):
         plain().intervene(MaskWord(1))
@@ -251,6 +251,34 @@ def test_what_changes_nothing_is_refused() -> None:
 
 
 SUM = "encoder.embed.sum"
+
+WRITTEN = (
+    f"zero_head('{ATTENTION}', 7)",
+    f"average_head('{ATTENTION}', -4)",
+    "zero_layer('encoder.blocks.1')",
+    "average_layer('encoder.blocks.1.feed_forward')",
+    "zero_layer('encoder.blocks.*')",
+    f"set_number('{SUM}', (0, 4, 0), 1.5)",
+    f"set_number('{SUM}', 'token=likes', 0.0)",
+    f"set_number('{ATTENTION}.scores', (0,), float('-inf'))",
+    f"Replace('{ATTENTION}.mixed', 'mean', (0,))",
+    "Replace('head.*', 0.0, ())",
+    "ChangeWord(token=9, id=5, sentence=0, where='inputs')",
+)
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_an_intervention_is_shown_as_it_is_written(written: str) -> None:
+    step = eval(written, vars(interventions))
+    assert repr(step) == written
+    assert eval(repr(step), vars(interventions)) == step
+
+
+def test_the_refusal_of_an_intervention_names_the_call_that_made_it() -> None:
+    step = zero_head(ATTENTION, head=7)
+    with refused(ShapeError, wanted=f"zero_head('{ATTENTION}', 7)"):
+        plain().intervene(step)
+
 
 OUTSIDE: list[tuple[Intervention, str, str]] = [
     (ChangeWord(9, 5), "[2, 4]", "[0, 9]"),

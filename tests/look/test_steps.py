@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -163,17 +164,48 @@ def test_a_changed_trace_says_so() -> None:
     assert repr(one.undo()) == repr(base)
 
 
+@pytest.mark.parametrize("weights", [True, False], ids=["with weights", "with its model"])
+def test_a_saved_one_is_verified_as_before(tmp_path: Path, weights: bool) -> None:
+    model, other = bert_model(), gf.trace(bert_model(), Inputs(ids=torch.tensor([[8, 9, 10, 3, 4]])))
+    base = gf.trace(model, Inputs(ids=torch.tensor([[3, 4, 5, 6, 7]])), keep=())
+    name = "encoder.blocks.0.feed_forward.hidden"
+    for steps in (
+        (gf.zero_head(ATTENTION, 0), gf.forbid(ATTENTION, 1, 2), gf.patch(other, name, (0, 1))),
+        (gf.ChangeWord(1, 9), gf.MaskWord(2, 4), gf.set_number("encoder.embed.sum", (0, 0, 0), -math.inf)),
+    ):
+        found = base.intervene(*steps)
+        found.save(tmp_path / "changed", weights=weights)
+        read = load_trace(tmp_path / "changed", None if weights else model)
+        assert read.interventions == found.interventions
+        assert all(torch.equal(read[each].nan_to_num(), found[each].nan_to_num()) for each in found)
+        checked, before = read.verify(), found.verify()
+        assert (checked.by_hand, checked.unchecked, checked.holds) == (before.by_hand, (), before.holds)
+        assert read.honesty == found.honesty
+    with refused(ConfigError, got="words", do="python"):
+        read.undo()
+
+
+def test_without_word_changes_a_saved_one_can_be_changed_on(tmp_path: Path) -> None:
+    base = plain()
+    one = base.intervene(gf.zero_head(ATTENTION, 0))
+    one.save(tmp_path / "one", weights=True)
+    read = load_trace(tmp_path / "one")
+    assert torch.equal(read.undo()["head.logits"], base["head.logits"])
+    two = gf.forbid(ATTENTION, 1, 2)
+    assert torch.equal(read.intervene(two)["head.logits"], one.intervene(two)["head.logits"])
+
+
 def test_a_saved_one_knows_what_was_set_by_hand(tmp_path: Path) -> None:
     found = plain().intervene(gf.zero_head(ATTENTION, 0), gf.forbid(ATTENTION, "the", "she"))
     found.save(tmp_path / "changed")
     read = load_trace(tmp_path / "changed")
-    assert "changed by hand" in repr(read)
+    assert repr(read) == repr(found)
     assert read.python == found.python
     checked = read.verify()
     assert checked.by_hand == found.verify().by_hand
     assert set(checked.unchecked) | {check.name for check in checked.checks} | set(checked.by_hand) == set(found)
     assert checked.worst.error <= checked.limit
-    assert "changes again" in str(checked)
+    assert "load_trace(path, model)" in str(checked)
     read.save(tmp_path / "again")
     again = load_trace(tmp_path / "again")
     assert (again.python, again.verify().by_hand) == (found.python, checked.by_hand)

@@ -22,6 +22,15 @@ from tests.refusals import refused
 IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
 
 
+CELL = {"where": f"{ATTENTION}.scores", "by": 0.0, "cell": [], "source": "other"}
+NO_STEPS: tuple[dict[str, object], ...] = (
+    {"kind": "Remove", "values": {}},
+    {"kind": "Replace", "values": {**CELL, "by": "other"}},  # without the tensor of the patch
+    {"kind": "Replace", "values": {**CELL, "x": 1}},
+    {"kind": "ChangeWord", "values": {"token": 1}},
+)
+
+
 def same(one: Trace, two: Trace) -> None:
     assert list(one) == list(two)
     for name in one:
@@ -64,7 +73,7 @@ def test_files_that_are_no_traces(tmp_path: Path) -> None:
             load_trace(tmp_path / name)
     header = {"glassformer": json.dumps({"format": "glassformer trace", "version": 99})}
     save_file({"x": torch.zeros(1)}, tmp_path / "newer", metadata=header)
-    with refused(CheckpointError, wanted="version 1", got="99"):
+    with refused(CheckpointError, wanted="version 2", got="99"):
         load_trace(tmp_path / "newer")
 
 
@@ -86,14 +95,23 @@ def test_the_header_must_be_that_of_a_trace(header: str, tmp_path: Path) -> None
 
 
 def test_a_header_alone_is_no_trace(tmp_path: Path) -> None:
-    header = {"glassformer": json.dumps({"format": "glassformer trace", "version": 1})}
+    header = {"glassformer": json.dumps({"format": "glassformer trace", "version": 2})}
     save_file({"x": torch.zeros(1)}, tmp_path / "head", metadata=header)
     with refused(CheckpointError, wanted=str(tmp_path / "head"), got="config"):
         load_trace(tmp_path / "head")
 
 
 @pytest.mark.parametrize(
-    "header", [{"config": {}}, {"words": []}, {"words": {"inputs": 3}}, {"honesty": {}}, {"interventions": 4}, {"x": 1}]
+    "header",
+    [
+        {"config": {}},
+        {"words": []},
+        {"words": {"inputs": 3}},
+        {"honesty": {}},
+        {"interventions": 4},
+        {"x": 1},
+        *({"interventions": [step]} for step in NO_STEPS),
+    ],
 )
 def test_the_header_must_be_whole(header: dict[str, object], tmp_path: Path) -> None:
     path = damaged(tmp_path / "trace", header=header)

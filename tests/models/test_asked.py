@@ -110,6 +110,18 @@ def test_a_sentence_head_alone_reads_the_first_token_alone(name: str) -> None:
     torch.testing.assert_close(asked.sentence_logits, whole.sentence_logits, rtol=TOLERANCE, atol=TOLERANCE)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_no_step_waits_for_a_number_of_the_device(name: str) -> None:
+    """`meta` has no numbers: whoever asks for one fails, as whoever asks an accelerator waits for it."""
+    model, inputs, decoder_inputs = model_and_inputs(name)
+    model.to("meta").train()
+    decoder_inputs = None if decoder_inputs is None else decoder_inputs.to("meta")
+    heads = ("head", "sentence_head") if model.sentence_head is not None else ("head",)
+    output = model(inputs.to("meta"), decoder_inputs, scored_at=FLAT.to("meta"), heads=heads)
+    output.logits.sum().backward()
+    assert output.logits.is_meta
+
+
 def test_a_head_of_another_name_is_refused() -> None:
     model, inputs, _ = model_and_inputs("bert")
     with pytest.raises(UnknownNameError) as caught:

@@ -53,7 +53,6 @@ class Choose(RecordTask[Question, int]):
     weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
     best = "accuracy"
-    rows_of_each = CANDIDATES
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.section, self.tokenizer = ChooseSection(), tokenizer
@@ -83,6 +82,9 @@ class Choose(RecordTask[Question, int]):
             ((ids, segments),) = text_rows(self.tokenizer, example.text, candidate, length=None)
             rows.append(Row(ids=ids, segments=segments, labels={"choice": int(number == example.right)}))
         return rows
+
+    def groups(self, example: Question) -> list[list[Row]]:
+        return [self.rows(example)]
 
     def model(self, body: ModelConfig) -> ModelConfig:
         return body.model_copy(update={"sentence_head": SentenceHeadConfig(labels=1), "head": None})

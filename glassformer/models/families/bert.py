@@ -10,11 +10,11 @@ from glassformer.config import (
     ModelConfig,
     NormConfig,
     PositionConfig,
-    SentenceHeadConfig,
     StackConfig,
     VocabularyHeadConfig,
 )
 from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
+from glassformer.models.families.heads import with_label_heads
 
 BERT_WIDTHS = {"tiny": (2, 128), "mini": (4, 256), "small": (4, 512), "medium": (8, 512), "base": (12, 768)}
 BERT_SIZES: dict[str, tuple[int, int]] = {
@@ -42,13 +42,16 @@ def bert(
     sentence_labels: int | None = None,
     pooler: bool = True,
     sentence_dropout: float = 0.0,
+    token_labels: int | None = None,
+    token_dropout: float = 0.0,
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
     """BERT (Devlin et al. 2019): learned positions, segments, norm after, a tied head with its own transform.
 
     `size` is one of the published sizes (`tiny` … `large`, or layers x width such as `6x256`); other keywords
-    override it. `sentence_labels` adds the pooler's head (2 = next sentence, 0 = the pooler alone).
+    override it. `sentence_labels` adds the pooler's head (2 = next sentence, 0 = the pooler alone), `token_labels` one
+    for the labels of each token.
     """
     known_layers, known_width = known_size(size, BERT_SIZES)
     layers, width = chosen(layers, known_layers), chosen(width, known_width)
@@ -66,7 +69,7 @@ def bert(
         norm_at="after",
         dropout=dropout,
     )
-    return ModelConfig(
+    model = ModelConfig(
         family="bert",
         encoder=StackConfig(
             width=width,
@@ -82,9 +85,10 @@ def bert(
         head=VocabularyHeadConfig(transform=True, activation=activation, norm=norm, tied=tied, bias=True)
         if vocabulary_head
         else None,
-        sentence_head=None
-        if sentence_labels is None
-        else SentenceHeadConfig(
-            labels=sentence_labels, pooling="pooler" if pooler else "first", dropout=sentence_dropout
-        ),
+    )
+    return with_label_heads(
+        model,
+        sentence=None if sentence_labels is None else (sentence_labels, sentence_dropout),
+        pooling="pooler" if pooler else "first",
+        token=None if token_labels is None else (token_labels, token_dropout),
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from glassformer.config import Activation, ModelConfig, SentenceHeadConfig
+from glassformer.config import Activation, ModelConfig
 from glassformer.models.families.bert import bert
+from glassformer.models.families.heads import with_label_heads
 
 
 def distilbert(
@@ -19,12 +20,15 @@ def distilbert(
     attention_dropout: float | None = None,
     sentence_labels: int | None = None,
     sentence_dropout: float = 0.0,
+    token_labels: int | None = None,
+    token_dropout: float = 0.0,
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
     """DistilBERT (Sanh et al. 2019): BERT with half the layers, no segments, no pooler, no dropout after attention.
 
-    `sentence_labels` adds a classifier's head, whose layer before the labels has ReLU where BERT's has tanh.
+    `sentence_labels` adds a classifier's head, whose layer before the labels has ReLU where BERT's has tanh,
+    `token_labels` a tagger's.
     """
     model = bert(
         vocabulary=vocabulary,
@@ -44,13 +48,9 @@ def distilbert(
     block = model.encoder.blocks[0]
     attention = block.self_attention.model_copy(update={"dropout": 0.0})
     blocks = (block.model_copy(update={"self_attention": attention}),) * layers
-    head = None
-    if sentence_labels is not None:
-        head = SentenceHeadConfig(labels=sentence_labels, activation="relu", dropout=sentence_dropout)
-    return model.model_copy(
-        update={
-            "family": "distilbert",
-            "encoder": model.encoder.model_copy(update={"blocks": blocks}),
-            "sentence_head": head,
-        }
+    encoder = model.encoder.model_copy(update={"blocks": blocks})
+    return with_label_heads(
+        model.model_copy(update={"family": "distilbert", "encoder": encoder}),
+        sentence=None if sentence_labels is None else (sentence_labels, sentence_dropout),
+        token=None if token_labels is None else (token_labels, token_dropout),
     )

@@ -13,12 +13,12 @@ from glassformer.config import (
     NormConfig,
     PositionConfig,
     RotaryConfig,
-    SentenceHeadConfig,
     StackConfig,
     VocabularyHeadConfig,
 )
 from glassformer.errors import ConfigError
 from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
+from glassformer.models.families.heads import with_label_heads
 from glassformer.stretch import Stretch
 
 # The published ones are base and large. The small ones are ours: BERT's small sizes with as many weights a layer; mini
@@ -55,13 +55,16 @@ def modernbert(
     sentence_labels: int | None = None,
     sentence_pooling: Literal["pooler", "mean_pooler"] = "pooler",
     sentence_dropout: float = 0.0,
+    token_labels: int | None = None,
+    token_dropout: float = 0.0,
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
     """ModernBERT (Warner et al. 2024): rotary, norm before, gated GELU, windows except in every third layer.
 
     `dropout` falls inside the feed-forward network; `attention_dropout` on the weights and on what attention adds.
-    `sentence_labels` adds a classifier's head: a dense layer without bias, the activation and a norm, then the labels.
+    `sentence_labels` adds a classifier's head: a dense layer without bias, the activation and a norm, then the labels;
+    `token_labels` adds the same for each token.
     """
     if global_every < 1:
         raise ConfigError(f"global_every must be greater than or equal to 1, got {global_every}")
@@ -94,7 +97,7 @@ def modernbert(
             first_norm=layer > 0,
         )
 
-    return ModelConfig(
+    model = ModelConfig(
         family="modernbert",
         encoder=StackConfig(
             width=width,
@@ -112,14 +115,10 @@ def modernbert(
         )
         if vocabulary_head
         else None,
-        sentence_head=None
-        if sentence_labels is None
-        else SentenceHeadConfig(
-            labels=sentence_labels,
-            pooling=sentence_pooling,
-            activation=activation,
-            pooler_bias=False,
-            norm=norm,
-            dropout=sentence_dropout,
-        ),
+    )
+    return with_label_heads(
+        model,
+        sentence=None if sentence_labels is None else (sentence_labels, sentence_dropout),
+        pooling=sentence_pooling,
+        token=None if token_labels is None else (token_labels, token_dropout),
     )

@@ -22,6 +22,8 @@ def roberta(
     position_offset: int = 2,
     sentence_labels: int | None = None,
     sentence_dropout: float = 0.0,
+    token_labels: int | None = None,
+    token_dropout: float = 0.0,
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
@@ -40,6 +42,8 @@ def roberta(
         attention_dropout=attention_dropout,
         sentence_labels=sentence_labels,
         sentence_dropout=sentence_dropout,
+        token_labels=token_labels,
+        token_dropout=token_dropout,
         vocabulary_head=vocabulary_head,
         tied=tied,
     )

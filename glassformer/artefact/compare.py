@@ -1,0 +1,120 @@
+"""Whether one of two models is better: both are measured on the same examples, and their scores compared by the paired
+bootstrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.evaluate import evaluate
+from glassformer.artefact.open import load
+from glassformer.artefact.progress import Progress
+from glassformer.data.split import Split
+from glassformer.errors import ConfigError
+from glassformer.tasks import task_named
+from glassformer.tasks.score import THIS_MODEL
+from glassformer.tasks.verdict import Difference, differences
+
+# Settings of `[data]` that decide which records are held out, and what is read of them.
+_SAME = ("files", "validation_files", "validation", "test", "seed", "text", "pair", "label", "answers", "header")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores that two models share, on the same `count` things of a kind; `best` is the score they are judged by
+    (`-loss`, `accuracy`).
+    """
+
+    differences: Mapping[str, Difference]
+    count: int
+    unit: str
+    best: str
+
+    @property
+    def judged(self) -> Difference:
+        """The difference by which they are judged."""
+        return self.differences.get(self.best.removeprefix("-")) or next(iter(self.differences.values()))
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in plain words, of the first model beside the second."""
+        opening = {
+            "better": "the first model is better",
+            "worse": "the second model is better",
+            "not different": f"neither is better, as far as {self.count:,} {self.unit} can tell",
+        }[self.judged.verdict]
+        return f"{opening}: {self.judged.told}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return {
+            "count": self.count,
+            "unit": self.unit,
+            "verdict": self.judged.verdict,
+            "sentence": self.sentence,
+            "scores": {name: each.to_dict() for name, each in self.differences.items()},
+        }
+
+
+def compare(
+    model: Artefact | str | Path,
+    other: Artefact | str | Path,
+    *files: str | Path,
+    split: Split | None = None,
+    columns: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare two models on these files; without files, on what both held out in training.
+
+    Models are opened ones, folders, or names. Raises ConfigError for models of different tasks or labels, for a task
+    that is not measured example by example, and where both did not hold out the same records.
+    """
+    pair = [each if isinstance(each, Artefact) else load(each) for each in (model, other)]
+    _check_comparable(pair[0], pair[1], files=bool(files))
+    found = [evaluate(each, files, split=split, columns=columns, baselines=False, progress=progress) for each in pair]
+    measures = [scores.measures.get(THIS_MODEL) for scores in found]
+    if measures[0] is None or measures[1] is None:
+        raise ConfigError(
+            "only scores that are measured example by example can be compared",
+            got=f"the task {_task(pair[0])}, whose scores are sums over all text",
+            do="measure each of them with: glassformer evaluate",
+        )
+    if len(measures[0]) != len(measures[1]):
+        raise ConfigError(
+            "two models are compared on the same examples",
+            got=f"{len(measures[0]):,} examples of the first and {len(measures[1]):,} of the second",
+            do="compare them on files of which both can use every row",
+        )
+    compared = differences(measures[0], measures[1])
+    if not compared:
+        raise ConfigError("two models are compared by scores that both have", got="no such score")
+    return Comparison(compared, found[0].count, found[0].unit, task_named(_task(pair[0])).best_of(pair[0].task))
+
+
+def _task(model: Artefact) -> str:
+    return "masked-lm" if model.task is None else model.task.name
+
+
+def _check_comparable(model: Artefact, other: Artefact, *, files: bool) -> None:
+    if _task(model) != _task(other):
+        raise ConfigError("two models of one task can be compared", got=f"the tasks {_task(model)} and {_task(other)}")
+    if set(model.labels) != set(other.labels):
+        only = sorted(set(model.labels) ^ set(other.labels))
+        raise ConfigError(
+            "two models with the same labels can be compared",
+            got=f"labels that only one of them has: {', '.join(only[:5])}{' …' if len(only) > 5 else ''}",
+        )
+    if files:
+        return
+    for name in _SAME:
+        one, two = getattr(model.data, name, None), getattr(other.data, name, None)
+        if one != two:
+            raise ConfigError(
+                "without files two models are compared on what both held out of the same data",
+                got=f"data.{name} = {one!r} and {two!r}",
+                do="name files that neither has learned from",
+            )

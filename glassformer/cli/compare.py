@@ -1,0 +1,70 @@
+"""glassformer compare MODEL_A MODEL_B [FILES]."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from glassformer.cli.opened import open_model
+from glassformer.cli.options import (
+    AnswersColumn,
+    Device,
+    Fast,
+    HeldOut,
+    Json,
+    LabelColumn,
+    ModelFolder,
+    Out,
+    PairColumn,
+    TextColumn,
+    Threads,
+)
+from glassformer.cli.screen import console, plain_table, record, refuse_out_over_input, results
+
+
+def compare(
+    model: ModelFolder,
+    other: ModelFolder,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILES]", help="Data to measure both on; by default what both held out in training."),
+    ] = None,
+    split: HeldOut = None,
+    text: TextColumn = None,
+    pair: PairColumn = None,
+    label: LabelColumn = None,
+    answers: AnswersColumn = None,
+    out: Out = None,
+    json: Json = False,
+    fast: Fast = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Tell whether one of two models is better: the paired bootstrap of their scores on the same examples."""
+    from glassformer.artefact.compare import compare as measure
+    from glassformer.artefact.progress import ConsoleProgress
+    from glassformer.tasks.verdict import shown
+
+    first, second = (open_model(each, device=device, fast=fast, threads=threads) for each in (model, other))
+    named = {"text": text, "pair": pair, "label": label, "answers": answers}
+    columns = {role: column for role, column in named.items() if column is not None}
+    trained = "text" if first.data is None else first.data.text
+    refuse_out_over_input(out, files, text=columns.get("text", trained))
+    with results(out) as handle:
+        found = measure(first, second, *(files or ()), split=split, columns=columns, progress=ConsoleProgress())
+        if json:
+            record({"first": model, "second": other, **found.to_dict()}, handle)
+            return
+        table = plain_table("", "first", "second", "difference", "95 % interval", "first is")
+        for column in table.columns[1:5]:
+            column.justify = "right"
+        for name, each in found.differences.items():
+            ends = f"{each.low:+.4f} … {each.high:+.4f}"
+            numbers = shown(name, each.mine), shown(name, each.other), f"{each.difference:+.4f}", ends
+            table.add_row(name.replace("_", " "), *numbers, each.verdict)
+        screen = console(handle)
+        screen.print(f"first: {model}, second: {other}", markup=False)
+        screen.print(table)
+        screen.print(f"measured on the same {found.count:,} {found.unit}; paired bootstrap over them")
+        screen.print(f"{found.sentence[0].upper()}{found.sentence[1:]}.")

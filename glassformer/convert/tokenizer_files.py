@@ -1,0 +1,46 @@
+"""The files of a tokenizer in a folder of Hugging Face, and the tokens with a role that its settings name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from glassformer.text.load import TOKENIZER_FILES, as_vocabulary_file
+from glassformer.text.special import FOREIGN_ROLES
+from glassformer.text.tokenizer import Tokenizer
+
+
+def has_tokenizer(directory: Path) -> bool:
+    """Whether a folder holds the files of a tokenizer."""
+    return any(all((directory / name).is_file() for name in names) for names in TOKENIZER_FILES)
+
+
+def role_ids(tokenizer: Tokenizer | None) -> dict[str, int]:
+    """`pad_token_id` and its like, for the tokens this tokenizer has."""
+    if tokenizer is None:
+        return {}
+    tokens = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
+    ids = {f"{theirs}_id": tokenizer.id(token) for theirs, token in tokens.items() if token is not None}
+    return {key: id_ for key, id_ in ids.items() if id_ is not None}
+
+
+def write_tokenizer(folder: Path, tokenizer: Tokenizer, length: int | None) -> None:
+    """Write a tokenizer and its settings; `length` is the longest text that the model reads, in tokens."""
+    tokenizer.save(folder)
+    vocabulary = as_vocabulary_file(tokenizer)  # for programs that know BERT and no tokenizer.json
+    if vocabulary is not None:
+        (folder / "vocab.txt").write_bytes(vocabulary.text.encode())
+    roles = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        **{theirs: token for theirs, token in roles.items() if token is not None},
+        **({} if length is None else {"model_max_length": length}),
+    }
+    write_json(folder / "tokenizer_config.json", {**settings, **({} if vocabulary is None else vocabulary.settings)})
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Write settings, sorted, so that the same ones give the same file."""
+    path.write_text(json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")

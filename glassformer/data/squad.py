@@ -1,0 +1,161 @@
+"""Questions about passages: SQuAD's nested JSON as rows of a table, and where an answer stands in its passage.
+
+The format is that of SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016, 2018): data → paragraphs → qas → answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from glassformer.data.lines import OnBad, read_lines, stop
+from glassformer.data.named_rows import Row, no_column
+from glassformer.errors import DataError
+from glassformer.json_text import parse_json
+
+# The columns that such a file has as a table.
+COLUMNS = ("id", "question", "context", "answers")
+# Characters around a stated offset in which an answer is looked for that does not stand there.
+NEAR = 20
+
+_SHAPE = 'JSON as SQuAD has it: {"data": [{"paragraphs": [{"context": "...", "qas": [...]}]}]}'
+_PART = 1 << 20
+
+
+class StatedAnswer(NamedTuple):
+    """An answer as a row states it: its text, and the character where it starts, None where the row does not say."""
+
+    text: str
+    start: int | None
+
+
+def squad_rows(path: Path, columns: Sequence[str] = (), *, bad: OnBad = stop) -> Iterator[Row]:
+    """A row for each question, with only `columns` where some are given; rows of one passage share its string.
+
+    The file is read as a whole. Raises DataError, with line and column, for damaged JSON, and for JSON of another
+    shape; a question that cannot be used goes to `bad`.
+    """
+    number = 0
+    for paragraph, place in _paragraphs(path):
+        context, questions = paragraph.get("context"), paragraph.get("qas")
+        if not isinstance(questions, list):
+            raise DataError(f"{place} must be {_SHAPE}", got=f"qas {repr(questions)[:60]}")
+        for question in questions:
+            number += 1
+            where = f"{path}, question {number:,}"
+            if not isinstance(question, dict):
+                bad(DataError(f"{where} must be a JSON object", got=type(question).__name__))
+                continue
+            where = f"{where} (id {str(question['id'])[:40]})" if "id" in question else where
+            values = {name: question[name] for name in ("id", "question", "answers") if name in question}
+            values["context"] = context
+            if question.get("is_impossible") is True and values.setdefault("answers", []):
+                bad(DataError(f"{where} must have answers or be impossible", got="both"))
+                continue
+            if missing := [column for column in columns if column not in values]:
+                bad(no_column(where, missing[0], values))
+            elif half := _half_character([values.get("question"), context]):
+                bad(DataError(f"{where} must be text", got=f"{half!r}, half of a character"))
+            else:
+                yield Row({column: values[column] for column in columns} if columns else values, where)
+
+
+def _paragraphs(path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The paragraphs of all articles, each with its place for messages."""
+    try:
+        whole = parse_json(_text_of(path))
+    except json.JSONDecodeError as error:
+        where, got = f"{path}, line {error.lineno}", f"{error.msg} at column {error.colno}"
+        raise DataError(f"{where} must be JSON", got=got) from None
+    except ValueError as error:
+        raise DataError(f"{path} must be JSON", got=str(error).partition(";")[0]) from None
+    articles = whole.get("data") if isinstance(whole, dict) else None
+    if not isinstance(articles, list):
+        do = "write JSON of another shape with one object a line, as .jsonl"
+        raise DataError(f"{path} must be {_SHAPE}", got="no list under data", do=do)
+    for number, article in enumerate(articles, start=1):
+        paragraphs = article.get("paragraphs") if isinstance(article, dict) else None
+        if not isinstance(paragraphs, list) or not all(isinstance(each, dict) for each in paragraphs):
+            raise DataError(f"{path}, article {number} must be {_SHAPE}", got="no list of objects under paragraphs")
+        for place, paragraph in enumerate(paragraphs, start=1):
+            yield paragraph, f"{path}, article {number}, paragraph {place}"
+
+
+def _text_of(path: Path) -> str:
+    parts: list[str] = []
+    number = 1
+    for part in read_lines(path, longest=_PART):  # a line of any length
+        parts.append("\n" * (part.number - number) + part.text)
+        number = part.number
+    return "".join(parts)
+
+
+def _half_character(values: Sequence[object]) -> str:
+    """A surrogate without its other half, which JSON can encode, but no UTF-8 text; "" where there is none."""
+    try:
+        for value in values:
+            str(value).encode()
+    except UnicodeEncodeError as error:
+        return str(error.object[error.start])
+    return ""
+
+
+def stated_answers(value: object, where: str) -> tuple[StatedAnswer, ...]:
+    """The answers that a row states, none for a question without an answer.
+
+    They are a list of {"text", "start"} or, as SQuAD calls it, {"text", "answer_start"}; a text without a start; or
+    one object with a list of texts and one of starts. In a table without lists they are written as JSON. Raises
+    DataError for anything else.
+    """
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            value = [value]
+    if isinstance(value, Mapping):
+        texts, starts = value.get("text"), value.get("answer_start", value.get("start"))
+        if isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts):
+            value = [{"text": text, "start": start} for text, start in zip(texts, starts, strict=True)]
+        else:
+            value = [value]
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list):
+        raise _no_answers(where, value)
+    return tuple(_stated(each, where) for each in value)
+
+
+def _stated(value: object, where: str) -> StatedAnswer:
+    text, start = value, None
+    if isinstance(value, Mapping):
+        text, start = value.get("text"), value.get("start", value.get("answer_start"))
+    if not isinstance(text, str) or not text.strip():
+        raise _no_answers(where, value)
+    if start is not None and (not isinstance(start, int) or isinstance(start, bool)):
+        raise _no_answers(where, value)
+    return StatedAnswer(text, start)
+
+
+def _no_answers(where: str, value: object) -> DataError:
+    return DataError(
+        f"{where}: answers must be texts of the passage" if where else "answers must be texts of the passage",
+        got=repr(value)[:60],
+        do='write [{"text": "...", "start": 17}], counted in characters from 0, and [] where there is no answer',
+    )
+
+
+def placed(context: str, answer: StatedAnswer) -> int | None:
+    """Where an answer starts in its passage: where it says, else at the nearest place within NEAR characters, else
+    where the passage has this text once; None where neither holds.
+    """
+    text, start = answer
+    if start is not None and start >= 0:
+        if context.startswith(text, start):
+            return start
+        around = range(max(0, start - NEAR), start + NEAR + 1)
+        if beside := [place for place in around if context.startswith(text, place)]:
+            return min(beside, key=lambda place: abs(place - start))
+    first = context.find(text)
+    return first if first >= 0 and context.find(text, first + 1) < 0 else None

@@ -1,0 +1,101 @@
+"""The heads for labels as the published classifiers of each family have them.
+
+What stands between the states and the labels belongs to the family: BERT has a layer with tanh for a text and none for
+a token, DistilBERT one with ReLU for a text, ModernBERT one with its activation and a norm for both. A model that is
+trained here with such a head is one that `transformers` has a class for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from glassformer.config import Activation, ModelConfig, NormConfig, SentenceHeadConfig, TokenHeadConfig
+
+
+@dataclass(frozen=True)
+class HeadLayer:
+    """A dense layer, an activation, and a norm where there is one. `averages`: after a mean as well; `of_tokens`: for
+    each token as well.
+    """
+
+    activation: Activation = "tanh"
+    bias: bool = True
+    norm: NormConfig | None = None
+    averages: bool = False
+    of_tokens: bool = False
+
+
+def _modernbert(body: ModelConfig) -> HeadLayer:
+    """ModernBERT's prediction head (Warner et al. 2024): no bias, the body's own activation and norm."""
+    stack = body.output_stack
+    inner = stack.blocks[0].feed_forward
+    activation: Activation = "gelu" if inner is None else inner.body.activation
+    return HeadLayer(activation, bias=False, norm=stack.norm, averages=True, of_tokens=True)
+
+
+def _bert(body: ModelConfig) -> HeadLayer:
+    return HeadLayer()
+
+
+def _distilbert(body: ModelConfig) -> HeadLayer:
+    return HeadLayer("relu")
+
+
+LAYERS: dict[str, Callable[[ModelConfig], HeadLayer]] = {
+    "distilbert": _distilbert,
+    "modernbert": _modernbert,
+}
+
+
+def layer_of(body: ModelConfig) -> HeadLayer:
+    """The layer of a family's heads for labels: BERT's where it has none of its own."""
+    return LAYERS.get(body.family, _bert)(body)
+
+
+def sentence_head_of(
+    body: ModelConfig, *, labels: int, pooling: str = "pooler", dropout: float = 0.0
+) -> SentenceHeadConfig:
+    """The head of a text's labels as this family has it.
+
+    `pooling`: `pooler` is the first token's state through the family's own layer; a mean goes through that layer too
+    where the family has such a classifier; every other vector goes to the labels directly.
+    """
+    layer = layer_of(body)
+    through = {"pooler": "pooler", "mean_pooler": "mean_pooler", **({"mean": "mean_pooler"} if layer.averages else {})}
+    values: dict[str, object] = {"labels": labels, "pooling": through.get(pooling, pooling), "dropout": dropout}
+    if pooling in through:
+        values |= {"activation": layer.activation, "pooler_bias": layer.bias, "norm": layer.norm}
+    return SentenceHeadConfig.model_validate(values)
+
+
+def token_head_of(body: ModelConfig, *, labels: int, dropout: float = 0.0, crf: bool = False) -> TokenHeadConfig:
+    """The head of each token's labels as this family has it."""
+    layer = layer_of(body)
+    if not layer.of_tokens:
+        return TokenHeadConfig(labels=labels, dropout=dropout, crf=crf)
+    return TokenHeadConfig(
+        labels=labels,
+        transform=True,
+        transform_bias=layer.bias,
+        activation=layer.activation,
+        norm=layer.norm,
+        dropout=dropout,
+        crf=crf,
+    )
+
+
+def with_label_heads(
+    body: ModelConfig,
+    *,
+    sentence: tuple[int, float] | None = None,
+    pooling: str = "pooler",
+    token: tuple[int, float] | None = None,
+) -> ModelConfig:
+    """The body with a head for a text's labels and one for each token's, each given as (labels, dropout)."""
+    heads: dict[str, object] = {}
+    if sentence is not None:
+        heads["sentence_head"] = sentence_head_of(body, labels=sentence[0], pooling=pooling, dropout=sentence[1])
+    if token is not None:
+        heads["token_head"] = token_head_of(body, labels=token[0], dropout=token[1])
+    return body.model_copy(update=heads)

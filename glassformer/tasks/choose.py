@@ -1,0 +1,354 @@
+"""Which of several candidates belongs to a text: a score for each, and a softmax over them (Devlin et al. 2019, §4.4).
+
+B rows · G groups, one for each window of a record · C candidates of a group
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.data.corpus import on_bad
+from glassformer.data.rows import Columns
+from glassformer.data.settings import ChooseData, DataSection
+from glassformer.errors import ConfigError, DataError, NotFiniteError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.cross_entropy import cross_entropy, widened
+from glassformer.tasks.measure import losses_and_shares
+from glassformer.tasks.records import (
+    Record,
+    RecordTask,
+    check_different,
+    label_of,
+    located,
+    log_mean_of_columns,
+    text_of,
+)
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.score import THIS_MODEL, Scores
+from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.windows import text_rows
+
+# Places that a note shows.
+_SHOWN = 10
+
+
+class ChooseSection(TaskSection):
+    """`pooling` makes one vector of the states of a text with a candidate, of which the head makes one score."""
+
+    name: Literal["choose"] = "choose"
+    pooling: Literal["first", "pooler", "mean"] = "pooler"
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+
+class Question(NamedTuple):
+    """A text, its candidates, and the place of the right one in training and evaluation."""
+
+    text: str
+    choices: tuple[str, ...]
+    label: int | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The likeliest candidate, its place from 0, and how likely each is, in the order in which they were given;
+    `windows` is above 1 for a long text.
+    """
+
+    choice: str
+    index: int
+    choices: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+    text: str
+    windows: int = 1
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """Of each candidate, between 0 and 1; their sum is 1."""
+        return tuple(map(math.exp, self.log_probabilities))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and words, for JSON."""
+        return {
+            "text": self.text,
+            "choices": list(self.choices),
+            "choice": self.choice,
+            "index": self.index,
+            "probabilities": list(self.probabilities),
+            "windows": self.windows,
+        }
+
+
+class Choose(RecordTask[Question, Choice]):
+    """One of the candidates of a text, of which each record has at least two.
+
+    A text that is too long for a row beside its candidates has several windows; each is a group of rows, one for each
+    candidate, with a softmax of its own, and the probabilities of the windows are averaged. Groups are never parted;
+    those with fewer candidates than the largest are filled with rows of weight 0.
+    """
+
+    Section = ChooseSection
+    Data = ChooseData
+    weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
+    axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
+    best = "accuracy"
+    section: ChooseSection
+
+    def __init__(
+        self,
+        section: ChooseSection,
+        tokenizer: Tokenizer,
+        *,
+        length: int | None,
+        segments: bool,
+        places: Mapping[int, Sequence[int]] | None = None,
+    ) -> None:
+        self.section, self.tokenizer, self.length, self.segments = section, tokenizer, length, segments
+        # By the number of candidates, how often the right one has each place in the training records.
+        self.places = {count: tuple(of) for count, of in (places or {}).items()}
+
+    # ------------------------------------------------------------------ for an existing model
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a model that was trained to choose; raises ConfigError for another one."""
+        head = model.config.sentence_head
+        if head is None or head.labels != 1 or not isinstance(context.section, ChooseSection):
+            raise ConfigError(
+                "a choice needs a model that was trained to choose",
+                got=f"a {model.config.family} model"
+                + ("" if context.section is None else f" for {context.section.name}"),
+                do="train one with: glassformer train choose TABLE.jsonl",
+            )
+        return cls(context.section, tokenizer, length=context.length, segments=_two_segments(model.config))
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
+        """The score of each row."""
+        for batch in batches:
+            scores = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, 1]
+            yield from zip(batch.row_ids.tolist(), widened(scores)[:, 0].tolist(), strict=True)
+
+    def merge(self, example: Question, found: Sequence[float]) -> Choice:
+        """A softmax over the candidates in each window, and the mean of the windows' probabilities."""
+        count = len(example.choices)
+        scores = torch.tensor(found, dtype=torch.float64).view(-1, count)  # [G, C]
+        logs = log_mean_of_columns(scores.log_softmax(dim=-1).tolist())
+        if not all(map(math.isfinite, logs)):
+            raise NotFiniteError(
+                "a model must give finite numbers to choose by",
+                got=f"NaN for {example.text[:40]!r}",
+                do="its training diverged: train it again with a lower learning rate",
+            )
+        best = logs.index(max(logs))
+        return Choice(example.choices[best], best, example.choices, tuple(logs), example.text, len(scores))
+
+    # ------------------------------------------------------------------ records
+
+    @classmethod
+    def columns(cls, data: ChooseData) -> Mapping[str, Columns]:
+        """Text, candidates and label."""
+        choices: Columns = data.choices[0] if len(data.choices) == 1 else data.choices
+        columns: dict[str, Columns] = {"text": data.text, "choices": choices, "label": data.label}
+        check_different(columns)
+        return columns
+
+    @classmethod
+    def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
+        """The texts of the training records, and their candidates."""
+        for split, record in cls._split(data, shares, on_bad(data)):
+            if split == "train":
+                choices = record.values["choices"]
+                yield from filter(None, map(_words, [record.values["text"], *_listed(choices)]))
+
+    def example(self, values: Mapping[str, object], where: str) -> Question:
+        """A text with its candidates, and the right one where there is one."""
+        text, choices = text_of(values["text"], where), _choices(values.get("choices"), where)
+        return Question(text, choices, _place(values["label"], choices, where) if "label" in values else None)
+
+    def rows(self, example: Question) -> list[Row]:
+        """The rows of all groups, one after the other."""
+        return [row for group in self.groups(example) for row in group]
+
+    def groups(self, example: Question) -> list[list[Row]]:
+        """A group of rows for each window, one row for each candidate; the windows share a weight of 1.
+
+        Each candidate is cut with the text as a pair of texts is. Where one has fewer windows than another, those at
+        the same share of the text stand together. The first row of a group has the place of the right candidate as its
+        label.
+        """
+        cut = [text_rows(self.tokenizer, example.text, choice, length=self.length) for choice in example.choices]
+        most = max(map(len, cut))
+        groups = []
+        for number in range(most):
+            rows = [of[number * len(of) // most] for of in cut]
+            groups.append(
+                [
+                    Row(
+                        ids=ids,
+                        segments=segments if self.segments else None,
+                        labels={"choice": example.label} if place == 0 and example.label is not None else {},
+                        weight=1 / most,
+                    )
+                    for place, (ids, segments) in enumerate(rows)
+                ]
+            )
+        return groups
+
+    # ------------------------------------------------------------------ training
+
+    @classmethod
+    def check_body(cls, section: ChooseSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model has an encoder and no decoder."""
+        if body.encoder is None or body.decoder is not None:
+            raise ConfigError(
+                "candidates are scored by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
+            )
+
+    @classmethod
+    def from_records(cls, section: ChooseSection, preparation: Preparation, records: Sequence[Record]) -> Self:
+        """With the places of the right candidates of the training records."""
+        known = preparation.facts.get("place_counts")
+        found = {int(count): of for count, of in known.items()} if known else _places(records)
+        task = cls(
+            section,
+            preparation.tokenizer,
+            length=preparation.data.length,
+            segments=_two_segments(preparation.body),
+            places=found,
+        )
+        if not preparation.measuring:
+            for count, of in sorted(task.places.items()):
+                shown = f"the right one at place 0 … {count - 1}: {', '.join(f'{n:,}' for n in of[:_SHOWN])}"
+                preparation.log(f"{sum(of):,} with {count} candidates, {shown}{' …' if count > _SHOWN else ''}")
+        return task
+
+    def model(self, body: ModelConfig) -> ModelConfig:
+        """The body with a sentence head of one label, and without a vocabulary head."""
+        head = SentenceHeadConfig(labels=1, pooling=self.section.pooling, dropout=self.section.dropout)
+        return body.model_copy(update={"sentence_head": head, "head": None})
+
+    @property
+    def baseline_loss(self) -> float:
+        """The entropy of the right candidates' places in the training records."""
+        total = sum(map(sum, self.places.values()))
+        parts = ((n, sum(of)) for of in self.places.values() for n in of if n)
+        return -math.fsum(n / total * math.log(n / its) for n, its in parts)
+
+    def facts(self) -> dict[str, Any]:
+        """How often the right candidate has each place, by the number of candidates."""
+        return {"place_counts": {str(count): list(of) for count, of in self.places.items()}}
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        """The weighted sum over groups of −log softmax over a group's candidates."""
+        scores = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, 1]
+        assert scores is not None
+        count = batch.rows_of_each
+        real = batch.weights.view(-1, count) > 0  # [G, C]
+        scores = widened(scores).view(-1, count)  # [G, C]
+        # The lowest finite number: a group that only fills the shape has no real row, and −inf would make NaN of it.
+        scores = scores.masked_fill(~real, torch.finfo(scores.dtype).min)  # [G, C]
+        labels, weights = batch.labels["choice"].view(-1, count)[:, 0], batch.weights.view(-1, count)[:, 0]  # [G], [G]
+        return {"choice": cross_entropy(scores, labels, weights)}
+
+    def scores(self, pairs: Sequence[tuple[Question, Choice]]) -> Scores:
+        """Loss, perplexity and accuracy, beside those of chance and of always choosing the most frequent place."""
+        known = [(example.label, len(example.choices), found) for example, found in pairs if example.label is not None]
+        priors = {count: self._prior(count) for _, count, _ in known}
+        measures = {
+            THIS_MODEL: losses_and_shares(
+                [-found.log_probabilities[label] for label, _, found in known],
+                [found.index == label for label, _, found in known],
+            ),
+            "most frequent place": losses_and_shares(
+                [-math.log(priors[count][label]) for label, count, _ in known],
+                [priors[count].index(max(priors[count])) == label for label, count, _ in known],
+            ),
+            "chance": losses_and_shares(
+                [math.log(count) for _, count, _ in known], [1 / count for _, count, _ in known]
+            ),
+        }
+        of = {name: measure.values() for name, measure in measures.items()}
+        return Scores(len(known), "questions", of, measures=measures)
+
+    def _prior(self, count: int) -> list[float]:
+        """How likely the right one of so many candidates has each place, from the training records, plus one."""
+        found = self.places.get(count, (0,) * count)
+        return [(each + 1) / (sum(found) + count) for each in found]
+
+
+# --------------------------------------------------------------------------- values of a record
+
+
+def _listed(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _words(value: object) -> str:
+    """A text as it is, "" for what is none."""
+    return value if isinstance(value, str) else ""
+
+
+def _choices(value: object, where: str) -> tuple[str, ...]:
+    """The candidates of a record; empty cells at the end of a table's row are none. Raises DataError."""
+    if value is None:
+        raise DataError(located(where, "a choice needs candidates"), got="none", do="give each with --choice")
+    if not isinstance(value, list | tuple):
+        raise DataError(
+            located(where, "the candidates must be a list, or have a column each"),
+            got=repr(value)[:60],
+            do="name each column: --choices A --choices B",
+        )
+    choices = list(value)
+    while choices and choices[-1] in ("", None):
+        choices.pop()
+    if len(choices) < 2:
+        raise DataError(located(where, "a choice needs at least two candidates"), got=str(len(choices)))
+    return tuple(text_of(choice, where, "candidate") for choice in choices)
+
+
+def _place(value: object, choices: Sequence[str], where: str) -> int:
+    """The place from 0 of the right candidate, which is given by its text or by its place; raises DataError.
+
+    A number in JSON is a place; a text is one where no candidate has this text.
+    """
+    if isinstance(value, str) and value in choices:
+        places = [place for place, choice in enumerate(choices) if choice == value]
+    else:
+        label = label_of(value, where)
+        places = [place for place in range(len(choices)) if str(place) == label]
+    if not places:
+        raise DataError(
+            located(where, "a label must be the text of a candidate, or its place"),
+            got=repr(value)[:60],
+            do=f"the first place is 0, the last of this record {len(choices) - 1}",
+        )
+    if choices.count(choices[places[0]]) > 1:
+        raise DataError(
+            located(where, "the right candidate must differ from the others"), got=f"{choices[places[0]][:60]!r} twice"
+        )
+    return places[0]
+
+
+def _places(records: Iterable[Record]) -> dict[int, list[int]]:
+    """By the number of candidates, how often the right one has each place."""
+    found: Counter[tuple[int, int]] = Counter()
+    for record in records:
+        with suppress(DataError):  # reported when the record becomes an example
+            choices = _choices(record.values["choices"], record.where)
+            found[len(choices), _place(record.values["label"], choices, record.where)] += 1
+    return {count: [found[count, place] for place in range(count)] for count in sorted({count for count, _ in found})}
+
+
+def _two_segments(config: ModelConfig) -> bool:
+    return config.encoder is not None and config.encoder.embed.segments > 1

@@ -1,0 +1,205 @@
+"""The three kinds of heads come in and go out: `transformers` computes the same from what either side wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from torch import Tensor
+
+from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.convert import read_huggingface, write_huggingface
+from glassformer.convert.heads import LabelUse
+from glassformer.errors import CheckpointError, ConfigError
+from glassformer.models.families import FAMILIES
+from glassformer.models.families.heads import sentence_head_of, token_head_of
+from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import Transformer
+from tests.contracts.families import random_weights
+from tests.convert.sources import SOURCES, change_settings, change_tensors, save
+from tests.refusals import refused
+
+CLASSES = {
+    "ForSequenceClassification": "classify",
+    "ForMultipleChoice": "choose",
+    "ForTokenClassification": "tag",
+    "ForQuestionAnswering": "answer",
+}
+WITH_LABELS = [name for name in SOURCES if name.endswith(tuple(CLASSES))]
+ENCODERS = {"bert": "Bert", "distilbert": "DistilBert", "roberta": "Roberta", "modernbert": "ModernBert"}
+NAMES = ("bad", "fair", "good")
+# Two sentences of different lengths, for two questions of two choices each where these are chosen from.
+IDS = torch.tensor([[5, 6, 7, 8, 9, 10], [11, 12, 13, 14, 0, 0], [15, 16, 17, 0, 0, 0], [18, 19, 5, 6, 7, 0]])
+REAL = IDS != 0
+# float32 through four layers, sums in another order; the largest logits are about 30
+FLOAT32 = 1e-4
+
+
+def here(config: ModelConfig, state: dict[str, Tensor]) -> Tensor:
+    """The labels' scores by our model: [B, L] or [B, S, L]."""
+    model = Transformer(config).eval()
+    model.load_state_dict(state)
+    with torch.no_grad():
+        output = model(Inputs(ids=IDS, real=REAL))
+    found = output.token_logits if output.sentence_logits is None else output.sentence_logits
+    assert found is not None
+    return found
+
+
+def there(name: str, folder: Path) -> Tensor:
+    """The same by theirs, which must find each of its tensors, and no other."""
+    model, told = getattr(transformers, name).from_pretrained(folder, output_loading_info=True)
+    assert not any(told[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    choices = name.endswith("ForMultipleChoice")
+    ids, mask = (each.view(2, 2, -1) if choices else each for each in (IDS, REAL.long()))
+    with torch.no_grad():
+        output = model.eval()(input_ids=ids, attention_mask=mask)
+    if name.endswith("ForQuestionAnswering"):
+        return torch.stack([output.start_logits, output.end_logits], dim=-1)
+    found: Tensor = output.logits
+    return found.reshape(4, 1) if choices else found
+
+
+def same(ours: Tensor, theirs: Tensor) -> None:
+    """Equal where something was read; padding has scores that nobody reads."""
+    real = REAL if ours.dim() == 3 else slice(None)
+    torch.testing.assert_close(ours[real], theirs[real], rtol=FLOAT32, atol=FLOAT32)
+
+
+@pytest.mark.parametrize("name", WITH_LABELS)
+def test_what_they_wrote_gives_the_same_scores_here(name: str, tmp_path: Path) -> None:
+    save(name, tmp_path, pad_token_id=0)
+    found = read_huggingface(tmp_path)
+    task = next(task for ending, task in CLASSES.items() if name.endswith(ending))
+    assert found.report.use == LabelUse(task, NAMES if task in ("classify", "tag") else ())
+    same(here(found.config, found.state), there(name, tmp_path))
+
+
+def body(family: str) -> ModelConfig:
+    """A small body of a family, with another activation than the usual one where the head has it too."""
+    sizes: dict[str, Any] = {"layers": 2, "width": 12, "heads": 3, "feed_forward": 20, "vocabulary": 23}
+    more = {"modernbert": {"reach": 2, "activation": "silu"}, "roberta": {"max_length": 14, "position_offset": 1}}
+    return FAMILIES[family](**{**sizes, **more.get(family, {"max_length": 14})}, vocabulary_head=False)
+
+
+@pytest.mark.parametrize(
+    ("use", "ending", "problem"),
+    [
+        (LabelUse("classify", NAMES), "ForSequenceClassification", "single_label_classification"),
+        (LabelUse("classify", NAMES, several=True), "ForSequenceClassification", "multi_label_classification"),
+        (LabelUse("regress"), "ForSequenceClassification", "regression"),
+        (LabelUse("choose"), "ForMultipleChoice", None),
+        (LabelUse("tag", NAMES), "ForTokenClassification", None),
+        (LabelUse("answer"), "ForQuestionAnswering", None),
+    ],
+    ids=lambda use: str(getattr(use, "task", use)),
+)
+@pytest.mark.parametrize("family", ENCODERS)
+def test_what_is_trained_here_gives_the_same_scores_there(
+    family: str, use: LabelUse, ending: str, problem: str | None, tmp_path: Path
+) -> None:
+    """With the head that the tasks give to a body of each family."""
+    bare, count = body(family), {"regress": 1, "choose": 1, "answer": 2}.get(use.task, 3)
+    if use.task in ("tag", "answer"):
+        config = bare.model_copy(update={"token_head": token_head_of(bare, labels=count, dropout=0.3)})
+    else:
+        config = bare.model_copy(update={"sentence_head": sentence_head_of(bare, labels=count, dropout=0.3)})
+    state = random_weights(Transformer(config), seed=1).state_dict()
+    write_huggingface(tmp_path / "out", config, state, use=use, token_settings={"pad_token_id": 0})
+    same(here(config, state), there(ENCODERS[family] + ending, tmp_path / "out"))
+    said = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert said.get("problem_type") == problem
+    if use.labels:
+        assert said["id2label"] == {"0": "bad", "1": "fair", "2": "good"}
+    assert read_huggingface(tmp_path / "out").report.use == use
+
+
+def test_the_mean_of_modernbert_is_its_class_s_mean(tmp_path: Path) -> None:
+    bare = body("modernbert")
+    config = bare.model_copy(update={"sentence_head": sentence_head_of(bare, labels=3, pooling="mean")})
+    state = random_weights(Transformer(config), seed=1).state_dict()
+    write_huggingface(tmp_path / "out", config, state, use=LabelUse("classify", NAMES))
+    same(here(config, state), there("ModernBertForSequenceClassification", tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    ("family", "pooling"), [*((family, "first") for family in ENCODERS), ("bert", "mean"), ("distilbert", "mean")]
+)
+def test_a_pooling_that_the_class_does_not_have_is_refused(family: str, pooling: str, tmp_path: Path) -> None:
+    bare = body(family)
+    config = bare.model_copy(update={"sentence_head": sentence_head_of(bare, labels=3, pooling=pooling)})
+    with refused(ConfigError, wanted=f"{ENCODERS[family]}ForSequenceClassification", got=pooling, do="pooler"):
+        write_huggingface(tmp_path / "out", config, Transformer(config).state_dict(), use=LabelUse("classify", NAMES))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_layer_that_the_class_does_not_have_is_refused(tmp_path: Path) -> None:
+    """DistilBERT's classifier has ReLU, not tanh."""
+    config = body("distilbert").model_copy(update={"sentence_head": SentenceHeadConfig(labels=3)})
+    with refused(ConfigError, wanted="distilbert", got="sentence_head.activation", do="train"):
+        write_huggingface(tmp_path / "out", config, Transformer(config).state_dict(), use=LabelUse("classify", NAMES))
+
+
+@pytest.mark.parametrize("family", ["bert", "modernbert"])
+def test_a_crf_goes_out_as_its_tagger_and_its_steps_stay_behind(family: str, tmp_path: Path) -> None:
+    bare = body(family)
+    config = bare.model_copy(update={"token_head": token_head_of(bare, labels=3, crf=True)})
+    state = random_weights(Transformer(config), seed=1).state_dict()
+    left = write_huggingface(tmp_path / "out", config, state, use=LabelUse("tag", NAMES))
+    assert ["CRF" in sentence for sentence in left] == [True]
+    same(here(config, state), there(f"{ENCODERS[family]}ForTokenClassification", tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("BertForQuestionAnswering", {}), ("RobertaForMultipleChoice", {}), ("ModernBertForQuestionAnswering", {}),
+     ("BertForSequenceClassification", {"id2label": {0: "a", 1: "b", 2: "c"}, "problem_type": "regression"})],
+)  # fmt: skip
+def test_a_wrong_number_of_labels_is_refused(name: str, told: dict[str, Any], tmp_path: Path) -> None:
+    save(name, tmp_path, **told)
+    if not told:
+        output = "qa_outputs" if name == "BertForQuestionAnswering" else "classifier"
+        more = {f"{output}.weight": torch.zeros(3, 12), f"{output}.bias": torch.zeros(3)}
+        change_tensors(tmp_path, lambda tensors: tensors.update(more))
+    with refused(CheckpointError, wanted=str(tmp_path / "config.json"), got="3 labels"):
+        read_huggingface(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("BertForTokenClassification", LabelUse("tag", NAMES)),
+        ("BertForQuestionAnswering", LabelUse("answer")),
+        ("DistilBertForTokenClassification", LabelUse("tag", NAMES)),
+        ("RobertaForQuestionAnswering", LabelUse("answer")),
+    ],
+)
+def test_where_no_class_is_named_the_tensors_tell(name: str, use: LabelUse, tmp_path: Path) -> None:
+    save(name, tmp_path)
+    change_settings(tmp_path, architectures=...)
+    assert read_huggingface(tmp_path).report.use == use
+
+
+def test_an_idle_pooler_of_an_old_file_is_left_aside(tmp_path: Path) -> None:
+    save("BertForQuestionAnswering", tmp_path)
+    more = {"bert.pooler.dense.weight": torch.ones(12, 12), "bert.pooler.dense.bias": torch.ones(12)}
+    change_tensors(tmp_path, lambda tensors: tensors.update(more))
+    assert read_huggingface(tmp_path).report.tensors_aside.keys() == more.keys()
+
+
+@pytest.mark.parametrize(
+    ("said", "use"),
+    [
+        ({"problem_type": "multi_label_classification"}, LabelUse("classify", NAMES, several=True)),
+        ({"id2label": {0: "LABEL_0"}, "label2id": None}, LabelUse("regress")),
+        ({"id2label": {0: "LABEL_0"}, "label2id": None, "problem_type": "regression"}, LabelUse("regress")),
+    ],
+    ids=str,
+)
+def test_what_a_classifier_is_for(said: dict[str, Any], use: LabelUse, tmp_path: Path) -> None:
+    save("DistilBertForSequenceClassification", tmp_path, **said)
+    assert read_huggingface(tmp_path).report.use == use
