@@ -231,6 +231,6 @@ def _limits(model: Artefact) -> Iterator[str]:
     if model.data is not None and not (model.data.validation or model.data.validation_files):
         yield "No text was held out: the scores measure how well it remembers its own text."
     if model.task is not None and not model.metrics.get("verdict"):
-        best = task_named(model.task.name).best
+        best = task_named(model.task.name).best_of(model.task)
         if said := not_above_a_baseline(best, model.metrics.get("scores") or {}):
             yield f"**{said[0].upper()}{said[1:]}**"

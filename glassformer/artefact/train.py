@@ -32,7 +32,6 @@ from glassformer.training.run import better_if_higher
 _FIXED = ("task", "data", "tokenizer", "model")
 # Shares that are raised when there are few documents.
 _RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
-# Settings of a task that its training records decide unless they are given.
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
@@ -77,7 +76,7 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
     if known is not None and (not resume or known.train.seeds == 1):
         raise _holds_a_run(out)
     runs, best = {}, None
-    name = task_named(recipe.task.name).best
+    name = task_named(recipe.task.name).best_of(recipe.task)
     for seed in range(recipe.train.seeds):
         folder, its = out / seeds.folder(seed), seeds.recipe_of(recipe, seed)
         if resume and seeds.is_finished(folder, its):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TextIO
 
 from rich.cells import cell_len, set_cell_size
@@ -14,14 +15,18 @@ _WIDTH = 80
 # Shades of a cell of the confusion matrix, by its share of its row.
 _SHADES = " ░▒▓█"
 _LABEL = 16
+# Columns of a table of a part that is not known here, their widths, and its rows.
+_COLUMNS, _COLUMN, _ROWS = 5, 13, 30
 
 
 def show_report(report: Mapping[str, Any], handle: TextIO) -> None:
-    """Print the parts of `Scores.report` that are known here, each under a title; others are left to JSON."""
+    """Print the parts of `Scores.report`, each under a title: those that are known here in their own way, other lists
+    of rows as tables, other numbers and words on a line each.
+    """
     screen = console(handle)
-    for name, show in _PARTS.items():
+    for name in [*_PARTS, *(name for name in report if name not in _PARTS)]:
         if report.get(name):
-            show(report[name], screen, report)
+            _PARTS.get(name, partial(_other, name))(report[name], screen, report)
 
 
 def _labels(labels: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
@@ -106,9 +111,27 @@ def _worst(rows: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[s
                 screen.print(f"  [dim]{escaped(row[role])}[/dim]", width=_WIDTH)
 
 
+def _other(name: str, value: object, screen: Console, report: Mapping[str, Any]) -> None:
+    """A part that is not known here."""
+    title = name.replace("_", " ")
+    if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
+        _title(screen, f"{title[0].upper()}{title[1:]}")
+        columns = list(value[0])
+        table = plain_table(*(_cut(column, _COLUMN) for column in columns[:_COLUMNS]))
+        for row in value[:_ROWS]:
+            table.add_row(*(_cut(_value(row.get(column)), _COLUMN) for column in columns[:_COLUMNS]))
+        screen.print(table)
+        if len(value) > _ROWS:
+            screen.print(f"{len(value) - _ROWS:,} more: --json")
+    elif isinstance(value, str | int | float) and name != "quotes":
+        screen.print(escaped(f"{title}: {_value(value)}"), width=_WIDTH)
+
+
 def _value(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
     return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 

@@ -76,6 +76,15 @@ TASKS: dict[str, TaskEntry] = {
         ("text", "pair", "label"),
         "ClassifyData",
     ),
+    "regress": TaskEntry(
+        "regress",
+        "Regress",
+        "a number for a text or a pair, from a table",
+        "regress-from-scratch",
+        "regress",
+        ("text", "pair", "label"),
+        "TextPairData",
+    ),
     "choose": TaskEntry(
         "choose",
         "Choose",
@@ -109,15 +118,6 @@ TASKS: dict[str, TaskEntry] = {
         "answer",
         ("text", "pair", "answers"),
         "AnswerData",
-    ),
-    "regress": TaskEntry(
-        "regress",
-        "Regress",
-        "a number for a text or a pair, from a table",
-        "regress-from-scratch",
-        "regress",
-        ("text", "pair", "label"),
-        "TextPairData",
     ),
 }
 

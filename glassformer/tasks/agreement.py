@@ -35,7 +35,9 @@ def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[in
             "macro_f1": _mean(f1),
             "matthews": np.nan_to_num(_divided(agreed, np.sqrt(spread))),
         }
-        return found | ({f"f1_{name}": f1[..., place] for place, name in enumerate(names)} if len(names) == 2 else {})
+        return found | (
+            {f"label_{name}_f1": f1[..., place] for place, name in enumerate(names)} if len(names) == 2 else {}
+        )
 
     sets = [[[label] for label in labels] for labels in (true, guessed)]
     return _measure(losses, sets[0], sets[1], len(names), scores)

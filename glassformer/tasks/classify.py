@@ -98,7 +98,12 @@ class Classify(TextPairTask[Labelled, Any]):
         self.frequencies, self.known, self.separator = frequencies or {}, records, separator
         kind = SeveralLabels if section.several else OneLabel
         self.labelling: Labelling = kind(section, self.frequencies, records)
-        self.best = self.labelling.best
+        self.best = self.best_of(section)
+
+    @classmethod
+    def best_of(cls, section: ClassifySection) -> str:
+        """Of several labels all are seldom right: their F1 tells models apart."""
+        return "micro_f1" if section.several else "accuracy"
 
     @property
     def outputs(self) -> int:
@@ -213,17 +218,18 @@ class Classify(TextPairTask[Labelled, Any]):
         """The weighted sum of the losses of the rows."""
         return {"label": self.labelling.loss(self.logits(model, batch), batch.labels["label"], batch.weights)}
 
+    # ------------------------------------------------------------------ measuring
+
     def lesson(self, example: Labelled) -> Lesson | None:
-        """The words, and the number of the label or of each label."""
-        target = example.several if self.section.several else example.label
+        """The words and the label, or the labels."""
+        target = example.several if example.label is None else example.label
         return None if target is None else Lesson(example.text, example.pair, target)
 
     def guessed(self, example: Labelled, values: list[float]) -> Class | Classes:
-        """The answer of a baseline, whose probabilities are as they are."""
-        answer: Class | Classes = self.labelling.answer(example, self.labelling.logarithms(np.array([values]), 1.0), 1)
+        """Without the temperature, which is the model's."""
+        logarithms = self.labelling.logarithms(np.array([values]), 1.0)
+        answer: Class | Classes = self.labelling.answer(example, logarithms, 1)
         return answer
-
-    # ------------------------------------------------------------------ measuring
 
     def scores(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
         """Scores and a report, beside the most frequent label or labels."""

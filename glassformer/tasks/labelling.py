@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,8 +28,6 @@ from glassformer.tasks.score import THIS_MODEL, Scores
 
 class Labelling(ABC):
     """`section` names the labels; `frequencies` has how many of the `records` of training have each."""
-
-    best: ClassVar[str]
 
     def __init__(self, section: Any, frequencies: Mapping[str, int], records: int) -> None:
         self.section, self.frequencies, self.records = section, frequencies, records
@@ -85,8 +83,6 @@ class Labelling(ABC):
 
 class OneLabel(Labelling):
     """One label for each text: a softmax, the cross-entropy, the likeliest label."""
-
-    best = "accuracy"
 
     def balanced(self, count: int) -> float:
         """The mean number of records of a label, divided by that of this one (King & Zeng 2001)."""
@@ -162,8 +158,6 @@ class OneLabel(Labelling):
 
 class SeveralLabels(Labelling):
     """Any number of labels for each text: a sigmoid for each, and the mean of the binary cross-entropies."""
-
-    best = "micro_f1"
 
     def balanced(self, count: int) -> float:
         """Records without the label for each record with it, by which having it is multiplied."""

@@ -63,13 +63,14 @@ class Measure:
     def __len__(self) -> int:
         return len(self.statistics)
 
+    @property
     def sums(self) -> Reals:
-        """The statistics of all examples together [K]."""
-        return np.ones(len(self)) @ self.statistics  # [K]
+        """The statistics added up over all examples. [K]"""
+        return np.ones(len(self)) @ self.statistics
 
     def values(self) -> dict[str, float]:
         """The scores on all examples."""
-        return {name: float(value) for name, value in self.scores(self.sums()).items()}
+        return {name: float(value) for name, value in self.scores(self.sums).items()}
 
     def intervals(self, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:
         """Each score with its 95 % percentile bootstrap interval over examples (Efron & Tibshirani 1993, ch. 13)."""

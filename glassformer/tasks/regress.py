@@ -88,7 +88,7 @@ class Regress(TextPairTask[Rated, Number]):
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         """For a model that was trained to answer with a number; raises ConfigError for another one."""
         section, head = context.section, model.config.sentence_head
-        if head is None or head.labels != 1 or not isinstance(section, RegressSection) or section.mean is None:
+        if head is None or head.labels != 1 or not isinstance(section, RegressSection):
             raise ConfigError(
                 "a number needs a model that was trained for it",
                 got=f"a {model.config.family} model",
@@ -111,9 +111,9 @@ class Regress(TextPairTask[Rated, Number]):
 
     @property
     def _scale(self) -> tuple[float, float]:
-        """Mean and deviation of the training numbers."""
-        assert self.section.mean is not None
-        assert self.section.deviation is not None
+        """Mean and deviation of the training numbers; 0 and 1 for an imported model, whose head has learned them."""
+        if self.section.mean is None or self.section.deviation is None:
+            return 0.0, 1.0
         return self.section.mean, self.section.deviation
 
     # ------------------------------------------------------------------ records
@@ -139,7 +139,7 @@ class Regress(TextPairTask[Rated, Number]):
     @classmethod
     def from_records(cls, section: RegressSection, preparation: Preparation, records: Sequence[Record]) -> Self:
         """With mean and deviation of the numbers of the training records."""
-        if section.mean is None:
+        if section.mean is None and not preparation.measuring:
             numbers = []
             for record in records:
                 with suppress(DataError):  # reported when the record becomes an example
@@ -172,13 +172,14 @@ class Regress(TextPairTask[Rated, Number]):
     # ------------------------------------------------------------------ measuring
 
     def lesson(self, example: Rated) -> Lesson | None:
-        """The words and the number, in deviations from the mean."""
+        """The words and the standardised number."""
         mean, deviation = self._scale
-        return (
-            None
-            if example.number is None
-            else Lesson(example.text, example.pair, float((example.number - mean) / deviation))
-        )
+        number = None if example.number is None else (example.number - mean) / deviation
+        return None if number is None else Lesson(example.text, example.pair, number)
+
+    def guessed(self, example: Rated, values: list[float]) -> Number:
+        """In the unit of the data."""
+        return self.merge(example, [np.array(values)])
 
     def scores(self, pairs: Sequence[tuple[Rated, Number]]) -> Scores:
         """Squared and absolute error and correlations, beside always answering with the mean."""
@@ -190,7 +191,7 @@ class Regress(TextPairTask[Rated, Number]):
             worst.add(abs(right - guess), example, {"number": right, "guessed": guess})
         measures = {
             THIS_MODEL: agreement.numbers(true, guessed, deviation=deviation),
-            "mean": agreement.numbers(true, np.full_like(true, mean), deviation=deviation),
+            "the mean": agreement.numbers(true, np.full_like(true, mean), deviation=deviation),
         }
         return Scores(
             len(known),

@@ -28,13 +28,13 @@ THIS_MODEL = "this model"
 BASELINES = (
     "unigram",
     "most_frequent",
-    "mean",
     "most_frequent_place",
     "chance",
     "tf_idf",
     "sliding_window",
     "never_answering",
     "by_word",
+    "the_mean",
 )
 # Tokens counted at a time, so that a memory-mapped text is never in memory as a whole.
 _CHUNK = 1 << 22

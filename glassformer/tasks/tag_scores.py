@@ -75,7 +75,7 @@ def by_type(measure: Measure, types: Sequence[str]) -> list[dict[str, Any]]:
     """Precision, recall and F1 of each label, and how many spans of it there are: rows of a table, the most frequent
     first.
     """
-    sums = measure.sums()
+    sums = measure.sums
     hits, extra, missed = (sums[kind * len(types) : (kind + 1) * len(types)] for kind in range(3))
     columns = zip(types, *rates(hits, extra, missed), hits + missed, strict=True)
     rows = [

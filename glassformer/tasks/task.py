@@ -39,7 +39,7 @@ class TaskSection(Settings):
     """The `[task]` table of a recipe: `name` chooses the task, the rest are its own settings."""
 
     # Settings that a run determines itself where the recipe leaves them at their default.
-    found: ClassVar[tuple[str, ...]] = ("labels",)
+    found: ClassVar[tuple[str, ...]] = ("labels", "no_answer")
     name: str
 
 
@@ -158,6 +158,11 @@ class Task(ABC):
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
     fits_baselines: ClassVar[bool] = False  # whether `beside` fits any
     section: TaskSection
+
+    @classmethod
+    def best_of(cls, section: Any) -> str:
+        """`best` with these settings."""
+        return cls.best
 
     # ------------------------------------------------------------------ before the model exists
 

@@ -37,6 +37,8 @@ def test_a_report_is_at_most_80_columns_wide(labels: int) -> None:
         "calibration": reliability.report(1.5),
         **worst.report(),
         "unknown": [1],
+        "by_kind": [{"kind": "[i]" * 40, "share": 0.123456, **{f"column {n}": n for n in range(9)}}] * 50,
+        "number_of_things": 1234,
     }
     assert ("confusion" in report) is (labels <= MATRIX_LABELS)
     assert len(report["confused"]) <= PAIRS
@@ -45,6 +47,7 @@ def test_a_report_is_at_most_80_columns_wide(labels: int) -> None:
     lines = shown(report).splitlines()
     assert max(map(cell_len, lines)) <= 80
     assert any("[b]label" in line for line in lines)
+    assert "number of things: 1,234" in lines
 
 
 def test_the_confusion_matrix_counts_and_shades() -> None:

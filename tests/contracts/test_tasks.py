@@ -225,11 +225,11 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
             for span in found["spans"]:
                 assert found["text"][span["start"] : span["end"]] == span["text"]
     else:
-        record = {"text": " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)}
-        (found,) = asked(row, model, [record])
+        text = " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)
+        (found,) = asked(row, model, [{"text": text}])
         assert found["windows"] > 1
         (mask,) = found["masks"]
-        assert record["text"][mask["start"] : mask["end"]] == "[MASK]"
+        assert text[mask["start"] : mask["end"]] == "[MASK]"
 
 
 def test_windows_of_a_text_share_a_weight_of_one(trained: tuple[Row, gf.Model, Path]) -> None:

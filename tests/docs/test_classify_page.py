@@ -49,7 +49,7 @@ def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytes
         "chosen",
         "number",
     ]
-    assert "mean_loss" in answered[2]
+    assert "the_mean_loss" in answered[2]
     for code in PYTHON.findall(page):
         exec(compile(code, "classify.md", "exec"), {})
     label, chosen, number = capsys.readouterr().out.splitlines()

@@ -36,7 +36,9 @@ def test_one_label_is_scored_as_scikit_learn_does(labels: int) -> None:
     assert found["matthews"] == pytest.approx(metrics.matthews_corrcoef(true, guessed), abs=ORDER)
     if labels == 2:
         for number, name in enumerate(names):
-            assert found[f"f1_{name}"] == pytest.approx(metrics.f1_score(true, guessed, pos_label=number), abs=ORDER)
+            assert found[f"label_{name}_f1"] == pytest.approx(
+                metrics.f1_score(true, guessed, pos_label=number), abs=ORDER
+            )
 
 
 def test_a_constant_guess_has_no_correlation() -> None:

@@ -194,8 +194,8 @@ def test_a_number_is_learned_in_units_of_the_deviation_and_answered_in_its_own(t
     assert 1110 < high.number < 1170
     scores = evaluate(model)
     assert scores["pearson"] > 0.9
-    assert scores["loss"] < scores["mean_loss"]
-    assert "mean_pearson" not in scores.flat()
+    assert scores["loss"] < scores["the_mean_loss"]
+    assert "the_mean_pearson" not in scores.flat()
     assert {"text", "number", "guessed"} == scores.report["worst"][0].keys()
     resumed = gf.train(None, out=tmp_path / "run", resume=True, progress=NoProgress())
     assert resumed.task == model.task
