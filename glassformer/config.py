@@ -354,11 +354,6 @@ class ModelConfig(Settings):
         return self
 
     @property
-    def two_segments(self) -> bool:
-        """Whether its encoder tells the two texts of a row apart by segments."""
-        return self.encoder is not None and self.encoder.embed.segments > 1
-
-    @property
     def output_stack(self) -> StackConfig:
         """The stack whose states the heads read."""
         stack = self.decoder or self.encoder

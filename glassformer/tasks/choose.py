@@ -38,6 +38,7 @@ from glassformer.tasks.records import (
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores
 from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.text_pair import two_segments
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
@@ -132,7 +133,7 @@ class Choose(RecordTask[Question, Choice]):
                 + ("" if context.section is None else f" for {context.section.name}"),
                 do="train one with: glassformer train choose TABLE.jsonl",
             )
-        return cls(context.section, tokenizer, length=context.length, segments=model.config.two_segments)
+        return cls(context.section, tokenizer, length=context.length, segments=two_segments(model.config))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
         """The score of each row."""
@@ -225,7 +226,7 @@ class Choose(RecordTask[Question, Choice]):
             section,
             preparation.tokenizer,
             length=preparation.data.length,
-            segments=preparation.body.two_segments,
+            segments=two_segments(preparation.body),
             places=found,
         )
         if not preparation.measuring:

@@ -34,6 +34,7 @@ from glassformer.tasks.measure import losses_and_shares
 from glassformer.tasks.pair_labels import LabelCounts
 from glassformer.tasks.score import THIS_MODEL, Scores, compared
 from glassformer.tasks.task import Preparation, Source, TaskSection
+from glassformer.tasks.text_pair import two_segments
 from glassformer.text.tokenizer import Tokenizer
 
 # The labels of neighbours that may have changed places: 0 = in the order of the text.
@@ -146,7 +147,7 @@ class SentenceOrder(CorpusTask):
                 swapped=swapped,
             )
             settings = section.model_dump(include={"negatives", "share", "short", "copies"})
-            return PairRows(pairs, segments=preparation.body.two_segments, cut=f"{seed} {settings}")
+            return PairRows(pairs, segments=two_segments(preparation.body), cut=f"{seed} {settings}")
 
         trained = source(corpus.stores["train"], preparation.seed)
         sources: dict[Split, Source] = {"train": trained}

@@ -276,6 +276,7 @@ TASKS = (
         "classify",
         tuple({**each, "pair": SENTENCES[0]} for each in texts(mask=False)),
         {},
+        label="IsNext",
         head="sentence_head",
     ),
     Row(
