@@ -274,6 +274,12 @@ class SentenceHeadConfig(Settings):
     pooler_bias: bool = True
     norm: NormConfig | None = None
     dropout: float = Field(default=0.0, ge=0, lt=1)
+    several: bool = False  # each label has a probability of its own, by the sigmoid of its score
+
+    @property
+    def probabilities(self) -> Literal["softmax", "sigmoid"] | None:
+        """How scores become probabilities: none where one score is a number, or is compared with that of other rows."""
+        return "sigmoid" if self.several else "softmax" if self.labels > 1 else None
 
     @property
     def has_pooler(self) -> bool:
@@ -290,12 +296,20 @@ class SentenceHeadConfig(Settings):
 class TokenHeadConfig(TransformConfig):
     """From the state of each token to `labels` scores; `transform` is that of ModernBERT.
 
-    `crf`: the labels of a text are scored together, each with the one before it (Lafferty et al. 2001).
+    `crf`: the labels of a text are scored together, each with the one before it (Lafferty et al. 2001). `spans`: the
+    labels are the first and the last token of a span, and each has one softmax over the tokens.
     """
 
     labels: int = Field(ge=1)
     dropout: float = Field(default=0.0, ge=0, lt=1)
     crf: bool = False
+    spans: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if self.spans and (self.crf or self.labels != 2):
+            raise ValueError("a span has a first and a last token: labels must be 2, without a CRF")
+        return self
 
 
 class InitialConfig(Settings):
@@ -338,6 +352,11 @@ class ModelConfig(Settings):
             ):
                 raise ValueError("shared embeddings need the same width and vocabulary in encoder and decoder")
         return self
+
+    @property
+    def two_segments(self) -> bool:
+        """Whether its encoder tells the two texts of a row apart by segments."""
+        return self.encoder is not None and self.encoder.embed.segments > 1
 
     @property
     def output_stack(self) -> StackConfig:

@@ -18,7 +18,8 @@ def answer(
 
     Raises ConfigError for a model that does not answer this verb, DataError for a record that cannot be used.
     """
-    predictor = predictor_of(verb).of(model.module, model.tokenizer, model.context(options))
+    task = None if model.task is None else model.task.name
+    predictor = predictor_of(verb, task).of(model.module, model.tokenizer, model.context(options))
     examples = (predictor.example(values, where) for values, where in records)
     return predict(predictor, model.module, examples, fast=model.fast)
 

@@ -26,7 +26,10 @@ _COLUMNS_TOLD, _NAME_TOLD = 20, 40
 # The rows of a Parquet file that are in memory together: each may be a book, which the file stores once for all rows.
 _PARQUET_ROWS = 64
 # What to do where a table has no column of the name that is looked for: the options of all verbs that read tables.
-NAME_IT = "name the column with --column (where a command reads more: --pair-column, --label-column, --answers-column)"
+NAME_IT = (
+    "name the column with --column (where a command reads more: --pair-column, --choices-column, --label-column, "
+    "--answers-column)"
+)
 
 
 class Row(NamedTuple):

@@ -14,7 +14,7 @@ from glassformer.data.squad import squad_rows
 from glassformer.data.table_format import TableFormat, find_format, is_number, table_kind
 from glassformer.errors import DataError, MissingColumnError
 
-# The column of a role, or several whose cells make a list.
+# The column of a role, or several whose cells belong together.
 Columns = str | tuple[str, ...]
 
 # After so many rows of a JSONL file without a column, the file is taken not to have it.
@@ -80,8 +80,10 @@ def names_of(columns: Mapping[str, Columns]) -> tuple[str, ...]:
 
 
 def by_role(values: Mapping[str, object], columns: Mapping[str, Columns]) -> dict[str, object]:
-    """The values of a row by role: a cell, or the list of the cells where a role has several columns."""
-    return {role: values[of] if isinstance(of, str) else [values[name] for name in of] for role, of in columns.items()}
+    """The values of a row by role: a cell, or a tuple of the cells where a role has several columns."""
+    return {
+        role: values[of] if isinstance(of, str) else tuple(values[name] for name in of) for role, of in columns.items()
+    }
 
 
 def _column_index(column: str, names: list[str], where: str, header: bool) -> int:

@@ -16,11 +16,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.corpus import on_bad
 from glassformer.data.rows import Columns
 from glassformer.data.settings import ChooseData, DataSection
 from glassformer.errors import ConfigError, DataError, NotFiniteError
+from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.cross_entropy import cross_entropy, widened
@@ -40,8 +41,8 @@ from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
-# Places that a note shows.
-_SHOWN = 10
+# Places that a note shows, and the share of rows that are computed in vain from which on a note tells it.
+_SHOWN, _MUCH = 10, 0.25
 
 
 class ChooseSection(TaskSection):
@@ -131,7 +132,7 @@ class Choose(RecordTask[Question, Choice]):
                 + ("" if context.section is None else f" for {context.section.name}"),
                 do="train one with: glassformer train choose TABLE.jsonl",
             )
-        return cls(context.section, tokenizer, length=context.length, segments=_two_segments(model.config))
+        return cls(context.section, tokenizer, length=context.length, segments=model.config.two_segments)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
         """The score of each row."""
@@ -224,18 +225,25 @@ class Choose(RecordTask[Question, Choice]):
             section,
             preparation.tokenizer,
             length=preparation.data.length,
-            segments=_two_segments(preparation.body),
+            segments=preparation.body.two_segments,
             places=found,
         )
         if not preparation.measuring:
             for count, of in sorted(task.places.items()):
                 shown = f"the right one at place 0 … {count - 1}: {', '.join(f'{n:,}' for n in of[:_SHOWN])}"
                 preparation.log(f"{sum(of):,} with {count} candidates, {shown}{' …' if count > _SHOWN else ''}")
+            real = sum(count * sum(of) for count, of in task.places.items())
+            filled = max(task.places, default=0) * sum(map(sum, task.places.values()))
+            if real < (1 - _MUCH) * filled:
+                preparation.log(
+                    f"{1 - real / filled:.0%} of the rows only fill up groups of fewer candidates: records with very "
+                    "many candidates cost most of the time"
+                )
         return task
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a sentence head of one label, and without a vocabulary head."""
-        head = SentenceHeadConfig(labels=1, pooling=self.section.pooling, dropout=self.section.dropout)
+        head = sentence_head_of(body, labels=1, pooling=self.section.pooling, dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property
@@ -300,17 +308,19 @@ def _words(value: object) -> str:
 
 
 def _choices(value: object, where: str) -> tuple[str, ...]:
-    """The candidates of a record; empty cells at the end of a table's row are none. Raises DataError."""
+    """The candidates of a record: a list, or the cells of several columns, of which the last may be empty. Raises
+    DataError.
+    """
     if value is None:
         raise DataError(located(where, "a choice needs candidates"), got="none", do="give each with --choice")
     if not isinstance(value, list | tuple):
         raise DataError(
             located(where, "the candidates must be a list, or have a column each"),
             got=repr(value)[:60],
-            do="name each column: --choices A --choices B",
+            do="name each column: --choices-column A --choices-column B",
         )
     choices = list(value)
-    while choices and choices[-1] in ("", None):
+    while isinstance(value, tuple) and choices and choices[-1] in ("", None):
         choices.pop()
     if len(choices) < 2:
         raise DataError(located(where, "a choice needs at least two candidates"), got=str(len(choices)))
@@ -348,7 +358,3 @@ def _places(records: Iterable[Record]) -> dict[int, list[int]]:
             choices = _choices(record.values["choices"], record.where)
             found[len(choices), _place(record.values["label"], choices, record.where)] += 1
     return {count: [found[count, place] for place in range(count)] for count in sorted({count for count, _ in found})}
-
-
-def _two_segments(config: ModelConfig) -> bool:
-    return config.encoder is not None and config.encoder.embed.segments > 1

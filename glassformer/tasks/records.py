@@ -105,6 +105,12 @@ class RecordSource(Generic[Example]):
         """The most tokens that are scored in a row."""
         return max(len(row.scored_at) for group in self._groups for row in group)
 
+    @cached_property
+    def _most(self) -> int:
+        """The most labels of a set in a row."""
+        sets = [name for name, axis in self._task.axes.items() if axis == "set"]
+        return max((len(row.labels[name]) for group in self._groups for row in group for name in sets), default=0)
+
     def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
         """These groups, the same in each epoch, padded to a shape (rows, tokens)."""
         rows = [row for number in examples.tolist() for row in self._groups[number]]
@@ -114,6 +120,7 @@ class RecordSource(Generic[Example]):
             axes=self._task.axes,
             shape=shape,
             scored=self._scored,
+            most=self._most,
         )
         return replace(batch, rows_of_each=self.rows_of_each)
 
@@ -154,6 +161,10 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @abstractmethod
     def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
         """Scores of predictions for examples with labels, beside baselines."""
+
+    def scores_of_stream(self, pairs: Iterable[tuple[Example, Prediction]]) -> Scores:
+        """`scores` of pairs as they come; a task whose predictions are large overrides it, to keep less of each."""
+        return self.scores(list(pairs))
 
     # ------------------------------------------------------------------ reading
 
@@ -241,7 +252,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         with evaluating(model):
             # In the arithmetic of the caller: an evaluation is of what is used.
             fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
-            return self.scores(list(zip(examples, predict(self, model, examples, fast=fast), strict=True)))
+            return self.scores_of_stream(zip(examples, predict(self, model, examples, fast=fast), strict=True))
 
     def lesson(self, example: Example) -> Lesson | None:
         """What the TF-IDF baseline learns of an example; None without a label. `section.labels` counts the labels."""
@@ -331,7 +342,17 @@ def label_of(value: object, where: str) -> str:
         return str(int(value))
     if isinstance(value, str | int | float) and str(value).strip():
         return str(value).strip()
-    raise DataError(located(where, "a label must be a word or a number"), got=repr(value)[:60])
+    do = "where a text has several labels, set task.several = true" if isinstance(value, list) else ""
+    raise DataError(located(where, "a label must be a word or a number"), got=repr(value)[:60], do=do)
+
+
+def labels_of(value: object, where: str, separator: str) -> list[str]:
+    """The labels of a list, or of a string in which they are separated; none in an empty one. Raises DataError."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(separator) if part.strip()]
+    if not isinstance(value, list):
+        raise DataError(located(where, "labels must be a list, or words in one cell"), got=repr(value)[:60])
+    return [label_of(each, where) for each in value]
 
 
 def text_of(value: object, where: str, role: str = "text") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +40,7 @@ def tagged_format(path: Path) -> TableFormat:
         raise DataError(
             f"{path} must be words in columns or JSON lines",
             got="a .csv",
-            do='write one word and tag a line, separated by a tab (.conll), or {"words": [...], "tags": [...]} (.jsonl)',
+            do='write a word and its tag on each line (.conll), or {"words": [...], "tags": [...]} (.jsonl)',
         )
     return find_format(path) if kind in ("jsonl", "parquet") else conll_format(path)
 
@@ -59,7 +60,7 @@ def tagged_rows(path: Path, data: TagData, *, bad: OnBad, tagged: bool) -> Itera
 
 
 def sentence_rows(rows: Iterable[Row], data: TagData, *, bad: OnBad, tagged: bool) -> Iterator[Row]:
-    """The same for the rows of a table that names its columns; without `tagged` with their `id`, where they have one."""
+    """The same for the rows of a table that names its columns; without `tagged` with their `id`, if any."""
     names = {"text": data.text, "words": data.words or "words", "tags": data.tags or "tags", "spans": data.spans}
     for row in rows:
         own = {"id": row.values["id"]} if "id" in row.values and not tagged else {}
@@ -140,7 +141,7 @@ def _from_spans(text: str, words: Sequence[Span], spans: object, where: str) -> 
             )
         found.append(TagSpan(label, begins[start], ends[end] + 1))
     found.sort(key=lambda span: span.start)
-    for one, other in zip(found, found[1:], strict=False):
+    for one, other in pairwise(found):
         if other.start < one.end:
             raise DataError(
                 located(where, "spans must not overlap"),
