@@ -19,6 +19,8 @@ PAGES = (
     "docs/imprecise.md",
     "docs/adding-a-task.md",
     "docs/looking.md",
+    "docs/records.md",
+    "docs/scores.md",
     "docs/stable.md",
     "docs/platforms.md",
     "docs/tasks/classify.md",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -111,14 +110,15 @@ def test_delimiters_and_quotes_of_every_kind(tmp_path: Path, name: str, line: st
     assert count(sources) == len(ROWS)
 
 
-def test_the_bare_quotes_of_sst2_lose_no_row(data_directory: Path) -> None:
-    path = data_directory / "sst2" / "train.tsv"
-    data = Classify.Data(text="0", label="1")
-    found = [each.values for each in Classify.records(data, [str(path)], bad=stop)]
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert [f"{each['text']}\t{each['label']}" for each in found] == [line for line in lines if line.strip()]
-    assert Counter(each["label"] for each in found).keys() == {"0", "1"}
-    assert any('"' in str(each["text"]) for each in found)
+@pytest.mark.parametrize(("name", "columns"), [("sst2/train.tsv", ("0", "1")), ("sms_spam/sms.tsv", ("1", "0"))])
+def test_the_bare_quotes_of_real_tables_lose_no_row(name: str, columns: tuple[str, str], data_directory: Path) -> None:
+    data = Classify.Data(text=columns[0], label=columns[1])
+    found = [each.values for each in Classify.records(data, [str(data_directory / name)], bad=stop)]
+    lines = [line for line in (data_directory / name).read_text(encoding="utf-8").split("\n") if line.strip()]
+    order = ("text", "label") if columns[0] == "0" else ("label", "text")
+    assert ["\t".join(str(each[role]) for role in order) for each in found] == lines
+    assert any(sign in line for line in lines for sign in ("``", '"'))
+    assert len({each["label"] for each in found}) == 2
 
 
 def test_rows_repeated_across_splits_are_told(tmp_path: Path) -> None:
