@@ -79,7 +79,8 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     written, or holds a model, which may be the only copy.
     """
     refuse_a_model(directory, "an export")
-    state: Mapping[str, torch.Tensor] = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
+    state = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
+    state |= _in_unit_of_data(model.task, state)
     tokenizer = model.tokenizer if model.has_tokenizer else None
     left = write_huggingface(
         directory,
@@ -92,6 +93,17 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
         length=model.length,
     )
     return (*left, *_fitted(model))
+
+
+def _in_unit_of_data(section: TaskSection | None, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The weights of a head that answers with a number, so that its output is this number and not the standardised one:
+    their folders have no place for mean and deviation.
+    """
+    mean, deviation = getattr(section, "mean", None), getattr(section, "deviation", None)
+    if mean is None or deviation is None:
+        return {}
+    weight, bias = (state[f"sentence_head.output.{name}"] for name in ("weight", "bias"))
+    return {"sentence_head.output.weight": weight * deviation, "sentence_head.output.bias": bias * deviation + mean}
 
 
 def _fitted(model: Artefact) -> tuple[str, ...]:
