@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 import glassformer as gf
 from glassformer.artefact.evaluate import evaluate
+from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.progress import NoProgress
 from glassformer.errors import ConfigError, DataError
 from glassformer.settings import read_settings
@@ -184,7 +185,7 @@ def test_a_number_is_learned_in_units_of_the_deviation_and_answered_in_its_own(t
     words = ("one", "two", "three", "four")
     records = [{"text": f"{words[n % 4]} v{n * 7 % 31}", "label": 1000 + 50 * (n % 4)} for n in range(120)]
     changes = {"train.epochs": 10, "train.learning_rate": 2e-2}
-    model = train(tmp_path, records, {"name": "regress", "pooling": "mean"}, **changes)
+    model = train(tmp_path, records, {"name": "regress"}, **changes)
     assert isinstance(model.task, RegressSection)
     assert model.task.mean == pytest.approx(1075, abs=15)
     assert model.task.deviation == pytest.approx(np.std([0, 50, 100, 150]), rel=0.1)
@@ -197,6 +198,9 @@ def test_a_number_is_learned_in_units_of_the_deviation_and_answered_in_its_own(t
     assert scores["loss"] < scores["the_mean_loss"]
     assert "the_mean_pearson" not in scores.flat()
     assert {"text", "number", "guessed"} == scores.report["worst"][0].keys()
+    write_foreign(model, tmp_path / "theirs")
+    exported, _ = read_foreign(tmp_path / "theirs", gf.Model)
+    assert exported.classify("four v3").number == pytest.approx(high.number, rel=1e-5)  # float32
     resumed = gf.train(None, out=tmp_path / "run", resume=True, progress=NoProgress())
     assert resumed.task == model.task
 
