@@ -69,6 +69,7 @@ def _classify(values: Mapping[str, object], found: Class | Classes | Number, han
     for role in ("text", "pair"):
         if role in values:
             screen.print(f"[dim]{escaped(str(values[role]))}[/dim]")
+    from glassformer.tasks.labels import Classes
     from glassformer.tasks.regress import Number
 
     if isinstance(found, Number):
@@ -93,7 +94,7 @@ def _choose(values: Mapping[str, object], found: Choice, handle: TextIO) -> None
     for place, (choice, probability) in enumerate(zip(found.choices, found.probabilities, strict=True)):
         mark = "[green]→[/green]" if place == found.index else ""
         table.add_row(mark, escaped(choice), f"{probability:.1%}", bar(probability))
-    screen.print(table)
+    print_table(screen, table)
 
 
 def _tag(values: Mapping[str, object], found: Tagging, handle: TextIO) -> None:
