@@ -16,7 +16,7 @@ from glassformer.artefact.verbs import answer
 if TYPE_CHECKING:
     from glassformer.look.interventions import Intervention
     from glassformer.look.trace import Trace
-    from glassformer.tasks.choose import Choice
+    from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled
     from glassformer.tasks.pseudo_likelihood import Scored
     from glassformer.tasks.spans import Answer

@@ -9,7 +9,7 @@ from glassformer.cli.screen import bar, console, escaped, note, plain_table, pri
 from glassformer.text.tokenizer import MASK
 
 if TYPE_CHECKING:
-    from glassformer.tasks.choose import Choice
+    from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled, MaskedWord
     from glassformer.tasks.labels import Class, Classes
     from glassformer.tasks.pseudo_likelihood import Scored

@@ -29,11 +29,12 @@ from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.exact_match import best_threshold, exact_and_f1
 from glassformer.tasks.passage import Passage, Passages, right_answers
 from glassformer.tasks.predict import predict
-from glassformer.tasks.records import Record, RecordTask, check_columns, located, text_of
+from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
 from glassformer.tasks.spans import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.values import check_columns, located, text_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import Window, room_beside, windows
 

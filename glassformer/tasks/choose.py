@@ -9,8 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
@@ -24,21 +23,15 @@ from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.candidates import Choice, Question, candidates_of, listed, place_of
 from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.measure import losses_and_shares
-from glassformer.tasks.records import (
-    Record,
-    RecordTask,
-    check_different,
-    label_of,
-    located,
-    log_mean_of_columns,
-    text_of,
-)
+from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.tasks.text_pair import two_segments
+from glassformer.tasks.values import check_different, text_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
@@ -52,44 +45,6 @@ class ChooseSection(TaskSection):
     name: Literal["choose"] = "choose"
     pooling: Literal["first", "pooler", "mean"] = "pooler"
     dropout: float = Field(default=0.1, ge=0, lt=1)
-
-
-class Question(NamedTuple):
-    """A text, its candidates, and the place of the right one in training and evaluation."""
-
-    text: str
-    choices: tuple[str, ...]
-    label: int | None
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The likeliest candidate, its place from 0, and how likely each is, in the order in which they were given;
-    `windows` is above 1 for a long text.
-    """
-
-    choice: str
-    index: int
-    choices: tuple[str, ...]
-    log_probabilities: tuple[float, ...]
-    text: str
-    windows: int = 1
-
-    @property
-    def probabilities(self) -> tuple[float, ...]:
-        """Of each candidate, between 0 and 1; their sum is 1."""
-        return tuple(map(math.exp, self.log_probabilities))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON."""
-        return {
-            "text": self.text,
-            "choices": list(self.choices),
-            "choice": self.choice,
-            "index": self.index,
-            "probabilities": list(self.probabilities),
-            "windows": self.windows,
-        }
 
 
 class Choose(RecordTask[Question, Choice]):
@@ -171,12 +126,12 @@ class Choose(RecordTask[Question, Choice]):
         for split, record in cls._split(data, shares, on_bad(data)):
             if split == "train":
                 choices = record.values["choices"]
-                yield from filter(None, map(_words, [record.values["text"], *_listed(choices)]))
+                yield from filter(None, map(words_of, [record.values["text"], *listed(choices)]))
 
     def example(self, values: Mapping[str, object], where: str) -> Question:
         """A text with its candidates, and the right one where there is one."""
-        text, choices = text_of(values["text"], where), _choices(values.get("choices"), where)
-        return Question(text, choices, _place(values["label"], choices, where) if "label" in values else None)
+        text, choices = text_of(values["text"], where), candidates_of(values.get("choices"), where)
+        return Question(text, choices, place_of(values["label"], choices, where) if "label" in values else None)
 
     def rows(self, example: Question) -> list[Row]:
         """The rows of all groups, one after the other."""
@@ -299,63 +254,11 @@ class Choose(RecordTask[Question, Choice]):
 # --------------------------------------------------------------------------- values of a record
 
 
-def _listed(value: object) -> list[object]:
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def _words(value: object) -> str:
-    """A text as it is, "" for what is none."""
-    return value if isinstance(value, str) else ""
-
-
-def _choices(value: object, where: str) -> tuple[str, ...]:
-    """The candidates of a record: a list, or the cells of several columns, of which the last may be empty. Raises
-    DataError.
-    """
-    if value is None:
-        raise DataError(located(where, "a choice needs candidates"), got="none", do="give each with --choice")
-    if not isinstance(value, list | tuple):
-        raise DataError(
-            located(where, "the candidates must be a list, or have a column each"),
-            got=repr(value)[:60],
-            do="name each column: --choices-column A --choices-column B",
-        )
-    choices = list(value)
-    while isinstance(value, tuple) and choices and choices[-1] in ("", None):
-        choices.pop()
-    if len(choices) < 2:
-        raise DataError(located(where, "a choice needs at least two candidates"), got=str(len(choices)))
-    return tuple(text_of(choice, where, "candidate") for choice in choices)
-
-
-def _place(value: object, choices: Sequence[str], where: str) -> int:
-    """The place from 0 of the right candidate, which is given by its text or by its place; raises DataError.
-
-    A number in JSON is a place; a text is one where no candidate has this text.
-    """
-    if isinstance(value, str) and value in choices:
-        places = [place for place, choice in enumerate(choices) if choice == value]
-    else:
-        label = label_of(value, where)
-        places = [place for place in range(len(choices)) if str(place) == label]
-    if not places:
-        raise DataError(
-            located(where, "a label must be the text of a candidate, or its place"),
-            got=repr(value)[:60],
-            do=f"the first place is 0, the last of this record {len(choices) - 1}",
-        )
-    if choices.count(choices[places[0]]) > 1:
-        raise DataError(
-            located(where, "the right candidate must differ from the others"), got=f"{choices[places[0]][:60]!r} twice"
-        )
-    return places[0]
-
-
 def _places(records: Iterable[Record]) -> dict[int, list[int]]:
     """By the number of candidates, how often the right one has each place."""
     found: Counter[tuple[int, int]] = Counter()
     for record in records:
         with suppress(DataError):  # reported when the record becomes an example
-            choices = _choices(record.values["choices"], record.where)
-            found[len(choices), _place(record.values["label"], choices, record.where)] += 1
+            choices = candidates_of(record.values["choices"], record.where)
+            found[len(choices), place_of(record.values["label"], choices, record.where)] += 1
     return {count: [found[count, place] for place in range(count)] for count in sorted({count for count, _ in found})}

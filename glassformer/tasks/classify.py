@@ -26,12 +26,13 @@ from glassformer.tasks.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels import Class, Classes, Labelled
 from glassformer.tasks.measure import Reals
 from glassformer.tasks.predict import predict
-from glassformer.tasks.records import Record, check_columns, known_label, label_of, labels_of, text_of
+from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
 from glassformer.tasks.sentence_order import SentenceOrderSection
 from glassformer.tasks.task import Context, Preparation, evaluating
 from glassformer.tasks.text_pair import Logits, TextPairSection, TextPairTask, two_segments
+from glassformer.tasks.values import check_columns, known_label, label_of, labels_of, text_of
 from glassformer.text.tokenizer import Tokenizer
 
 __all__ = ["Class", "Classes", "Classify", "ClassifySection", "Labelled"]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from glassformer.data.squad import StatedAnswer, placed
 from glassformer.errors import DataError
-from glassformer.tasks.records import located
+from glassformer.tasks.values import located
 from glassformer.text.tokenizer import Tokenizer
 
 # Characters of a part of a passage, and parts that are encoded together, on all cores: the library needs some fifty

@@ -22,12 +22,13 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks import agreement
 from glassformer.tasks.baselines import Lesson
 from glassformer.tasks.measure import Reals
-from glassformer.tasks.records import Record, check_columns, located
+from glassformer.tasks.records import Record
 from glassformer.tasks.report import Worst
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores
 from glassformer.tasks.task import Context, Preparation
 from glassformer.tasks.text_pair import TextPairSection, TextPairTask, two_segments
+from glassformer.tasks.values import check_columns, located
 from glassformer.text.tokenizer import Tokenizer
 
 

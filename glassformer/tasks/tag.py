@@ -28,13 +28,14 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.tasks.cross_entropy import cross_entropy, widened
-from glassformer.tasks.records import Record, RecordTask, known_label
+from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
 from glassformer.tasks.tag_baselines import TagBaselines
 from glassformer.tasks.tagged import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.tagging import Tagging, decoded, tag_scores
 from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.values import known_label
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside, windows
 from glassformer.text.words import find_words, word_tokens

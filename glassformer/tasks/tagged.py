@@ -15,7 +15,7 @@ from glassformer.data.settings import TagData
 from glassformer.data.table_format import TableFormat, conll_format, find_format, table_kind
 from glassformer.errors import DataError, MissingColumnError
 from glassformer.tasks.bio import TagSpan, tags_of
-from glassformer.tasks.records import label_of, located, text_of
+from glassformer.tasks.values import label_of, located, text_of
 from glassformer.text.words import Span, align_words, find_words
 
 

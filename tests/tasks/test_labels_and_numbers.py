@@ -21,8 +21,9 @@ from glassformer.settings import read_settings
 from glassformer.tasks.classify import Classify, ClassifySection
 from glassformer.tasks.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels import Class, Classes, Labelled
-from glassformer.tasks.records import RecordSource, labels_of
+from glassformer.tasks.records import RecordSource
 from glassformer.tasks.regress import Number, Rated, Regress, RegressSection, number_of
+from glassformer.tasks.values import labels_of
 from tests.refusals import refused
 
 SETTINGS = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "max_length": 32}
