@@ -23,7 +23,7 @@ from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.candidates import Choice, Question, candidates_of, listed, place_of
+from glassformer.tasks.candidates import Choice, Question, candidates_of, listed, place_of, words_of
 from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.measure import losses_and_shares
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
