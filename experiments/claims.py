@@ -29,12 +29,48 @@ FOUR_TASKS = (
     ("pos", "a tag for each word: parts of speech, UD English EWT", "accuracy"),
     ("wnut17", "a tag for each word: entities, WNUT 2017", "entity F1"),
 )
+NO_TOKEN = "no token of its own"
 PRE_TRAINING = (("sst2", "accuracy"), ("mrpc", "accuracy"), ("wnut17", "entity F1"))
 
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([TEXT, *_four_tasks(), "", *_pre_training(), ""])
+    return "\n".join([TEXT, *_four_tasks(), "", *_pre_training(), "", *_sentences(), ""])
+
+
+def _sentences() -> list[str]:
+    """The sentences of the pictures, with what our models answer."""
+    row = results.read("source-sentences")
+    lines = [
+        "## S1-33 and S1-37 · The sentences of two pictures",
+        "",
+        "**Claim** (the pictures of the notes): a spam filter made of BERT gives *Help Prince Mayuko Transfer Huge",
+        "Inheritance* 85 %; a masked-word BERT guesses *improvisation* in *Let's stick to [MASK] in this skit* with 10 %.",
+        "",
+        "Not a comparison: the pictures' models are not at hand. Ours are the encoder above, fine-tuned on `sms_spam`",
+        "(text messages, no mails), and `english`, the small model in the package.",
+        "",
+    ]
+    if row is None:
+        return [*lines, NOT_YET]
+    masked = row["masked"]
+    of_word = NO_TOKEN if masked["probability"] is None else f"{masked['probability']:.2%}, rank {masked['rank']:,}"
+    guesses = ", ".join(f"*{word}* {probability:.1%}" for word, probability in masked["guesses"])
+    spam = max(row["spam"]["probabilities"].items(), key=lambda each: each[0] == "spam")
+    return [
+        *lines,
+        table(
+            ["sentence", "picture", "ours"],
+            [
+                [f"*{row['spam']['text']}*: spam", f"{row['spam']['pictured']:.0%}", f"{spam[1]:.1%}"],
+                [f"*{masked['text']}*: {masked['word']}", f"{masked['pictured']:.0%}", of_word],
+            ],
+        ),
+        "",
+        f"The likeliest words of `english`: {guesses}.",
+        "",
+        f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
+    ]
 
 
 def _four_tasks() -> list[str]:
