@@ -15,6 +15,7 @@ NOT_YET = "not measured yet"
 
 BOOKS = {
     "books-muon": "glassformer, the recipe of `train masked-lm`: Muon, six layers of 192",
+    "books-muon-half": "the same recipe, 2,132 steps",
     "books-modernbert": "glassformer, the recipe until 2026-11-21: AdamW, four layers of 256",
     "books-ours": "glassformer, BERT-mini",
     "books-peer": "transformers' BertForMaskedLM, the same BERT-mini, bf16 autocast",

@@ -9,7 +9,8 @@ import numpy as np
 
 from glassformer.data.batch import Flags, Integers
 from glassformer.data.store import TokenStore
-from glassformer.tasks.score import Reals, Unigram
+from glassformer.tasks.measure import Reals
+from glassformer.tasks.score import Unigram
 from glassformer.text.tokenizer import Tokenizer
 
 # Trigrams are counted in memory, about 60 bytes each at most.

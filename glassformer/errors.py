@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class GlassformerError(Exception):
@@ -41,7 +41,17 @@ class ShapeError(GlassformerError):
 
 
 class DataError(GlassformerError):
-    """A file or a row of it cannot be used."""
+    """A file or a row of it cannot be used. `where` and `row` are its file and line and what stands there, where that
+    is known.
+    """
+
+    where: str = ""
+    row: object = None
+
+    def about(self, where: str, row: object) -> Self:
+        """The same error, with the row that it is about, for a file of rejects."""
+        self.where, self.row = where, row
+        return self
 
 
 class MissingColumnError(DataError):

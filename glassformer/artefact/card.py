@@ -19,6 +19,14 @@ from glassformer.text.tokenizer import MASK
 
 _EXAMPLE = f"A text with one {MASK} in it."
 _PLAIN = "A text that you want to classify."
+# What the vector of a text is, by `SentenceHeadConfig.pooling`.
+_POOLING = {
+    "first": "the state of the first token (`first`)",
+    "pooler": "the state of the first token, through a dense layer and its activation (`pooler`)",
+    "mean": "the mean of the tokens' states (`mean`)",
+    "mean_pooler": "the mean of the tokens' states, through a dense layer and its activation (`mean_pooler`)",
+    "max": "the largest number of each channel of the tokens' states (`max`)",
+}
 _CARD = """\
 # {title}
 
@@ -65,10 +73,10 @@ def write_card(model: Artefact, folder: Path) -> str:
         place=json.dumps(name, ensure_ascii=False),
         opening=f"A {family} model of {count} parameters{purpose} made with glassformer {__version__}.",
         data="\n".join(_data(model)),
-        size="\n".join([*_size(facts), *_saved(model)]),
+        size="\n".join([*_size(facts), *_answers(model), *_saved(model)]),
         scores="\n".join(_scores(model)),
         limits="\n".join(f"* {limit}" for limit in _limits(model)),
-        use=_use(verb, words),
+        use=_use(verb, words, model),
     )
 
 
@@ -96,15 +104,18 @@ def example(model: Artefact) -> tuple[str, list[str]]:
     return "classify", [plain, "--pair", plain] if pairs else [plain]
 
 
-def _use(verb: str, words: list[str]) -> str:
+def _use(verb: str, words: list[str], model: Artefact) -> str:
     """The line of Python that tries the model."""
     texts = ", ".join(json.dumps(word, ensure_ascii=False) for word in words if not word.startswith("--"))
     first, _, others = texts.partition(", ")
+    found = "chosen" if getattr(model.task, "several", False) else "probabilities"
+    if model.task is not None and model.task.name == "regress":
+        found = "number"
     return {
         "choose": f"print(model.choose({first}, [{others}]).probabilities)",
         "fill": f"print(model.fill({texts}).filled)",
         "tag": f"print(model.tag({texts}).spans)",
-        "classify": f"print(model.classify({texts}).probabilities)",
+        "classify": f"print(model.classify({texts}).{found})",
         "answer": f"print(model.answer({texts}).text)",
     }.get(verb, "print(model.info())")
 
@@ -134,6 +145,17 @@ def _size(facts: dict[str, Any]) -> Iterator[str]:
     yield "|---|---:|"
     for name, count in parts.items():
         yield f"| {name} | {count:,} |"
+
+
+def _answers(model: Artefact) -> Iterator[str]:
+    """How a sentence head makes one vector of a text, and how its probabilities are calibrated."""
+    if model.task is None or model.config.sentence_head is None:
+        return
+    yield ""
+    yield f"* Sentence vector: {_POOLING[model.config.sentence_head.pooling]}"
+    temperature = getattr(model.task, "temperature", 1.0)
+    if temperature != 1.0:
+        yield f"* Probabilities: calibrated on the held-out records, temperature {temperature:g}"
 
 
 def _saved(model: Artefact) -> Iterator[str]:
@@ -209,6 +231,6 @@ def _limits(model: Artefact) -> Iterator[str]:
     if model.data is not None and not (model.data.validation or model.data.validation_files):
         yield "No text was held out: the scores measure how well it remembers its own text."
     if model.task is not None and not model.metrics.get("verdict"):
-        best = task_named(model.task.name).best
+        best = task_named(model.task.name).best_of(model.task)
         if said := not_above_a_baseline(best, model.metrics.get("scores") or {}):
             yield f"**{said[0].upper()}{said[1:]}**"

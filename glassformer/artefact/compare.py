@@ -92,7 +92,7 @@ def compare(
     compared = differences(measures[0], measures[1])
     if not compared:
         raise ConfigError("two models are compared by scores that both have", got="no such score")
-    return Comparison(compared, found[0].count, found[0].unit, task_named(_task(pair[0])).best)
+    return Comparison(compared, found[0].count, found[0].unit, task_named(_task(pair[0])).best_of(pair[0].task))
 
 
 def _task(model: Artefact) -> str:

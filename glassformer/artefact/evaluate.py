@@ -74,7 +74,8 @@ def evaluate(
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
         shares = {"validation": data.validation, "test": data.test}
         cache = (None if files else _tokens_of_the_run(model, data, shares, progress)) or Path(folder)
-        if "unigram_counts" not in model.metrics and isinstance(data, CorpusSection):
+        guesses_words = model.config.head is not None and isinstance(data, CorpusSection)
+        if guesses_words and "unigram_counts" not in model.metrics:
             progress.note("the unigram baseline is counted on the measured text: the training text's is not known")
         preparation = Preparation(
             data=_with_rejects(data, rejects),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import torch
+from torch import Tensor
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.recipe import HUB
@@ -19,8 +20,7 @@ from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import TaskSection
 
 Kind = TypeVar("Kind", bound=Artefact)
-# Settings of a task's section that are chosen on validation data and applied after the model.
-FITTED = ("temperature", "threshold")
+LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
 
 
 def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
@@ -59,7 +59,12 @@ def section_of(config: ModelConfig, use: LabelUse) -> TaskSection | None:
         return None
     kind = task_named(use.task).Section
     said: dict[str, object] = {"labels": use.labels, "several": use.several, "dropout": head.dropout}
-    own = {name: value for name, value in said.items() if name in kind.model_fields and value not in ((), False)}
+    if use.task == "regress":
+        said |= {"mean": 0.0, "deviation": 1.0}  # its scores are the numbers
+    if config.sentence_head is not None and "pooling" in kind.model_fields:
+        word = config.sentence_head.pooling.replace("mean_pooler", "mean")
+        said["pooling"] = word if word in get_args(kind.model_fields["pooling"].annotation) else ""
+    own = {name: value for name, value in said.items() if name in kind.model_fields and value not in ((), "")}
     return kind.model_validate({"name": use.task, **own})
 
 
@@ -79,7 +84,8 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     written, or holds a model, which may be the only copy.
     """
     refuse_a_model(directory, "an export")
-    state: Mapping[str, torch.Tensor] = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
+    state = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
+    state |= rescaled(model.task, state)
     tokenizer = model.tokenizer if model.has_tokenizer else None
     left = write_huggingface(
         directory,
@@ -91,18 +97,30 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
         use=use_of(model),
         length=model.length,
     )
-    return (*left, *_fitted(model))
+    return (*left, *_applied_after(model.task))
 
 
-def _fitted(model: Artefact) -> tuple[str, ...]:
-    """What was chosen on validation and has no place in a folder of theirs: sentences."""
-    section = model.task
+def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The last layer of the head with what the task does to its outputs: a classifier's are divided by its temperature,
+    a regression's become numbers by their deviation and mean.
+    """
+    by = getattr(section, "deviation", None) or 1.0 / getattr(section, "temperature", 1.0)
+    more = getattr(section, "mean", None) or 0.0
+    if (by, more) == (1.0, 0.0) or LAST not in state:
+        return {}
+    weight, bias = state[LAST].double(), state[LAST_BIAS].double()
+    return {LAST: (weight * by).to(state[LAST].dtype), LAST_BIAS: (bias * by + more).to(state[LAST_BIAS].dtype)}
+
+
+def _applied_after(section: TaskSection | None) -> tuple[str, ...]:
+    """What is done with the scores of this model and has no place in a folder of theirs: sentences."""
     if section is None:
         return ()
-    fields = type(section).model_fields
-    return tuple(
-        f"the {name} {getattr(section, name):.4g} stays behind: it was chosen on validation data and is applied to the "
-        "scores of this model"
-        for name in FITTED
-        if name in fields and getattr(section, name) != fields[name].default
-    )
+    threshold, told = getattr(section, "threshold", None), []
+    if threshold is not None and threshold != type(section).model_fields["threshold"].default:
+        told.append(f"the threshold {threshold:.4g} stays behind: it is applied to the scores")
+    if getattr(section, "temperature", 1.0) != 1.0:
+        told.append("the temperature is written into the last layer: its scores are divided by it there as well")
+    if getattr(section, "deviation", None) is not None:
+        told.append("mean and deviation of the numbers are written into the last layer: it gives the number itself")
+    return tuple(told)

@@ -16,8 +16,7 @@ from glassformer.artefact.verbs import answer
 if TYPE_CHECKING:
     from glassformer.look.interventions import Intervention
     from glassformer.look.trace import Trace
-    from glassformer.tasks.choose import Choice
-    from glassformer.tasks.classify import Class
+    from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled
     from glassformer.tasks.pseudo_likelihood import Scored
     from glassformer.tasks.spans import Answer
@@ -56,11 +55,13 @@ class Model(Artefact):
         return found[0] if isinstance(text, str) else found
 
     @overload
-    def classify(self, text: str, pair: str | None = None) -> Class: ...
+    def classify(self, text: str, pair: str | None = None) -> Any: ...
     @overload
-    def classify(self, text: Texts, pair: Texts | None = None) -> list[Class]: ...
-    def classify(self, text: str | Texts, pair: str | Texts | None = None) -> Class | list[Class]:
+    def classify(self, text: Texts, pair: Texts | None = None) -> list[Any]: ...
+    def classify(self, text: str | Texts, pair: str | Texts | None = None) -> Any:
         """The label of a text, or of a pair of texts, with the probability of each label; or of each of many.
+
+        A `Class`; `Classes` from a model of several labels, a `Number` from one that was trained to answer with it.
 
         A text longer than the model reads at once is read in windows whose probabilities are averaged. Raises DataError
         for a text of only blanks, ConfigError for a model that was not trained to classify.
@@ -71,7 +72,7 @@ class Model(Artefact):
         else:
             pairs = [pair] if isinstance(pair, str) else list(pair)
             records = [{"text": one, "pair": two} for one, two in zip(texts, pairs, strict=True)]
-        found: list[Class] = self._answers("classify", records, {})
+        found: list[Any] = self._answers("classify", records, {})
         return found[0] if isinstance(text, str) else found
 
     @overload

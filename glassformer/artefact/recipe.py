@@ -44,6 +44,7 @@ _PATHS = (
     ("data", "files"),
     ("data", "validation_files"),
     ("data", "cache"),
+    ("data", "rejects"),
     ("tokenizer", "file"),
     ("model", "start"),
     ("model", "vectors"),

@@ -34,8 +34,9 @@ class Seeds:
     @property
     def names(self) -> list[str]:
         """The model's own scores that all runs have."""
-        first, *others = self.runs.values()
-        shared = [name for name in first if all(name in other for other in others)]
+        runs = list(self.runs.values())
+        # A score that is not a number is null in the file of a finished run.
+        shared = [name for name in runs[0] if all(run.get(name) is not None for run in runs)]
         return [name for name in shared if name != "targets" and not name.startswith(BASELINES)]
 
     def of(self, name: str) -> list[float]:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.verbs import answer
+from glassformer.data.corrupt import IGNORED
 from glassformer.errors import ConfigError, DataError
 from glassformer.look.cell import Words
 from glassformer.look.interventions import Intervention
 from glassformer.look.run import trace as look
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
+from glassformer.tasks import predictor_of
 from glassformer.tasks.rows import Row, collate, make_row
+from glassformer.tasks.task import TaskSection
 from glassformer.text.windows import Window, text_rows
 
 Texts = str | Sequence[str]
 Rows = list[tuple[Row, list[str]]]
 """Each text as a row, and its tokens as they are in the vocabulary."""
+TAG = "tag"
+SPAN = ("start", "end")
 
 
 def trace(
@@ -54,7 +60,7 @@ def trace(
             inputs=[tokens for _, tokens in first],
             decoder_inputs=[] if second is None else [tokens for _, tokens in second],
             vocabulary=model.tokenizer.vocabulary(),
-            labels=model.labels,
+            labels=label_names(model),
             answers=_guessed(model, texts, [row for row, _ in first]) if pairs is None else {},
         ),
         keep=keep,
@@ -63,6 +69,12 @@ def trace(
         interventions=interventions,
         gradients=gradients,
     )
+
+
+def label_names(model: Artefact) -> tuple[str, ...]:
+    """What the labels of a model's head are called."""
+    head = model.config.token_head
+    return SPAN if head is not None and head.spans else model.labels
 
 
 def listed(texts: Texts | None) -> list[str] | None:
@@ -101,6 +113,10 @@ def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, li
     encoding = tokenizer.encode(text, special=False)
     if not len(encoding):
         raise DataError("a text with at least one word is needed", got=repr(text))
+    if pair is None and isinstance(model.task, TaskSection) and model.task.name == TAG:  # word by word, as it is read
+        predictor = predictor_of(TAG).of(model.module, tokenizer, replace(model.context({}), length=None))
+        (row,) = predictor.rows(predictor.example({"text": text}, ""))
+        return row, [tokenizer.token(id_) for id_ in row.ids]
     if pair is not None:
         ((ids, segments),) = text_rows(tokenizer, text, pair, length=None)
         stack = model.config.output_stack
@@ -139,7 +155,13 @@ def start_id(model: Artefact) -> int:
 
 def inputs_of(model: Artefact, rows: Rows) -> Inputs:
     """The rows as one batch on the model's device."""
-    return collate([row for row, _ in rows], pad_id=model.tokenizer.pad_id or 0).inputs.to(model.device)
+    inputs = collate([row for row, _ in rows], pad_id=model.tokenizer.pad_id or 0).inputs
+    if all(TAG in row.labels for row, _ in rows):  # the first token of each word
+        asked = torch.zeros(inputs.shape, dtype=torch.bool)
+        for number, (row, _) in enumerate(rows):
+            asked[number, : len(row.ids)] = torch.tensor(row.labels[TAG]) != IGNORED
+        inputs = replace(inputs, labelled=asked)
+    return inputs.to(model.device)
 
 
 def _guessed(model: Artefact, texts: Sequence[str], rows: Sequence[Row]) -> dict[tuple[int, int], str]:

@@ -32,8 +32,6 @@ from glassformer.training.run import better_if_higher
 _FIXED = ("task", "data", "tokenizer", "model")
 # Shares that are raised when there are few documents.
 _RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
-# Settings of a task that its training records decide unless they are given.
-_FOUND_IN_TRAINING = (("task", "labels"), ("task", "no_answer"))
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
@@ -78,7 +76,7 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
     if known is not None and (not resume or known.train.seeds == 1):
         raise _holds_a_run(out)
     runs, best = {}, None
-    name = task_named(recipe.task.name).best
+    name = task_named(recipe.task.name).best_of(recipe.task)
     for seed in range(recipe.train.seeds):
         folder, its = out / seeds.folder(seed), seeds.recipe_of(recipe, seed)
         if resume and seeds.is_finished(folder, its):
@@ -160,7 +158,7 @@ def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:
             found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (
-                (name, key) in _FOUND_IN_TRAINING and now[key] in (None, ())
+                name == "task" and key in recipe.task.found and now[key] == type(recipe.task).model_fields[key].default
             )
             if now[key] != was.get(key) and not found_by_the_run:
                 raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))

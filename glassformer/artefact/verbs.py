@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from glassformer.artefact.artefact import Artefact
+from glassformer.errors import DataError
 from glassformer.tasks import predictor_of
 from glassformer.tasks.predict import predict
 
@@ -17,6 +18,21 @@ def answer(
 
     Raises ConfigError for a model that does not answer this verb, DataError for a record that cannot be used.
     """
-    predictor = predictor_of(verb).of(model.module, model.tokenizer, model.context(options))
+    task = None if model.task is None else model.task.name
+    predictor = predictor_of(verb, task).of(model.module, model.tokenizer, model.context(options))
     examples = (predictor.example(values, where) for values, where in records)
     return predict(predictor, model.module, examples, fast=model.fast)
+
+
+def refusals(
+    model: Artefact, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Mapping[str, Any]
+) -> Iterator[DataError | None]:
+    """Why a verb cannot answer each record; None for one that it can."""
+    predictor = predictor_of(verb).of(model.module, model.tokenizer, model.context(options))
+    for values, where in records:
+        try:
+            next(iter(predictor.rows(predictor.example(values, where))), None)
+        except DataError as error:
+            yield error
+        else:
+            yield None

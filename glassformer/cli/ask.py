@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.destination import Answers, counted, destination
+from glassformer.cli.destination import Answers, counted, destination, set_aside
 from glassformer.cli.opened import open_model, split_model
 from glassformer.cli.options import (
     Choices,
@@ -19,6 +19,7 @@ from glassformer.cli.options import (
     Out,
     Pair,
     Passage,
+    Rejects,
     Resume,
     TextFiles,
     Texts,
@@ -26,11 +27,13 @@ from glassformer.cli.options import (
 )
 from glassformer.cli.screen import note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
-from glassformer.cli.texts import Text, batches, records
+from glassformer.cli.texts import Text, batches, records, stop
+from glassformer.errors import DataError
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
+    from glassformer.data.rejects import RejectsFile
 
 # The options that only one verb has, with their defaults.
 _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
@@ -105,6 +108,7 @@ def asking(verb: str) -> Callable[..., None]:
         **_OPTIONS.get(verb, {}),
         "out": (Out, None),
         "resume": (Resume, False),
+        "rejects": (Rejects, None),
         "json": (Json, False),
         "fast": (Fast, False),
         "device": (Device, "auto"),
@@ -141,11 +145,16 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     by_role = {
         role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of) for role, of in columns.items()
     }
-    asked = records(texts, values["file"], by_role, values.get("pair"), choices, tagged="words" in VERBS[verb].columns)
-    asks = {"verb": verb, **options, "columns": columns, "json": values["json"]}
+    asks = {"verb": verb, **options, "columns": columns, "json": values["json"], "rejects": bool(values["rejects"])}
     asks |= {"choices": choices} if choices else {}
-    with destination(opened, {**values, "text": texts}, asks) as out, counted(values["out"], out.done) as advance:
-        _write(opened, verb, asked, options, out, advance, json=values["json"])
+    with (
+        set_aside(values["rejects"], values["out"], values["file"]) as bad,
+        destination(opened, {**values, "text": texts}, asks) as out,
+        counted(values["out"], out.done) as advance,
+    ):
+        tagged, other = "words" in VERBS[verb].columns, stop if bad is None else bad
+        asked = records(texts, values["file"], by_role, values.get("pair"), choices, tagged=tagged, bad=other)
+        _write(opened, verb, asked, options, out, advance, json=values["json"], bad=bad)
 
 
 def _write(
@@ -157,15 +166,23 @@ def _write(
     advance: Callable[[int], None],
     *,
     json: bool,
+    bad: RejectsFile | None,
 ) -> None:
-    """Answer all texts but those that have their answer already.
+    """Answer all texts but those that have their answer already, and those that go to `bad`.
 
     A batch in which only some have it is computed again as a whole: in another batch an answer may round otherwise.
     """
-    from glassformer.artefact.verbs import answer  # not at the top: --help must not import torch
+    from glassformer.artefact.verbs import answer, refusals  # not at the top: --help must not import torch
 
     number = 0
-    for batch in batches(asked):
+    for texts in batches(asked):
+        batch = texts
+        if bad is not None:
+            why = list(refusals(opened, verb, ((one.values, one.where) for one in texts), options))
+            batch = [one for one, error in zip(texts, why, strict=True) if error is None]
+            for one, error in zip(texts, why, strict=True):
+                if error is not None:
+                    bad(error.about(one.where, {**one.kept, **one.values}))
         if number + len(batch) <= out.done:
             number += len(batch)
             continue
@@ -177,9 +194,11 @@ def _write(
                 continue
             note_windows(its.windows, opened.row_tokens)
             if json:
-                record(its.to_dict(), out.handle)
+                record({**each.kept, **its.to_dict()}, out.handle)
             else:
                 SHOW[verb](each.values, its, out.handle)
             out.whole()
         advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
+    if bad is not None and bad.count and not number:
+        raise DataError("a record that can be answered is needed", got=bad.first[0])

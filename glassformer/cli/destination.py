@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from glassformer.paths import is_stream
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
+    from glassformer.data.rejects import RejectsFile
 
 
 class Answers(Protocol):
@@ -83,6 +85,22 @@ def destination(model: Model, values: Mapping[str, Any], asks: Mapping[str, Any]
 
 
 @contextmanager
+def set_aside(path: Path | None, out: Path | None, files: Sequence[str] | None) -> Iterator[RejectsFile | None]:
+    """Inside, the file of the records that cannot be answered, where there is to be one; at the end a note about it."""
+    if path is None:
+        yield None
+        return
+    from glassformer.data.rejects import rejecting
+
+    if out is not None and os.path.abspath(path) == os.path.abspath(out):
+        raise DataError("rejects need a file of their own", got=f"{out} for both", do="choose another --rejects")
+    with rejecting(path, files or ()) as bad:
+        yield bad
+        if bad.count:
+            note(bad.sentence)
+
+
+@contextmanager
 def counted(out: Path | None, done: int) -> Iterator[Callable[[int], None]]:
     """Progress on standard error where the answers go to a file; inside, call the function with each number of answers
     that was just written.
@@ -100,7 +118,7 @@ def _not_resumable(out: Path | None, texts: Sequence[str], files: Sequence[str])
     """Why a later command could not go on; "" where it can."""
     if out is None:
         return "no --out"
-    if "-" in texts or any(map(is_stream, files)):
+    if "-" in (*texts, *files) or any(map(is_stream, files)):
         return "an input that can be read only once"
     if not files:
         return "no --file"

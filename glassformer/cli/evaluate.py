@@ -56,7 +56,11 @@ def evaluate(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Measure a model's task, beside the baselines that it has to beat."""
+    """Measure a model's task, beside the baselines that it has to beat.
+
+    The result is one record, and nothing of it is known before the last text is read: a command that was stopped begins
+    again, there is no --resume.
+    """
     which, paths = split_model("evaluate", files, model, is_data=_is_data)
     from glassformer.artefact.evaluate import evaluate as measure
     from glassformer.artefact.progress import ConsoleProgress
@@ -73,7 +77,7 @@ def evaluate(
     refuse_out_over_input(out, paths, text=columns.get("text", trained))
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
         scores = measure(opened, paths, split=split, columns=columns, rejects=rejects, progress=ConsoleProgress())
-        best = task_named("masked-lm" if opened.task is None else opened.task.name).best
+        best = task_named("masked-lm" if opened.task is None else opened.task.name).best_of(opened.task)
         if json:
             record(to_dict(scores, best), handle)
             return

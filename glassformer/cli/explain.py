@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from glassformer.errors import UnknownNameError
 from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
     from glassformer.look.trace import Trace
     from glassformer.look.walkthrough import Note
 
@@ -56,7 +58,8 @@ def explain(
         if cell is not None:
             _follow(trace, cell, json=json)
         else:
-            _walk(trace, sentence, word, notes=notes, json=json)
+            given = [each] if isinstance(each, str) else each
+            _walk(opened, given, second, trace, sentence, word, notes=notes, json=json)
         _note(str(trace.honesty))
 
 
@@ -68,7 +71,18 @@ def _together(texts: Sequence[str]) -> Iterator[str | list[str]]:
         yield list(texts_to_explain(texts))
 
 
-def _walk(trace: Trace, sentence: int, word: str, *, notes: bool, json: bool) -> None:
+def _walk(
+    opened: Model,
+    given: Sequence[str],
+    pair: str | None,
+    trace: Trace,
+    sentence: int,
+    word: str,
+    *,
+    notes: bool,
+    json: bool,
+) -> None:
+    from glassformer.artefact.head_answer import head_answer
     from glassformer.look.explanation import Limits
     from glassformer.look.lines import screen_width
     from glassformer.look.render import write
@@ -80,7 +94,9 @@ def _walk(trace: Trace, sentence: int, word: str, *, notes: bool, json: bool) ->
         do = f"there {'is one text' if texts == 1 else f'are {texts} texts'}"
         raise UnknownNameError(f"--sentence counts from 0 to {texts - 1}", got=str(sentence), do=do)
     place = _place(trace, sentence, word)
-    steps = walkthrough(trace, sentence=sentence, word=place, notes=_notes if notes else no_notes, limits=limits)
+    walk = walkthrough(trace, sentence=sentence, word=place, notes=_notes if notes else no_notes, limits=limits)
+    last = head_answer(opened, given[sentence], pair, limits)
+    steps = walk if last is None else chain(walk, [last])
     if json:
         for step in steps:
             record(_plain(step), sys.stdout)

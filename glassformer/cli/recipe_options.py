@@ -36,7 +36,7 @@ _SIZED = "; for masked-lm by the text and the minutes"
 _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("steps",), int, "train.steps", "Stop after so many steps."),
     (("epochs",), float, "train.epochs", "Stop after so many epochs."),
-    (("minutes",), float, "train.minutes", "Stop after so many minutes."),
+    (("minutes",), float, "train.minutes", "Stop after so many minutes by the clock."),
     (("family",), str, "model.family", "bert, distilbert, roberta, modernbert or slides."),
     (
         ("size",),
@@ -60,14 +60,10 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
         "Column with the list of candidates, or one for each candidate (repeatable).",
     ),
     (("label", "--label-column"), str, "data.label", "Column with the label."),
-    (
-        ("words", "--words-column"),
-        str,
-        "data.words",
-        "Column with the words of a sentence: a number from 0, or a name.",
-    ),
+    (("words", "--words-column"), str, "data.words", "Column with the words of a sentence."),
     (("tags", "--tags-column"), str, "data.tags", "Column with their tags."),
     (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks, or the answers."),
+    (("rejects",), str, "data.rejects", "Set records that cannot be used aside in this file, and go on."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
     (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
     (("length",), int, "data.length", "Tokens in a row."),

@@ -53,7 +53,7 @@ def refuse_out_over_input(out: Path | None, files: Sequence[str] | None, *, text
 
     if out is None or not out.is_file():
         return
-    if any(out.samefile(path) for file in files or () for path in files_of([file], text=text)):
+    if any(out.samefile(path) for file in files or () if file != "-" for path in files_of([file], text=text)):
         raise DataError("results need a file of their own", got=f"{out}, which is read", do="choose another --out")
 
 

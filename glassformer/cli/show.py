@@ -9,10 +9,11 @@ from glassformer.cli.screen import bar, console, escaped, note, plain_table, pri
 from glassformer.text.tokenizer import MASK
 
 if TYPE_CHECKING:
-    from glassformer.tasks.choose import Choice
-    from glassformer.tasks.classify import Class
+    from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled, MaskedWord
+    from glassformer.tasks.labels import Class, Classes
     from glassformer.tasks.pseudo_likelihood import Scored
+    from glassformer.tasks.regress import Number
     from glassformer.tasks.spans import Answer, Span
     from glassformer.tasks.tagging import Tagging
 
@@ -63,11 +64,17 @@ def _score(values: Mapping[str, object], scored: Scored, handle: TextIO) -> None
     )
 
 
-def _classify(values: Mapping[str, object], found: Class, handle: TextIO) -> None:
+def _classify(values: Mapping[str, object], found: Class | Classes | Number, handle: TextIO) -> None:
     screen = console(handle)
     for role in ("text", "pair"):
         if role in values:
             screen.print(f"[dim]{escaped(str(values[role]))}[/dim]")
+    from glassformer.tasks.labels import Classes
+    from glassformer.tasks.regress import Number
+
+    if isinstance(found, Number):
+        screen.print(f"[green]→[/green] [bold]{found.number:.6g}[/bold]\n")
+        return
     table = plain_table("label", "probability", "")
     likeliest = sorted(found.probabilities.items(), key=lambda each: -each[1])
     for label, probability in likeliest[:_LABELS]:
@@ -75,6 +82,9 @@ def _classify(values: Mapping[str, object], found: Class, handle: TextIO) -> Non
     if len(likeliest) > _LABELS:
         table.add_row(f"{len(likeliest) - _LABELS:,} more", "", "")
     print_table(screen, table)
+    if isinstance(found, Classes):
+        chosen = ", ".join(found.chosen) or f"none is as likely as {found.threshold:.0%}"
+        screen.print(f"[green]→[/green] {escaped(chosen)}\n")
 
 
 def _choose(values: Mapping[str, object], found: Choice, handle: TextIO) -> None:
@@ -84,7 +94,7 @@ def _choose(values: Mapping[str, object], found: Choice, handle: TextIO) -> None
     for place, (choice, probability) in enumerate(zip(found.choices, found.probabilities, strict=True)):
         mark = "[green]→[/green]" if place == found.index else ""
         table.add_row(mark, escaped(choice), f"{probability:.1%}", bar(probability))
-    screen.print(table)
+    print_table(screen, table)
 
 
 def _tag(values: Mapping[str, object], found: Tagging, handle: TextIO) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from glassformer.errors import DataError
@@ -12,9 +13,11 @@ from glassformer.paths import check_path, is_stream, refuse_endless
 
 if TYPE_CHECKING:
     from io import BufferedReader
-    from pathlib import Path
 
+    from glassformer.data.lines import OnBad
+    from glassformer.data.named_rows import Row
     from glassformer.data.rows import Columns
+    from glassformer.data.settings import TagData
 
 # Records given to the model together: few at first, so that the first predictions come soon, then enough to be sorted
 # by length, but not more than a command that was stopped can compute again.
@@ -23,14 +26,24 @@ _FIRST, _TOGETHER = 64, 2048
 _CHARACTERS = 1 << 24
 
 
+# The field of a record that comes back with its answer, to tell which record it is of.
+_KEPT = ("id",)
+
+
 class Text(NamedTuple):
     """The values of a record by role, and its file and line (empty for one from the command itself). `last`: no further
-    record can be read without waiting for input.
+    record can be read without waiting for input. `kept`: the record's `id`, where it has one.
     """
 
     values: Mapping[str, object]
     where: str = ""
     last: bool = False
+    kept: Mapping[str, object] = MappingProxyType({})
+
+
+def stop(error: DataError) -> None:
+    """Raise the error of the first line or row that cannot be used."""
+    raise error
 
 
 def records(
@@ -41,10 +54,11 @@ def records(
     choices: Sequence[str] | None = None,
     *,
     tagged: bool = False,
+    bad: OnBad = stop,
 ) -> Iterator[Text]:
     """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
-    of the command, `choices` are the candidates of every text. `tagged`: files may hold sentences as words. Raises
-    DataError when there is none or a file cannot be read.
+    of the command, `choices` are the candidates of every text. `tagged`: files may hold sentences as words. A line or
+    row that cannot be used goes to `bad`. Raises DataError when there is none or a file cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
@@ -53,51 +67,108 @@ def records(
     more |= same
     for text in given or ():
         if text == "-":
-            typed = _lines_of(cast("BufferedReader", sys.stdin.buffer), "standard input")
+            typed = _lines_of(_standard_input(), "standard input", bad)
             yield from (each._replace(values={**each.values, **more}) for each in typed)
         else:
             yield Text({"text": _without_surrogates(text), **more})
     for file in files or ():
-        if is_stream(file) and len(columns) == 1:
-            with open(file, "rb") as stream:
-                found = _lines_of(stream, file)
-                yield from (each._replace(values={**each.values, **same}) for each in found)
-        else:
-            found = _of_file(file, columns, tagged=tagged)
-            yield from (each._replace(values={**each.values, **same}) for each in found)
+        for each in _of_one(file, columns, tagged=tagged, bad=bad):
+            yield each._replace(values={**each.values, **same})
 
 
-def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool) -> Iterator[Text]:
+def _standard_input() -> BufferedReader:
+    return cast("BufferedReader", sys.stdin.buffer)
+
+
+def _of_one(file: str, columns: Mapping[str, Columns], *, tagged: bool, bad: OnBad) -> Iterator[Text]:
+    """The records of a file, or for - those of standard input, as JSON."""
+    if file == "-":
+        yield from _records_of(_lines_of(_standard_input(), "standard input", bad), columns, bad, tagged=tagged)
+    elif is_stream(file):
+        with open(file, "rb") as stream:
+            lines = _lines_of(stream, file, bad)
+            yield from lines if len(columns) == 1 else _records_of(lines, columns, bad, tagged=tagged)
+    else:
+        yield from _of_file(file, columns, tagged=tagged, bad=bad)
+
+
+def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool, bad: OnBad) -> Iterator[Text]:
     from glassformer.data.files import files_of
     from glassformer.data.read import read
-    from glassformer.data.rows import by_role, names_of, read_table
+    from glassformer.data.rows import names_of, read_table
     from glassformer.data.table_format import table_kind
+    from glassformer.tasks.tagged import tagged_rows
 
     check_path(file, DataError)
     refuse_endless(file, DataError, do="- reads standard input")
     column = columns["text"]
     assert isinstance(column, str)
     for path in files_of([file], text=column):
-        if tagged and table_kind(path) in ("conll", "jsonl", "parquet"):
-            yield from _of_sentences(path, columns)
-        elif table_kind(path) is None and len(columns) == 1:
-            for document in read(path, text=column, documents="line"):
+        kind = table_kind(path)
+        if tagged and kind in ("conll", "jsonl", "parquet"):
+            yield from _of_sentences(tagged_rows(path, _tag_data(columns), bad=bad, tagged=False))
+        elif kind is None and len(columns) == 1:
+            for document in read(path, text=column, documents="line", bad=bad):
                 yield Text({"text": document.text}, document.where)
         else:
-            for row in read_table(path, names_of(columns)):
-                values = by_role(row.values, columns)
-                if not isinstance(values["text"], str):
-                    raise DataError(f"{row.where}: column {column!r} must hold text", got=repr(values["text"])[:80])
-                yield Text(values, row.where)
+            mine = _named(columns) if kind in ("jsonl", "parquet", "squad") else columns
+            for row in read_table(path, names_of(mine), optional=_KEPT, bad=bad):
+                yield from _text_of(row, mine, bad)
 
 
-def _of_sentences(path: Path, columns: Mapping[str, str]) -> Iterator[Text]:
-    from glassformer.data.lines import stop
+def _named(columns: Mapping[str, Columns]) -> dict[str, Columns]:
+    """Columns for a table that names them: by their role where the training table had numbers."""
+    from glassformer.data.table_format import is_number
+
+    return {role: role if isinstance(name, str) and is_number(name) else name for role, name in columns.items()}
+
+
+def _records_of(lines: Iterable[Text], columns: Mapping[str, Columns], bad: OnBad, *, tagged: bool) -> Iterator[Text]:
+    """The records of lines of JSON, each as soon as it is there."""
+    from glassformer.data.named_rows import json_row
+    from glassformer.data.rows import names_of
+    from glassformer.tasks.tagged import sentence_rows
+
+    mine = _named(columns)
+    for line in lines:
+        try:
+            row = json_row(str(line.values["text"]), line.where, () if tagged else names_of(mine), _KEPT)
+        except DataError as error:
+            bad(error)
+            continue
+        if tagged:
+            rows = sentence_rows([row], _tag_data(columns), bad=bad, tagged=False)
+            found: Iterator[Text] = _of_sentences(rows)
+        else:
+            found = _text_of(row, mine, bad)
+        yield from (each._replace(last=line.last) for each in found)
+
+
+def _text_of(row: Row, columns: Mapping[str, Columns], bad: OnBad) -> Iterator[Text]:
+    from glassformer.data.rows import by_role
+
+    values = by_role(row.values, columns)
+    if isinstance(values["text"], str):
+        yield Text(values, row.where, kept=_kept(row))
+    else:
+        error = DataError(f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80])
+        bad(error.about(row.where, dict(row.values)))
+
+
+def _of_sentences(rows: Iterable[Row]) -> Iterator[Text]:
+    for row in rows:
+        left_out = ("tags", "spans", *_KEPT)
+        yield Text({role: row.values[role] for role in row.values if role not in left_out}, row.where, kept=_kept(row))
+
+
+def _kept(row: Row) -> dict[str, object]:
+    return {name: row.values[name] for name in _KEPT if name in row.values}
+
+
+def _tag_data(columns: Mapping[str, Columns]) -> TagData:
     from glassformer.data.settings import TagData
-    from glassformer.tasks.tagged import tagged_rows
 
-    for row in tagged_rows(path, TagData(**columns), bad=stop, tagged=False):
-        yield Text({role: row.values[role] for role in row.values if role not in ("tags", "spans")}, row.where)
+    return TagData.model_validate(dict(columns))
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
@@ -141,7 +212,7 @@ def _without_surrogates(text: str) -> str:
     return text
 
 
-def _lines_of(stream: BufferedReader, name: str) -> Iterator[Text]:
+def _lines_of(stream: BufferedReader, name: str, bad: OnBad) -> Iterator[Text]:
     number = 0
     for lines in _lines_as_they_come(stream, name):
         there = []
@@ -150,10 +221,9 @@ def _lines_of(stream: BufferedReader, name: str) -> Iterator[Text]:
             try:
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
-                raise DataError(
-                    f"{name}, line {number} must be UTF-8 text",
-                    got=f"the byte 0x{error.object[error.start]:02x}",
-                ) from None
+                where, byte = f"{name}, line {number}", error.object[error.start]
+                bad(DataError(f"{where} must be UTF-8 text", got=f"the byte 0x{byte:02x}").about(where, None))
+                continue
             if text.strip():
                 there.append(Text({"text": text}, f"{name}, line {number}"))
         if there:

@@ -21,6 +21,7 @@ _HEADS = {
 }
 _ONE_LABEL, _SEVERAL, _NUMBER = "single_label_classification", "multi_label_classification", "regression"
 _TEXT_TASKS = ("classify", "regress", "choose")
+_TOLD = ("dropout", "several", "spans")
 LABEL_TASKS = (*_TEXT_TASKS, "tag", "answer")
 
 
@@ -182,10 +183,22 @@ def left_behind(config: ModelConfig, back: ModelConfig) -> tuple[str, ...]:
     return tuple(told)
 
 
-def same_dropout(config: ModelConfig, like: ModelConfig) -> ModelConfig:
-    """The config with the dropout before the labels of another one: several of their classes have no setting for it."""
+def with_use(config: ModelConfig, use: LabelUse) -> ModelConfig:
+    """The model of a folder whose labels are for this."""
+    update: dict[str, object] = {}
+    if config.sentence_head is not None:
+        update["sentence_head"] = config.sentence_head.model_copy(update={"several": use.several})
+    if config.token_head is not None:
+        update["token_head"] = config.token_head.model_copy(update={"spans": use.task == "answer"})
+    return config.model_copy(update=update)
+
+
+def as_told(config: ModelConfig, like: ModelConfig) -> ModelConfig:
+    """The config with what the tensors' settings do not tell of a head, as another one has it: the dropout before the
+    labels, which several of their classes have no setting for, and what the labels are for.
+    """
     update = {
-        name: head.model_copy(update={"dropout": other.dropout})
+        name: head.model_copy(update={key: getattr(other, key) for key in _TOLD if hasattr(other, key)})
         for name in ("sentence_head", "token_head")
         if (head := getattr(config, name)) is not None and (other := getattr(like, name)) is not None
     }

@@ -32,12 +32,13 @@ from glassformer.convert.heads import (
     NO_LABELS,
     LabelUse,
     architectures,
+    as_told,
     free_length,
     left_behind,
     read_use,
-    same_dropout,
     table_for,
     table_of_source,
+    with_use,
     without_crf,
     write_use,
 )
@@ -129,7 +130,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
         length=free_length(family, config, values, where),
     )
     tokenizer = load_tokenizer(directory) if has_tokenizer(directory) else None
-    return Imported(config, _with_shared(config, state), tokenizer, report)
+    return Imported(with_use(config, use), _with_shared(config, state), tokenizer, report)
 
 
 def write_huggingface(
@@ -280,7 +281,7 @@ def _check_nothing_lost(
     except (KeyError, CheckpointError) as error:
         raise ConfigError(f"Hugging Face's {family.name} must be able to say this model", got=str(error)) from None
     # How weights were once drawn is no part of the model they have become.
-    config = same_dropout(config, back)
+    config = as_told(config, back)
     lost = differences(config.model_dump(exclude={"initial"}), back.model_dump(exclude={"initial"}))
     if lost:
         raise ConfigError(

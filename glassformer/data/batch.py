@@ -33,6 +33,28 @@ class Batch:
     special: Flags
     segments: Integers | None = None
 
+    @classmethod
+    def of_one_text(
+        cls,
+        *,
+        ids: Integers,
+        real: Flags,
+        text: Flags,
+        place: Integers,
+        begins: Flags,
+        segments: Integers | None = None,
+    ) -> Batch:
+        """Rows of one text or pair each: `text` marks its tokens, `begins` those with which a word begins."""
+        return cls(
+            ids=ids,
+            real=real,
+            positions=np.where(real, place, 0),
+            documents=np.where(real, 0, -1),
+            words=np.where(text, begins.cumsum(1), -1),
+            special=~text,
+            segments=segments,
+        )
+
 
 def pad(rows: Sequence[Sequence[int]], length: int, pad_id: int) -> tuple[Integers, Flags]:
     """Rows of different lengths as one array: ids [B, S] padded with `pad_id`, and which are real [B, S].

@@ -88,15 +88,8 @@ class BucketedRows:
         ids[:, : len(before)] = before
         for offset, id_ in enumerate(after):
             ids[token == sizes + offset] = id_
-        word_begins = self.store.words_begin(index) | (token == 0)
-        return Batch(
-            ids=ids,
-            real=real,
-            positions=np.where(real, place, 0),
-            documents=np.where(real, 0, -1),
-            words=np.where(text, word_begins.cumsum(1), -1),
-            special=~text,
-        )
+        begins = self.store.words_begin(index) | (token == 0)
+        return Batch.of_one_text(ids=ids, real=real, text=text, place=place, begins=begins)
 
 
 class BucketOrder:

@@ -158,7 +158,8 @@ def prepare(
 
 def on_bad(section: DataSection) -> OnBad:
     """The handler for rows that cannot be used: stop or skip, as the recipe says."""
-    return Skipped() if section.on_bad_row == "skip" else _stop_with_way_out
+    skips = section.on_bad_row == "skip" or getattr(section, "rejects", None) is not None
+    return Skipped() if skips else _stop_with_way_out
 
 
 def _stop_with_way_out(error: DataError) -> None:

@@ -38,7 +38,8 @@ def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator
         except csv.Error as error:
             if lines.ended:
                 raise lines.never_closed("none up to the end of the file") from None
-            bad(DataError(f"{path}, line {lines.first} must be quoted as CSV is", got=_plainly(error)))
+            where = f"{path}, line {lines.first}"
+            bad(DataError(f"{where} must be quoted as CSV is", got=_plainly(error)).about(where, None))
             continue
         finally:
             csv.field_size_limit(limit)

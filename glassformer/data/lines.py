@@ -152,7 +152,8 @@ def _in_one(path: Path, handle: BinaryIO, bad: OnBad) -> Iterator[Line]:
 def _line(path: Path, parts: list[bytes], number: int, byte: int, size: int, bad: OnBad) -> Iterator[Line]:
     """The line made of these parts; empties the list, so that its bytes are not kept in memory beside its text."""
     if size > LONGEST_LINE:
-        bad(DataError(f"{path}, line {number} must be of at most {LONGEST_LINE:,} bytes", got=f"{size:,}"))
+        where = f"{path}, line {number}"
+        bad(DataError(f"{where} must be of at most {LONGEST_LINE:,} bytes", got=f"{size:,}").about(where, None))
         return
     text = _decode(path, parts, number, byte, bad)
     if text is not None:
@@ -219,11 +220,12 @@ def _last_boundary(raw: bytes) -> int:
 
 
 def _not_utf8(path: Path, number: int, byte: int, value: int) -> DataError:
+    where = f"{path}, line {number}"
     return DataError(
-        f"{path}, line {number} must be UTF-8 text",
+        f"{where} must be UTF-8 text",
         got=f"the byte 0x{value:02x} at byte {byte} of the file",
         do="convert the file to UTF-8",
-    )
+    ).about(where, None)
 
 
 def _refuse_binary(path: Path, head: bytes) -> None:

@@ -26,7 +26,10 @@ _COLUMNS_TOLD, _NAME_TOLD = 20, 40
 # The rows of a Parquet file that are in memory together: each may be a book, which the file stores once for all rows.
 _PARQUET_ROWS = 64
 # What to do where a table has no column of the name that is looked for: the options of all verbs that read tables.
-NAME_IT = "name the column with --column (where a command reads more: --pair-column, --label-column, --answers-column)"
+NAME_IT = (
+    "name the column with --column (where a command reads more: --pair-column, --choices-column, --label-column, "
+    "--answers-column)"
+)
 
 
 class Row(NamedTuple):
@@ -36,33 +39,39 @@ class Row(NamedTuple):
     where: str
 
 
-def json_rows(path: Path, columns: Sequence[str] = (), *, bad: OnBad = stop) -> Iterator[Row]:
-    """Each line's object, with only `columns` where some are given; a line that cannot be used goes to `bad`."""
+def json_rows(
+    path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = (), bad: OnBad = stop
+) -> Iterator[Row]:
+    """Each line's object, with only `columns`, and those of `optional` that it has, where some are given; a line that
+    cannot be used goes to `bad`.
+    """
     for line in read_lines(path, bad=bad):
-        where = f"{path}, line {line.number}"
-        if not line.text.strip():
-            continue
-        try:
-            values = parse_json(line.text)
-        except json.JSONDecodeError as error:
-            bad(DataError(f"{where} must be JSON", got=f"{error.msg} at column {error.colno}"))
-            continue
-        except ValueError as error:
-            bad(DataError(f"{where} must be JSON", got=str(error).partition(";")[0]))
-            continue
-        if not isinstance(values, dict):
-            bad(DataError(f"{where} must be a JSON object", got=type(values).__name__))
-            continue
-        if missing := [column for column in columns if column not in values]:
-            bad(no_column(where, missing[0], values))
-            continue
-        if columns:
-            values = {column: values[column] for column in columns}
-        # Only an escape can encode one, and few lines have escapes: the others need no second check.
-        if "\\u" in line.text and (half := _half_character(values)):
-            bad(DataError(f"{where} must be text", got=f"{half!r}, half of a character"))
-        else:
-            yield Row(values, where)
+        if line.text.strip():
+            try:
+                yield json_row(line.text, f"{path}, line {line.number}", columns, optional)
+            except DataError as error:
+                bad(error)
+
+
+def json_row(line: str, where: str, columns: Sequence[str] = (), optional: Sequence[str] = ()) -> Row:
+    """The object on a line; raises DataError for a line that cannot be used."""
+    try:
+        values = parse_json(line)
+    except json.JSONDecodeError as error:
+        got = f"{error.msg} at column {error.colno}"
+        raise DataError(f"{where} must be JSON", got=got).about(where, line) from None
+    except ValueError as error:
+        raise DataError(f"{where} must be JSON", got=str(error).partition(";")[0]).about(where, line) from None
+    if not isinstance(values, dict):
+        raise DataError(f"{where} must be a JSON object", got=type(values).__name__).about(where, values)
+    if missing := [column for column in columns if column not in values]:
+        raise no_column(where, missing[0], values).about(where, values)
+    if columns:
+        values = {column: values[column] for column in [*columns, *(name for name in optional if name in values)]}
+    # Only an escape can encode one, and few lines have escapes: the others need no second check.
+    if "\\u" in line and (half := _half_character(values)):
+        raise DataError(f"{where} must be text", got=f"{half!r}, half of a character").about(where, line)
+    return Row(values, where)
 
 
 def _half_character(values: object) -> str:
@@ -83,8 +92,8 @@ def parquet_columns(path: Path) -> tuple[str, ...] | None:
         return tuple(dict.fromkeys(table.schema_arrow.names)) if table.metadata.num_rows else None
 
 
-def parquet_rows(path: Path, columns: Sequence[str] = ()) -> Iterator[Row]:
-    """The rows of a Parquet file, with only `columns` where some are given.
+def parquet_rows(path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = ()) -> Iterator[Row]:
+    """The rows of a Parquet file, with only `columns`, and those of `optional` that it has, where some are given.
 
     Raises DataError for a damaged file, and for a value that Python does not have, such as a date after the year 9999.
     """
@@ -92,7 +101,8 @@ def parquet_rows(path: Path, columns: Sequence[str] = ()) -> Iterator[Row]:
         if missing := [column for column in columns if column not in table.schema_arrow.names]:
             raise no_column(str(path), missing[0], table.schema_arrow.names)
         number = 0
-        for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=list(columns) or None):
+        more = [name for name in optional if name in table.schema_arrow.names and name not in columns]
+        for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=[*columns, *more] if columns else None):
             for values in _in_python(batch, path):
                 number += 1
                 yield Row(values, f"{path}, row {number}")

@@ -120,16 +120,9 @@ class SentencePairs:
         ids[:, 0] = first
         ids[place == a_size + 1] = middle
         ids[place == a_size + b_size + 2] = last
-        word_begins = self.store.words_begin(index) | (place == 1) | (place == a_size + 2)
-        return Batch(
-            ids=ids,
-            real=real,
-            positions=np.where(real, place, 0),
-            documents=np.where(real, 0, -1),
-            words=np.where(text, word_begins.cumsum(1), -1),
-            special=~text,
-            segments=np.where(real & (place > a_size + 1), 1, 0),
-        )
+        begins = self.store.words_begin(index) | (place == 1) | (place == a_size + 2)
+        segments = np.where(real & (place > a_size + 1), 1, 0)
+        return Batch.of_one_text(ids=ids, real=real, text=text, place=place, begins=begins, segments=segments)
 
 
 class _Sentences:

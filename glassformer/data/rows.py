@@ -14,7 +14,7 @@ from glassformer.data.squad import squad_rows
 from glassformer.data.table_format import TableFormat, find_format, is_number, table_kind
 from glassformer.errors import DataError, MissingColumnError
 
-# The column of a role, or several whose cells make a list.
+# The column of a role, or several whose cells belong together.
 Columns = str | tuple[str, ...]
 
 # After so many rows of a JSONL file without a column, the file is taken not to have it.
@@ -22,9 +22,15 @@ _ROWS_LOOKED_AT = 20
 
 
 def read_table(
-    path: str | Path, columns: Sequence[str] = (), *, format: TableFormat | None = None, bad: OnBad = stop
+    path: str | Path,
+    columns: Sequence[str] = (),
+    *,
+    optional: Sequence[str] = (),
+    format: TableFormat | None = None,
+    bad: OnBad = stop,
 ) -> Iterator[Row]:
-    """The rows of a table, their values by the names in `columns`; all columns where `columns` is empty.
+    """The rows of a table, their values by the names in `columns`, and in `optional` where it has such a column; all
+    columns where `columns` is empty.
 
     A column is a name of the header or, except in JSON lines and Parquet, a number: "0" is the first. A row of CoNLL is
     a sentence, with the columns of `conll_rows`. `format` is how
@@ -43,9 +49,11 @@ def read_table(
                 f"{path} must be asked for columns by their names", got=f"the number {numbers[0]}", do=NAME_IT
             )
         if kind == "parquet":
-            yield from parquet_rows(path, columns)
+            yield from parquet_rows(path, columns, optional=optional)
+        elif kind == "jsonl":
+            yield from json_rows(path, columns, optional=optional, bad=bad)
         else:
-            yield from (json_rows if kind == "jsonl" else squad_rows)(path, columns, bad=bad)
+            yield from squad_rows(path, columns, optional=optional, bad=bad)
         return
     format = find_format(path, columns) if format is None else format
     records = (quoted_records if format.quoted else split_records)(path, format.delimiter, bad=bad)
@@ -55,12 +63,13 @@ def read_table(
     if not format.header:
         records = chain([(number, names)], records)
         names = list(format.columns)
-    asked = columns or names
+    asked = [*columns, *(each for each in optional if format.header and names.count(each) == 1)] if columns else names
     places = [_column_index(column, names, f"{path}, line {number}", format.header) for column in asked]
     for line, cells in records:
         where = f"{path}, line {line}"
         if len(cells) != len(names):
-            bad(DataError(f"{where} must have {len(names)} columns, as the first row has", got=str(len(cells))))
+            error = DataError(f"{where} must have {len(names)} columns, as the first row has", got=str(len(cells)))
+            bad(error.about(where, cells))
         else:
             yield Row({column: cells[place] for column, place in zip(asked, places, strict=True)}, where)
 
@@ -71,8 +80,10 @@ def names_of(columns: Mapping[str, Columns]) -> tuple[str, ...]:
 
 
 def by_role(values: Mapping[str, object], columns: Mapping[str, Columns]) -> dict[str, object]:
-    """The values of a row by role: a cell, or the list of the cells where a role has several columns."""
-    return {role: values[of] if isinstance(of, str) else [values[name] for name in of] for role, of in columns.items()}
+    """The values of a row by role: a cell, or a tuple of the cells where a role has several columns."""
+    return {
+        role: values[of] if isinstance(of, str) else tuple(values[name] for name in of) for role, of in columns.items()
+    }
 
 
 def _column_index(column: str, names: list[str], where: str, header: bool) -> int:

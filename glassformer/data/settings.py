@@ -48,11 +48,17 @@ class RecordSection(DataSection):
     rejects: str | None = None
 
 
-class ClassifyData(RecordSection):
-    """`text`, `pair` and `label` are columns, by name or by number from 0; without a `pair` one text is classified."""
+class TextPairData(RecordSection):
+    """`text`, `pair` and `label` are columns, by name or by number from 0; without a `pair` there are single texts."""
 
     pair: str | None = None
     label: str = "label"
+
+
+class ClassifyData(TextPairData):
+    """`separator` stands between the labels of one cell where a text may have several."""
+
+    separator: str = Field(default=",", min_length=1)
 
 
 class ChooseData(RecordSection):

@@ -31,8 +31,11 @@ class StatedAnswer(NamedTuple):
     start: int | None
 
 
-def squad_rows(path: Path, columns: Sequence[str] = (), *, bad: OnBad = stop) -> Iterator[Row]:
-    """A row for each question, with only `columns` where some are given; rows of one passage share its string.
+def squad_rows(
+    path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = (), bad: OnBad = stop
+) -> Iterator[Row]:
+    """A row for each question, with only `columns`, and those of `optional` that it has, where some are given; rows of
+    one passage share its string.
 
     The file is read as a whole. Raises DataError, with line and column, for damaged JSON, and for JSON of another
     shape; a question that cannot be used goes to `bad`.
@@ -46,20 +49,21 @@ def squad_rows(path: Path, columns: Sequence[str] = (), *, bad: OnBad = stop) ->
             number += 1
             where = f"{path}, question {number:,}"
             if not isinstance(question, dict):
-                bad(DataError(f"{where} must be a JSON object", got=type(question).__name__))
+                bad(DataError(f"{where} must be a JSON object", got=type(question).__name__).about(where, question))
                 continue
             where = f"{where} (id {str(question['id'])[:40]})" if "id" in question else where
             values = {name: question[name] for name in ("id", "question", "answers") if name in question}
             values["context"] = context
             if question.get("is_impossible") is True and values.setdefault("answers", []):
-                bad(DataError(f"{where} must have answers or be impossible", got="both"))
+                bad(DataError(f"{where} must have answers or be impossible", got="both").about(where, question))
                 continue
             if missing := [column for column in columns if column not in values]:
-                bad(no_column(where, missing[0], values))
+                bad(no_column(where, missing[0], values).about(where, question))
             elif half := _half_character([values.get("question"), context]):
-                bad(DataError(f"{where} must be text", got=f"{half!r}, half of a character"))
+                bad(DataError(f"{where} must be text", got=f"{half!r}, half of a character").about(where, question))
             else:
-                yield Row({column: values[column] for column in columns} if columns else values, where)
+                asked = [*columns, *(name for name in optional if name in values)] if columns else values
+                yield Row({name: values[name] for name in asked}, where)
 
 
 def _paragraphs(path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:

@@ -55,7 +55,7 @@ def explain(
         formula=formula.in_words(where),
         mathml=formula.in_mathml(),
         terms=tuple(
-            Part(term.what, tuple(map(reference, term.factors)), term.value, running)
+            Part(term.what, tuple(map(reference, term.factors)), term.value, running, term.added)
             for term, running in zip(working.terms, sums, strict=True)
         ),
         quantities=working.quantities,

@@ -45,16 +45,19 @@ class Reference:
 
 @dataclass(frozen=True)
 class Part:
-    """One term of the formula: its factors, its value, and the sum up to it."""
+    """One term of the formula: its factors, its value, and the sum up to it; `added`: its value is their sum."""
 
     what: str
     factors: tuple[Reference, ...]
     value: float
     running: float
+    added: bool = False
 
     @property
     def numbers(self) -> str:
-        """The numbers it is made of: `0.5 · −2`."""
+        """The numbers it is made of: `0.5 · −2`, or `0.5 − 2`."""
+        if self.added:
+            return " + ".join(number(factor.value) for factor in self.factors).replace("+ −", "− ")
         return " · ".join(number(factor.value) for factor in self.factors) or self.what
 
     @property

@@ -11,7 +11,7 @@ from torch import Tensor
 from glassformer.config import ModelConfig, StackConfig
 from glassformer.models.inputs import Inputs
 
-GIVEN = ("ids", "vectors", "real", "masked_words", "documents", "may_look")
+GIVEN = ("ids", "vectors", "real", "masked_words", "documents", "may_look", "labelled")
 
 FACT_AXES = {
     "ids": "sentence token",
@@ -22,6 +22,7 @@ FACT_AXES = {
     "positions": "sentence token",
     "segments": "sentence token",
     "may_look": "sentence query key",
+    "labelled": "sentence token",
     "first": "sentence token",
     "mean": "sentence token",
 }
@@ -37,9 +38,13 @@ def facts(config: ModelConfig, inputs: Inputs, decoder_inputs: Inputs | None) ->
         found |= side_facts("decoder_inputs", decoder_inputs, config.decoder)
         if config.encoder is not None:
             side, answering = "decoder_inputs", decoder_inputs
-    if config.sentence_head is not None:
+    if config.sentence_head is not None and config.sentence_head.pooling != "max":
         averages = config.sentence_head.pooling in ("mean", "mean_pooler")
         found[f"{side}.{'mean' if averages else 'first'}"] = (each_real if averages else first_real)(answering)
+    tags = config.token_head
+    if tags is not None and (tags.crf or tags.spans) and answering.labelled is None:
+        every = torch.ones(answering.shape, dtype=torch.bool, device=answering.device)
+        found[f"{side}.labelled"] = every if answering.real is None else answering.real
     return found
 
 

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from glassformer.look.explanation import Explanation, Reference
 from glassformer.look.trace import Trace
 
+LARGEST_TERM = ("chain_sum", "chain_best", "chain_end", "chain_best_end", "largest")
+"""Rules in which the largest term, not the one with the largest absolute value, makes most of the number."""
+
 
 def follow(trace: Trace, name: str, cell: str | Mapping[str, str | int] = "") -> Iterator[Explanation]:
     """Follow one number back to a word: each step explains the operand with the largest part in the step before.
@@ -30,6 +33,10 @@ def heaviest(trace: Trace, explanation: Explanation) -> Reference | None:
     """The computed operand to follow next; None where there is none."""
     if explanation.rule in ("softmax", "log_softmax"):
         return next((part for part in explanation.operands if part.cell == explanation.cell), None)
+    if explanation.rule in LARGEST_TERM:
+        ways = [term for term in explanation.terms if term.what != "logit"] or list(explanation.terms)
+        factors = max(ways, key=lambda term: term.value).factors if ways else ()
+        return next((factor for factor in factors if factor.name in trace.statement.formulas), None)
     words = [part for part in explanation.operands if str(part.name).endswith("embed.word") and part.value != 0]
     if words:
         return words[0]

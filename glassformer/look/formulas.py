@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from glassformer.config import (
     AttentionConfig,
@@ -19,34 +19,28 @@ from glassformer.config import (
     FeedForwardConfig,
     FeedForwardSublayerConfig,
     ModelConfig,
-    NormConfig,
     RotaryConfig,
-    SentenceHeadConfig,
     StackConfig,
-    TokenHeadConfig,
-    TransformConfig,
-    VocabularyHeadConfig,
 )
+from glassformer.look.head_formulas import HeadWriter
 from glassformer.look.named import Operand
-from glassformer.look.rules.across import CrossEntropy, LayerNorm, LogSoftmax, RMSNorm, Softmax
+from glassformer.look.rules.across import Softmax
 from glassformer.look.rules.activations import Activation, Gate
-from glassformer.look.rules.evaluator import Formula, Rule
+from glassformer.look.rules.evaluator import Rule
 from glassformer.look.rules.masks import FillAdd, FillSet, MayLook
 from glassformer.look.rules.positions import RelativeBias, Sinusoid
 from glassformer.look.rules.rotations import rotation
 from glassformer.look.rules.sums import (
-    ActivatedLinear,
     Add,
     Concatenate,
     DotProduct,
-    Linear,
     LookUp,
     Scale,
     WeightedSum,
 )
 from glassformer.look.statement import Statement
+from glassformer.look.writer import STREAM, weight
 
-STREAM = "sentence token channel"
 SQUARE = "sentence head query key"
 MIXED = "sentence head query channel"
 
@@ -62,22 +56,9 @@ def state(config: ModelConfig, given: Collection[str] = ("inputs.ids",), *, at_p
     return _Writer(config, frozenset(given), at_places).write()
 
 
-def weight(path: str, axes: str) -> Operand:
-    """A parameter."""
-    return Operand(f"parameters.{path}", axes)
-
-
 @dataclass
-class _Writer:
+class _Writer(HeadWriter):
     """Walks the config in the order of the model and writes one formula a tensor."""
-
-    config: ModelConfig
-    given: frozenset[str]
-    at_places: bool
-    formulas: dict[str, Formula] = field(default_factory=dict)
-    entering: dict[str, str] = field(default_factory=dict)
-    side: str = "inputs"
-    memory: str | None = None
 
     def write(self) -> Statement:
         config, last = self.config, ""
@@ -98,15 +79,6 @@ class _Writer:
             self.entering["token_head"] = last
             self.token_head(config.token_head, last)
         return Statement(self.formulas, self.entering, self.memory)
-
-    def add(self, name: str, axes: str, rule: Rule, *, keys: str | None = None) -> str:
-        self.formulas[name] = Formula(name, axes, rule, self.side, keys or self.side)
-        return name
-
-    def fact(self, name: str, axes: str, *, side: str | None = None) -> Operand | None:
-        """A fact of the inputs, if it was given."""
-        full = f"{side or self.side}.{name}"
-        return Operand(full, axes) if full in self.given else None
 
     # ----------------------------------------------------------------- stacks
 
@@ -273,68 +245,3 @@ class _Writer:
         rule = Activation(hidden, kind) if gate is None else Gate(Operand(gate, STREAM), hidden, kind)
         activated = self.add(f"{path}.activated", STREAM, rule)
         return self.linear(f"{path}.output", activated, config.bias)
-
-    def linear(self, name: str, x: str, bias: bool) -> str:
-        """A linear layer of the stream."""
-        return self.add(name, STREAM, self.weighted(Operand(x, "sentence token input"), name, "channel", bias))
-
-    def weighted(self, x: Operand, path: str, rows: str, bias: bool) -> Linear:
-        """x times the weight at a path, plus its bias; `rows` are the axes of the weight's rows."""
-        added = weight(f"{path}.bias", rows) if bias else None
-        return Linear(x, weight(f"{path}.weight", f"{rows} input"), added, over="input")
-
-    def norm(self, name: str, config: NormConfig, x: str, axes: str) -> str:
-        bias = weight(f"{name}.bias", "channel") if config.kind == "layer" and config.bias else None
-        kind = LayerNorm if config.kind == "layer" else RMSNorm
-        rule = kind(Operand(x, axes), weight(f"{name}.weight", "channel"), bias, epsilon=config.epsilon)
-        return self.add(name, axes, rule)
-
-    def vocabulary_head(self, config: VocabularyHeadConfig, states: str) -> None:
-        rows = "place" if self.at_places else "sentence token"
-        x = Operand(states, "<place> input" if self.at_places else "sentence token input")
-        if config.transform:
-            x = self.transform("head", x, config, rows)
-        side = "decoder" if self.config.decoder is not None and not self.config.share_embeddings else "encoder"
-        rule = self.weighted(x, "head", "vocabulary", config.bias)
-        if config.tied:
-            rule = replace(rule, right=weight(f"{side}.embed.word.weight", "vocabulary input"))
-        scale = 1 / math.sqrt(self.config.output_stack.width) if config.scaled else 1.0
-        self.add("head.logits", f"{rows} vocabulary", replace(rule, scale=scale))
-        self.probabilities("head", f"{rows} vocabulary", "vocabulary")
-
-    def sentence_head(self, config: SentenceHeadConfig, states: str) -> None:
-        vector = "mean" if config.pooling in ("mean", "mean_pooler") else "first"
-        rule = DotProduct(Operand(f"{self.side}.{vector}", "sentence token"), Operand(states, STREAM), over="token")
-        x = Operand(self.add(f"sentence_head.{vector}", "sentence channel", rule), "sentence input")
-        if config.has_pooler:
-            layer = self.weighted(x, "sentence_head.pooler", "channel", config.pooler_bias)
-            rule = ActivatedLinear(layer.left, layer.right, layer.bias, over="input", kind=config.activation)
-            name = self.add("sentence_head.pooled", axes := "sentence channel", rule)
-            name = name if config.norm is None else self.norm("sentence_head.norm", config.norm, name, axes)
-            x = Operand(name, "sentence input")
-        if config.labels:
-            rule = self.weighted(x, "sentence_head.output", "label", bias=True)
-            self.add("sentence_head.logits", "sentence label", rule)
-            self.probabilities("sentence_head", "sentence label", "label")
-
-    def transform(self, path: str, x: Operand, config: TransformConfig, rows: str) -> Operand:
-        """A head's own layer, activation and norm."""
-        layer = self.weighted(x, f"{path}.dense", "channel", config.transform_bias)
-        name = self.add(f"{path}.hidden", axes := f"{rows} channel", layer)
-        name = self.add(f"{path}.activated", axes, Activation(Operand(name, axes), config.activation))
-        name = name if config.norm is None else self.norm(f"{path}.norm", config.norm, name, axes)
-        return Operand(name, f"{rows} input")
-
-    def token_head(self, config: TokenHeadConfig, states: str) -> None:
-        x = Operand(states, "sentence token input")
-        if config.transform:
-            x = self.transform("token_head", x, config, "sentence token")
-        self.add("token_head.logits", "sentence token label", self.weighted(x, "token_head.output", "label", bias=True))
-        self.probabilities("token_head", "sentence token label", "label")
-
-    def probabilities(self, path: str, axes: str, over: str) -> None:
-        logits = Operand(f"{path}.logits", axes)
-        self.add(f"{path}.log_probabilities", axes, LogSoftmax(logits, over))
-        self.add(f"{path}.probabilities", axes, Softmax(logits, over))
-        if path == "head" and self.at_places and "labels" in self.given:
-            self.add("loss", "", CrossEntropy(Operand("head.log_probabilities", axes), Operand("labels", "place")))

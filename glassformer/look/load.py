@@ -118,4 +118,5 @@ def side_inputs(side: str, facts: Mapping[str, Tensor]) -> Inputs:
         masked_words=found.get("masked_words"),
         documents=found.get("documents"),
         may_look=found.get("may_look"),
+        labelled=found.get("labelled"),
     )

@@ -76,14 +76,15 @@ def table_lines(table: Table, width: int = USUAL) -> Iterator[str]:
     """A caption, the headings, and the rows with their marks."""
     marks = table.marks or ("",) * len(table.rows)
     shows = [plain if heading in WHOLE else number for heading in table.header]
-    rows = [("", *(label(heading) for heading in table.header))]
+    rows = [("", *(label(heading) for heading in table.header))] if table.header else []
+    head = ("",) * len(rows)
     rows += [
         (label(name, LABEL), *(show(value) for show, value in zip(shows, numbers, strict=True)))
         for name, numbers in table.rows
     ]
     if table.caption:
         yield from wrapped(f"{table.caption}:", width)
-    yield from indented(grid(rows, width - 2, marks=("", *marks)), 2)
+    yield from indented(grid(rows, width - 2, marks=(*head, *marks)), 2)
     if table.more:
         yield from indented(wrapped(f"({table.more})", width - 2), 2)
 
@@ -123,7 +124,8 @@ def by_row(cells: Sequence[Explanation]) -> Iterator[list[Explanation]]:
         at = tuple(
             (axis, index) for axis, index in cell.cell.items() if axis in ("token", "query", "place", "sentence")
         )
-        return (at, cell.cell.get("head")) if "largest" in cell.quantities else (at,)
+        of_tokens = bool(cell.terms) and cell.terms[0].what.startswith("token ")  # a softmax for each label
+        return (at, cell.cell.get("label" if of_tokens else "head")) if "largest" in cell.quantities else (at,)
 
     return (list(group) for _, group in groupby(cells, of))
 

@@ -90,7 +90,8 @@ class Replay:
                 self.model.sentence_head(kept(self.statement.entering["sentence_head"]), self.answering.real, None)
             elif unit == "token_head":
                 assert self.model.token_head is not None
-                self.model.token_head(kept(self.statement.entering["token_head"]), None)
+                labelled = self.answering.real if self.answering.labelled is None else self.answering.labelled
+                self.model.token_head(kept(self.statement.entering["token_head"]), None, labelled)
             else:
                 self.run_in_stack(unit, kept)
         return seen

@@ -70,13 +70,15 @@ class StepRecord(Settings):
         """The record of an intervention."""
         known = {each.name: getattr(step, each.name) for each in fields(step) if each.name != "tensor"}
         values = {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
-        return StepRecord(kind=type(step).__name__, values=values)
+        return StepRecord.model_validate({"kind": type(step).__name__, "values": values})
 
     def step(self, tensor: Tensor | None) -> Intervention:
         """And back; raises ConfigError and TypeError for a damaged record."""
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in self.values.items()}
-        kind = next(each for each in KINDS if each.__name__ == self.kind)
-        return kind(**values, **({} if tensor is None else {"tensor": tensor}))
+        if tensor is not None:
+            values["tensor"] = tensor
+        kind: type[Intervention] = next(each for each in KINDS if each.__name__ == self.kind)
+        return kind(**values)
 
 
 class Header(Settings):

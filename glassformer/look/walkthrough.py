@@ -146,7 +146,7 @@ class _Walkthrough:
         title = title_of(formula)
         axes = axis_names(formula.axes)
         tensor = held.tensor(name)
-        cells, left = self.row(axes, tensor)
+        cells, left = self.row(axes, tensor, self.word_of(name))
         mixed = isinstance(formula.rule, WeightedSum)
         heads = range(min(tensor.shape[1], self.limits.heads)) if mixed else ()
         at = (name.rpartition(".")[0], held, self.sentence, min(self.word, tensor.shape[-2] - 1) if mixed else 0)
@@ -184,13 +184,21 @@ class _Walkthrough:
 
     # ----------------------------------------------------------------- cells
 
-    def row(self, axes: tuple[str, ...], tensor: Tensor) -> tuple[list[dict[str, int]], int]:
-        """The cells of the word's row, or of every hidden word of its sentence; and how many were left out."""
+    def word_of(self, name: str) -> int:
+        """The word whose row is worked out: in a CRF one that is labelled, which follows another one where it can."""
+        formula = self.trace.statement.formulas[name]
+        if not name.startswith("token_head.crf."):
+            return self.word
+        labelled = self.trace.facts[f"{formula.tokens}.labelled"][self.sentence].nonzero()[:, 0].tolist()
+        return self.word if self.word in labelled or not labelled else labelled[:2][-1]
+
+    def row(self, axes: tuple[str, ...], tensor: Tensor, word: int) -> tuple[list[dict[str, int]], int]:
+        """The cells of a word's row, or of every hidden word of its sentence; and how many were left out."""
         if not tensor.numel():
             return [], 0
-        fixed = {"sentence": self.sentence, "token": self.word, "query": self.word}
+        fixed = {"sentence": self.sentence, "token": word, "query": word}
         if "query" not in axes:
-            fixed["key"] = self.word
+            fixed["key"] = word
         limits = {"head": self.limits.heads, "key_value_head": self.limits.heads}
         cells: list[dict[str, int]] = []
         whole = 0

@@ -7,6 +7,7 @@ B sentences · S tokens · L labels · N tokens of one sentence
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -81,7 +82,7 @@ class Posterior:
         """
         end = start + len(labels) - 1
         score = float(self._before[start, labels[0]]) - self.log_total
-        for token, (before, label) in enumerate(zip(labels, labels[1:], strict=False), start=start + 1):
+        for token, (before, label) in enumerate(pairwise(labels), start=start + 1):
             score += float(self._chain.steps[before, label] + self._logits[token, label])
         if not_followed_by and end + 1 < len(self._logits):
             behind = self._chain.steps[labels[-1]] + self._logits[end + 1] + self._behind[end + 1]  # [L]

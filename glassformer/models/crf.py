@@ -1,14 +1,20 @@
 """A linear-chain conditional random field: labels of a text scored together (Lafferty et al. 2001).
 
-B sentences · S tokens · L labels
+B sentences · S tokens · L labels · N the most scored tokens of a sentence
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 from glassformer.models.chain import Chain, viterbi
+from glassformer.parts.tap import tap
 
 
 class Crf(nn.Module):
@@ -24,6 +30,7 @@ class Crf(nn.Module):
         self.steps = nn.Parameter(torch.zeros(labels, labels))  # from the row to the column
         self.first = nn.Parameter(torch.zeros(labels))
         self.last = nn.Parameter(torch.zeros(labels))
+        self.taps = ("totals", "log_total", "best", "best_score", "path", "log_probability")
 
     @property
     def chain(self) -> Chain:
@@ -38,31 +45,157 @@ class Crf(nn.Module):
     def log_likelihood(self, logits: Tensor, labels: Tensor, scored: Tensor) -> Tensor:
         """The log-probability of each sequence, [B]: logits [B, S, L], labels [B, S] and scored [B, S] bool.
 
-        0 for a sequence without scored tokens. At least float32.
+        0 for a sequence without scored tokens. At least float32. Can be differentiated once.
         """
         logits = logits if logits.dtype == torch.float64 else logits.float()
-        return self._score(logits, labels, scored) - self._log_total(logits, scored)  # [B]
+        own = [each.to(logits.dtype) for each in (self.steps, self.first, self.last)]
+        if torch.compiler.is_compiling():
+            total, *_ = _operator(logits, scored, *own)
+        else:
+            total = _Eager.apply(logits, scored, *own)  # type: ignore[no-untyped-call]
+        return self._score(logits, labels.where(scored, 0), scored) - total  # [B]
 
     def _score(self, logits: Tensor, labels: Tensor, scored: Tensor) -> Tensor:
         """The score of one sequence of labels in each row, [B]."""
-        labels = labels.where(scored, 0)  # [B, S]
-        score = logits.new_zeros(len(logits))  # [B]
-        before, begun = labels[:, 0], torch.zeros_like(scored[:, 0])
-        for token in range(logits.shape[1]):
-            label, here = labels[:, token], scored[:, token]
-            step = self.steps[before, label].where(begun, self.first[label])  # [B]
-            own = logits[:, token].gather(1, label[:, None])[:, 0]  # [B]
-            score = score + (own + step) * here
-            before, begun = label.where(here, before), begun | here
-        return score + self.last[before] * begun
+        places = torch.arange(labels.shape[1], device=labels.device)  # [S]
+        newest = places.where(scored, -1).cummax(dim=1).values  # [B, S]: the last scored token up to each
+        source = torch.cat([torch.full_like(newest[:, :1], -1), newest[:, :-1]], dim=1)  # [B, S]: the one before it
+        before = labels.gather(1, source.clamp(min=0))  # [B, S]
+        step = self.steps[before, labels].where(source >= 0, self.first[labels])  # [B, S]
+        own = logits.gather(2, labels[..., None])[..., 0]  # [B, S]
+        end = newest[:, -1:]  # [B, 1]
+        last = self.last[labels.gather(1, end.clamp(min=0))] * (end >= 0)  # [B, 1]
+        return ((own + step) * scored).sum(dim=1) + last[:, 0]
 
-    def _log_total(self, logits: Tensor, scored: Tensor) -> Tensor:
-        """The logarithm of the sum of exp(score) over all sequences of labels, [B], by the forward algorithm."""
+    def _table(self, logits: Tensor, scored: Tensor, over: Callable[[Tensor, int], Tensor]) -> Tensor:
+        """Token by token, for each label all sequences that end with it, put together by `over`: [B, S, L]. A token
+        that is not scored has the numbers of the one before it, or 0.
+        """
         begun = torch.zeros_like(scored[:, :1])  # [B, 1]
-        total = torch.zeros_like(logits[:, 0])  # [B, L]
+        found, table = torch.zeros_like(logits[:, 0]), []  # [B, L]
         for token in range(logits.shape[1]):
             here = scored[:, token, None]  # [B, 1]
-            reached = (total[:, :, None] + self.steps).logsumexp(dim=1)  # [B, L]
-            total = (reached.where(begun, self.first) + logits[:, token]).where(here, total)
+            reached = over(found[:, :, None] + self.steps, 1)  # [B, L]
+            found = (reached.where(begun, self.first) + logits[:, token]).where(here, found)
+            table.append(found)
             begun = begun | here
-        return (total + self.last).logsumexp(dim=1).where(begun[:, 0], torch.zeros_like(total[:, 0]))
+        return torch.stack(table, dim=1)  # [B, S, L]
+
+    def show(self, logits: Tensor, scored: Tensor) -> None:
+        """Show to whoever looks what the CRF makes of logits [B, S, L]: the forward algorithm's table, the logarithm of
+        its sum, Viterbi's table (Viterbi 1967), the score of its best sequence, that sequence, 1 at its labels, and the
+        logarithm of its probability. 0 for a text without scored tokens.
+        """
+        zero, some = torch.zeros_like(logits[:, 0, 0]), scored.any(dim=1)  # [B], [B]
+        totals = tap(self, "totals", self._table(logits, scored, torch.logsumexp))  # [B, S, L]
+        log_total = tap(self, "log_total", (totals[:, -1] + self.last).logsumexp(dim=1).where(some, zero))  # [B]
+        best = tap(self, "best", self._table(logits, scored, torch.amax))  # [B, S, L]
+        score = tap(self, "best_score", (best[:, -1] + self.last).amax(dim=1).where(some, zero))  # [B]
+        tap(self, "path", self._path(best, scored))  # [B, S, L]
+        tap(self, "log_probability", score - log_total)  # [B]
+
+    def _path(self, best: Tensor, scored: Tensor) -> Tensor:
+        """1 at the labels of the best sequence, found from its end back to its first token: [B, S, L]."""
+        onwards, path = self.last.expand_as(best[:, 0]), []  # [B, L]: what follows each label
+        for token in reversed(range(best.shape[1])):
+            here = scored[:, token, None]  # [B, 1]
+            chosen = (best[:, token] + onwards).argmax(dim=1)  # [B]
+            onwards = self.steps.T[chosen].where(here, onwards)  # [B, L]
+            path.append(F.one_hot(chosen, best.shape[2]).to(best.dtype) * here)  # [B, L]
+        return torch.stack(path[::-1], dim=1)  # [B, S, L]
+
+
+def _log_total(
+    logits: Tensor, scored: Tensor, steps: Tensor, first: Tensor, last: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The logarithm of the sum of exp(score) over all sequences of labels, [B], and its derivatives: the probability of
+    each label of each token [B, S, L], how often each label follows each other one [B, L, L], and the probabilities of
+    the first label [B, L] and of the last one [B, L].
+
+    By the forward–backward algorithm with scaling (Rabiner 1989, §V.A), over the scored tokens alone.
+    """
+    count = scored.sum(dim=1)  # [B]
+    longest = int(count.max())
+    tokens = scored.int().argsort(dim=1, descending=True, stable=True)[:, :longest, None]  # [B, N, 1]
+    tokens = tokens.expand(-1, -1, logits.shape[2])  # [B, N, L]
+    there = (torch.arange(longest, device=logits.device) < count[:, None])[..., None]  # [B, N, 1]
+    own = logits.gather(1, tokens)  # [B, N, L]
+    tops = own.amax(dim=2, keepdim=True)  # [B, N, 1]
+    emitted, follows = (own - tops).exp(), (steps - steps.max()).exp()  # [B, N, L], [L, L]
+    begins, ends = (first - first.max()).exp(), (last - last.max()).exp()  # [L], [L]
+    tiny = torch.finfo(logits.dtype).tiny
+
+    ahead, sizes = torch.empty_like(own), torch.ones_like(tops)  # [B, N, L], [B, N, 1]
+    state = begins.expand(len(logits), -1)  # [B, L]
+    for token in range(longest):
+        reached = (state @ follows if token else state) * emitted[:, token]  # [B, L]
+        size = reached.sum(dim=1, keepdim=True).clamp(min=tiny)  # [B, 1]
+        sizes[:, token] = size.where(there[:, token], 1)
+        state = ahead[:, token] = (reached / size).where(there[:, token], state)
+    ending = (state * ends).sum(dim=1, keepdim=True).clamp(min=tiny)  # [B, 1]
+    total = ((sizes.log() + tops) * there).sum(dim=(1, 2)) + ending.log()[:, 0]  # [B]
+    total = total + first.max() + last.max() + (count - 1) * steps.max()
+
+    behind = torch.empty_like(own)  # [B, N, L]
+    state = ends / ending  # [B, L]
+    final = state
+    for token in reversed(range(longest)):
+        behind[:, token] = state
+        here = emitted[:, token] * state / sizes[:, token]  # [B, L]
+        state = (here @ follows.T if token else here).where(there[:, token], state)
+    marginals = ahead * behind * there  # [B, N, L]
+    arriving = (emitted * behind / sizes * there)[:, 1:]  # [B, N-1, L]
+    pairs = ahead[:, :-1].transpose(1, 2) @ arriving * follows  # [B, L, L]
+    some = (count > 0)[:, None]  # [B, 1]
+    begun = marginals[:, 0] if longest else torch.zeros_like(final)  # [B, L]
+    ended = (ahead[:, -1] * final if longest else torch.zeros_like(final)).where(some, 0)  # [B, L]
+    of_tokens = logits.new_zeros(logits.shape).scatter(1, tokens, marginals)  # [B, S, L]
+    found = total.where(some[:, 0], 0), of_tokens, pairs, begun, ended
+    return tuple(each.contiguous() for each in found)  # type: ignore[return-value]
+
+
+class _Eager(torch.autograd.Function):
+    """The sum with its derivatives, which the same loops give: torch's own backward pass takes three times as long."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Tensor) -> Tensor:
+        total, *derivatives = _log_total(*inputs)
+        ctx.save_for_backward(*derivatives)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        return _derivatives(ctx, gradient)
+
+
+def _derivatives(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+    of_tokens, pairs, begun, ended = ctx.saved_tensors
+    return (
+        gradient[:, None, None] * of_tokens,  # [B, S, L]
+        None,
+        (gradient[:, None, None] * pairs).sum(dim=0),  # [L, L]
+        gradient @ begun,  # [L]
+        gradient @ ended,  # [L]
+    )
+
+
+def _shapes(
+    logits: Tensor, scored: Tensor, steps: Tensor, first: Tensor, last: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Empty tensors of the shapes of `_log_total`, for the compiler."""
+    sentences, _, labels = logits.shape
+    of_labels = logits.new_empty(sentences, labels)
+    pairs = logits.new_empty(sentences, labels, labels)
+    return logits.new_empty(sentences), logits.new_empty(logits.shape), pairs, of_labels, torch.empty_like(of_labels)
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+    ctx.save_for_backward(*output[1:])
+
+
+# For compiled steps alone: one operator, because a compiler would unroll the loops. The first call of such an operator
+# takes seconds, which eager steps need not wait for.
+_operator = torch.library.custom_op("glassformer::crf_log_total", _log_total, mutates_args=())
+_operator.register_fake(_shapes)
+_operator.register_autograd(_derivatives, setup_context=_keep)

@@ -61,7 +61,7 @@ class SentenceHead(nn.Module):
         super().__init__()
         self.vector = VECTORS[config.pooling]
         self.reads_first_alone = self.vector is first_real
-        self.vector_name = {first_real: "first", mean_of_real: "mean", max_of_real: "max"}[self.vector]
+        self.vector_name = {"pooler": "first", "mean_pooler": "mean"}.get(config.pooling, config.pooling)
         self.pooler = nn.Linear(width, width, bias=config.pooler_bias) if config.has_pooler else None
         self.activation = ACTIVATIONS[config.activation]
         self.norm = build_norm(config.norm, width)
@@ -70,8 +70,10 @@ class SentenceHead(nn.Module):
         self.taps = (
             self.vector_name,
             *(("pooled",) if config.has_pooler else ()),
-            *(("logits", "log_probabilities", "probabilities") if config.labels else ()),
+            *(("logits",) if config.labels else ()),
+            *(("log_probabilities", "probabilities") if config.probabilities else ()),
         )
+        self.several = config.several
 
     def forward(self, states: Tensor, real: Tensor | None, dropout_key: DropoutKey | None) -> Tensor:
         """States [B, S, W] to label scores [B, L], or to the pooled vector [B, W] without labels."""
@@ -82,7 +84,8 @@ class SentenceHead(nn.Module):
             return pooled
         logits = tap(self, "logits", self.output(self.dropout(pooled, dropout_key)))  # [B, L]
         if wanted(self, "log_probabilities", "probabilities"):
-            tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
+            logarithms = F.logsigmoid(logits) if self.several else logits.log_softmax(dim=-1)  # [B, L]
+            tap(self, "probabilities", tap(self, "log_probabilities", logarithms).exp())
         return logits
 
 
@@ -99,21 +102,34 @@ class TokenHead(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, config.labels)
         self.crf = Crf(config.labels) if config.crf else None
+        self.spans = config.spans
         self.taps = (
             *(("hidden", "activated") if config.transform else ()),
             "logits",
+            *(("masked",) if config.spans else ()),
             "log_probabilities",
             "probabilities",
         )
 
-    def forward(self, states: Tensor, dropout_key: DropoutKey | None) -> Tensor:
-        """States [B, S, W] to label scores [B, S, L]."""
+    def forward(self, states: Tensor, dropout_key: DropoutKey | None, labelled: Tensor | None = None) -> Tensor:
+        """States [B, S, W] to label scores [B, S, L]. Where somebody looks, a CRF shows how it goes through the tokens
+        that are `labelled`, [B, S] bool, and a softmax over tokens leaves out the others; None = all.
+        """
         if self.dense is not None:
             hidden = tap(self, "hidden", self.dense(states))
             states = self.norm(tap(self, "activated", self.activation(hidden)))
         logits = tap(self, "logits", self.output(self.dropout(states, dropout_key)))  # [B, S, L]
-        if wanted(self, "log_probabilities", "probabilities"):
-            tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
+        crf = self.crf if self.crf is not None and wanted(self.crf, *self.crf.taps) else None
+        if labelled is None and (self.spans or crf is not None):
+            labelled = torch.ones_like(logits[..., 0], dtype=torch.bool)  # [B, S]
+        if wanted(self, "masked", "log_probabilities", "probabilities"):
+            logarithms = logits.log_softmax(dim=-1)  # [B, S, L]
+            if self.spans and labelled is not None:
+                masked = tap(self, "masked", logits.masked_fill(~labelled[..., None], -torch.inf))  # [B, S, 2]
+                logarithms = masked.log_softmax(dim=1)  # [B, S, 2]
+            tap(self, "probabilities", tap(self, "log_probabilities", logarithms).exp())
+        if crf is not None and labelled is not None:
+            crf.show(logits, labelled)
         return logits
 
 

@@ -24,7 +24,8 @@ class Inputs:
     ids [B, S] int64 · vectors [B, S, W] · real [B, S] bool, False = padding · positions [B or 1, S] int64
     (default: counted over the real tokens) · segments [B, S] int64 · masked_words [B, S] bool, True = a masked word ·
     documents [B, S] int64, equal = same document, for the mask · may_look [B or 1, Q, K] bool, True = may look,
-    one more mask on top of the model's own (K: with those in the cache) · dropout_key chooses dropout, in training.
+    one more mask on top of the model's own (K: with those in the cache) · dropout_key chooses dropout, in training ·
+    labelled [B, S] bool, True = a token whose label is asked for; it changes nothing but what a CRF shows of itself.
     """
 
     ids: Tensor | None = None
@@ -35,6 +36,7 @@ class Inputs:
     masked_words: Tensor | None = None
     documents: Tensor | None = None
     may_look: Tensor | None = None
+    labelled: Tensor | None = None
     dropout_key: DropoutKey | None = None
 
     @property
@@ -69,7 +71,7 @@ class Inputs:
     def check(self, *, before: int = 0) -> None:
         """Refuse tensors whose shapes do not fit together; `before` tokens are in the cache. Raises ShapeError."""
         batch, tokens = self.shape
-        for name in ("real", "positions", "segments", "masked_words", "documents"):
+        for name in ("real", "positions", "segments", "masked_words", "documents", "labelled"):
             tensor: Tensor | None = getattr(self, name)
             shared = name == "positions" and tensor is not None and tensor.shape == (1, tokens)
             if tensor is not None and tensor.shape != (batch, tokens) and not shared:

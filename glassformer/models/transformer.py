@@ -94,7 +94,8 @@ class Transformer(nn.Module):
             answer = self.sentence_head(states, answering.real if asked is None else None, dropout_key)  # [B, L]
         tags = None
         if self.token_head is not None and (heads is None or "token_head" in heads):
-            tags = self.token_head(states, dropout_key)  # [B, S, L]
+            labelled = answering.real if answering.labelled is None else answering.labelled
+            tags = self.token_head(states, dropout_key, labelled)  # [B, S, L]
         return Output(
             states=states, logits=logits, sentence_logits=answer, token_logits=tags, memory=memory, cache=cache
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from glassformer.errors import ConfigError, did_you_mean
@@ -33,8 +34,8 @@ class TaskEntry(NamedTuple):
 
 
 class VerbEntry(NamedTuple):
-    """Module and class of a verb's predictor, its line of help, the roles of the columns that it reads, and the tasks
-    whose model in the package answers where none is named.
+    """Module and class of a verb's predictor, its line of help, the roles of the columns that it reads, the tasks whose
+    model in the package answers where none is named, and by task the module and class of another predictor.
     """
 
     module: str
@@ -42,6 +43,7 @@ class VerbEntry(NamedTuple):
     help: str
     columns: tuple[str, ...] = ("text",)
     tasks: tuple[str, ...] = ("masked-lm",)
+    others: Mapping[str, tuple[str, str]] = MappingProxyType({})
 
 
 TASKS: dict[str, TaskEntry] = {
@@ -68,11 +70,20 @@ TASKS: dict[str, TaskEntry] = {
     "classify": TaskEntry(
         "classify",
         "Classify",
-        "one label for a text or a pair, from a table",
+        "one label, or several, for a text or a pair, from a table",
         "classify-from-scratch",
         "classify",
         ("text", "pair", "label"),
         "ClassifyData",
+    ),
+    "regress": TaskEntry(
+        "regress",
+        "Regress",
+        "a number for a text or a pair, from a table",
+        "regress-from-scratch",
+        "regress",
+        ("text", "pair", "label"),
+        "TextPairData",
     ),
     "choose": TaskEntry(
         "choose",
@@ -113,7 +124,14 @@ TASKS: dict[str, TaskEntry] = {
 VERBS: dict[str, VerbEntry] = {
     "fill": VerbEntry("fill", "Fill", "guess the words behind [MASK]"),
     "score": VerbEntry("pseudo_likelihood", "PseudoLikelihood", "how likely a text is, token by token"),
-    "classify": VerbEntry("classify", "Classify", "the label of a text or a pair", ("text", "pair"), ("classify",)),
+    "classify": VerbEntry(
+        "classify",
+        "Classify",
+        "the label, the labels or the number of a text or a pair",
+        ("text", "pair"),
+        ("classify",),
+        {"regress": ("regress", "Regress")},
+    ),
     "choose": VerbEntry("choose", "Choose", "which candidate belongs to a text", ("text", "choices"), ("choose",)),
     "tag": VerbEntry("tag", "Tag", "the tags of a text's words, as spans of characters", ("text", "words"), ("tag",)),
     "answer": VerbEntry(
@@ -127,8 +145,11 @@ def task_named(name: str) -> type[Task]:
     return cast("type[Task]", _found(TASKS, name, "task"))
 
 
-def predictor_of(verb: str) -> type[Predictor[Any, Any]]:
-    """The predictor of a verb; raises ConfigError for an unknown verb."""
+def predictor_of(verb: str, task: str | None = None) -> type[Predictor[Any, Any]]:
+    """The predictor of a verb, for models of this task; raises ConfigError for an unknown verb."""
+    if verb in VERBS and task is not None and task in VERBS[verb].others:
+        module, kind = VERBS[verb].others[task]
+        return cast("type[Predictor[Any, Any]]", getattr(importlib.import_module(f"glassformer.tasks.{module}"), kind))
     return cast("type[Predictor[Any, Any]]", _found(VERBS, verb, "verb"))
 
 

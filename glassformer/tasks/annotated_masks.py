@@ -20,10 +20,11 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.fill import check_guesses, log_probabilities, scored_in_each
 from glassformer.tasks.masked_lm import UNIT, check_encoder
-from glassformer.tasks.records import Record, RecordTask, check_columns
+from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores, Tally, Unigram
 from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.values import check_columns
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 
 

@@ -15,12 +15,13 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from glassformer.config import ModelConfig, TokenHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.corpus import on_bad
 from glassformer.data.settings import AnswerData, DataSection
 from glassformer.data.split import Split
 from glassformer.data.squad import stated_answers
 from glassformer.errors import ConfigError, DataError
+from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answer_scores import answer_scores
@@ -28,13 +29,14 @@ from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.exact_match import best_threshold, exact_and_f1
 from glassformer.tasks.passage import Passage, Passages, right_answers
 from glassformer.tasks.predict import predict
-from glassformer.tasks.records import Record, RecordTask, check_columns, located, text_of
+from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
 from glassformer.tasks.spans import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.values import check_columns, located, text_of
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.windows import Window, windows
+from glassformer.text.windows import Window, room_beside, windows
 
 # Repaired answers that a note names.
 _NAMED = 3
@@ -47,6 +49,7 @@ class AnswerSection(TaskSection):
     chosen on validation data (0: where it is likelier than no answer).
     """
 
+    found: ClassVar[tuple[str, ...]] = ("no_answer", "threshold")
     name: Literal["answer"] = "answer"
     overlap: int = Field(default=128, ge=0)
     longest_question: int = Field(default=64, ge=1)
@@ -196,11 +199,8 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     @property
     def _question_room(self) -> int:
         """The most tokens of a question: those of the section, or half of a short row."""
-        around = len(self._before) + len(self._between) + len(self._after)
-        if self.length is not None and self.length - around < 2:
-            raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {self.length}")
-        half = self.section.longest_question if self.length is None else (self.length - around) // 2
-        return min(self.section.longest_question, half)
+        room = room_beside(len(self._before) + len(self._between) + len(self._after), self.length, texts=2)
+        return self.section.longest_question if room is None else min(self.section.longest_question, room // 2)
 
     def _ahead(self, example: Question) -> int:
         """The tokens of a row before those of the passage."""
@@ -251,7 +251,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a head of two scores for each token, and without a vocabulary head."""
-        head = TokenHeadConfig(labels=2, dropout=self.section.dropout)
+        head = token_head_of(body, labels=2, dropout=self.section.dropout, spans=True)
         return body.model_copy(update={"token_head": head, "sentence_head": None, "head": None})
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:

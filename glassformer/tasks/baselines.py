@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -29,8 +29,8 @@ _RECORDS, _CHARACTERS, _OF_A_TEXT, _FEATURES = 100_000, 40_000_000, 20_000, 100_
 # a step of the fit then takes about 0.2 s on one core.
 _LABELS, _PRODUCTS = 500, 100_000_000
 _STEPS = 200
-# Examples whose scores [E, L] are in memory together.
-_TOGETHER = 1024
+# Examples whose scores [E, L] are in memory together, and the most of these scores.
+_TOGETHER, _SCORES = 1024, 1 << 20
 
 
 class Lesson(NamedTuple):
@@ -78,8 +78,9 @@ class TfIdf:
         """For each lesson what a model's head gives, [L]: the log-probabilities of the labels; where there may be
         several, the logit of each; or one number.
         """
-        for start in range(0, len(lessons), _TOGETHER):
-            yield from self._predict(self._features(lessons[start : start + _TOGETHER])).tolist()
+        together = max(1, min(_TOGETHER, _SCORES // max(1, self._labels)))
+        for start in range(0, len(lessons), together):
+            yield from self._predict(self._features(lessons[start : start + together])).tolist()
 
     def _features(self, lessons: Sequence[Lesson]) -> Any:
         """[E, F], sparse."""
@@ -109,8 +110,8 @@ class Learner(Protocol[Example, Prediction]):
         """A prediction from `TfIdf.guess`."""
         ...
 
-    def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
-        """The scores of predictions."""
+    def scores_of_stream(self, pairs: Iterable[tuple[Example, Prediction]]) -> Scores:
+        """The scores of predictions as they come."""
         ...
 
 
@@ -131,8 +132,8 @@ def beside_tfidf(
     if baseline.note:
         log(baseline.note)
     values = baseline.guess([lesson for _, lesson in labelled])
-    pairs = [(example, task.guessed(example, each)) for (example, _), each in zip(labelled, values, strict=True)]
-    return scores.beside(TFIDF, task.scores(pairs))
+    pairs = ((example, task.guessed(example, each)) for (example, _), each in zip(labelled, values, strict=True))
+    return scores.beside(TFIDF, task.scores_of_stream(pairs))
 
 
 def repeated(task: Learner[Example, Any], train: Sequence[Example], measured: Sequence[Example]) -> int:

@@ -9,39 +9,34 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.corpus import on_bad
 from glassformer.data.rows import Columns
 from glassformer.data.settings import ChooseData, DataSection
 from glassformer.errors import ConfigError, DataError, NotFiniteError
+from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.candidates import Choice, Question, candidates_of, listed, place_of, words_of
 from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.measure import losses_and_shares
-from glassformer.tasks.records import (
-    Record,
-    RecordTask,
-    check_different,
-    label_of,
-    located,
-    log_mean_of_columns,
-    text_of,
-)
+from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores
 from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.text_pair import two_segments
+from glassformer.tasks.values import check_different, text_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
-# Places that a note shows.
-_SHOWN = 10
+# Places that a note shows, and the share of rows that are computed in vain from which on a note tells it.
+_SHOWN, _MUCH = 10, 0.25
 
 
 class ChooseSection(TaskSection):
@@ -50,44 +45,6 @@ class ChooseSection(TaskSection):
     name: Literal["choose"] = "choose"
     pooling: Literal["first", "pooler", "mean"] = "pooler"
     dropout: float = Field(default=0.1, ge=0, lt=1)
-
-
-class Question(NamedTuple):
-    """A text, its candidates, and the place of the right one in training and evaluation."""
-
-    text: str
-    choices: tuple[str, ...]
-    label: int | None
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The likeliest candidate, its place from 0, and how likely each is, in the order in which they were given;
-    `windows` is above 1 for a long text.
-    """
-
-    choice: str
-    index: int
-    choices: tuple[str, ...]
-    log_probabilities: tuple[float, ...]
-    text: str
-    windows: int = 1
-
-    @property
-    def probabilities(self) -> tuple[float, ...]:
-        """Of each candidate, between 0 and 1; their sum is 1."""
-        return tuple(map(math.exp, self.log_probabilities))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON."""
-        return {
-            "text": self.text,
-            "choices": list(self.choices),
-            "choice": self.choice,
-            "index": self.index,
-            "probabilities": list(self.probabilities),
-            "windows": self.windows,
-        }
 
 
 class Choose(RecordTask[Question, Choice]):
@@ -131,7 +88,7 @@ class Choose(RecordTask[Question, Choice]):
                 + ("" if context.section is None else f" for {context.section.name}"),
                 do="train one with: glassformer train choose TABLE.jsonl",
             )
-        return cls(context.section, tokenizer, length=context.length, segments=_two_segments(model.config))
+        return cls(context.section, tokenizer, length=context.length, segments=two_segments(model.config))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
         """The score of each row."""
@@ -169,12 +126,12 @@ class Choose(RecordTask[Question, Choice]):
         for split, record in cls._split(data, shares, on_bad(data)):
             if split == "train":
                 choices = record.values["choices"]
-                yield from filter(None, map(_words, [record.values["text"], *_listed(choices)]))
+                yield from filter(None, map(words_of, [record.values["text"], *listed(choices)]))
 
     def example(self, values: Mapping[str, object], where: str) -> Question:
         """A text with its candidates, and the right one where there is one."""
-        text, choices = text_of(values["text"], where), _choices(values.get("choices"), where)
-        return Question(text, choices, _place(values["label"], choices, where) if "label" in values else None)
+        text, choices = text_of(values["text"], where), candidates_of(values.get("choices"), where)
+        return Question(text, choices, place_of(values["label"], choices, where) if "label" in values else None)
 
     def rows(self, example: Question) -> list[Row]:
         """The rows of all groups, one after the other."""
@@ -224,18 +181,25 @@ class Choose(RecordTask[Question, Choice]):
             section,
             preparation.tokenizer,
             length=preparation.data.length,
-            segments=_two_segments(preparation.body),
+            segments=two_segments(preparation.body),
             places=found,
         )
         if not preparation.measuring:
             for count, of in sorted(task.places.items()):
                 shown = f"the right one at place 0 … {count - 1}: {', '.join(f'{n:,}' for n in of[:_SHOWN])}"
                 preparation.log(f"{sum(of):,} with {count} candidates, {shown}{' …' if count > _SHOWN else ''}")
+            real = sum(count * sum(of) for count, of in task.places.items())
+            filled = max(task.places, default=0) * sum(map(sum, task.places.values()))
+            if real < (1 - _MUCH) * filled:
+                preparation.log(
+                    f"{1 - real / filled:.0%} of the rows only fill up groups of fewer candidates: records with very "
+                    "many candidates cost most of the time"
+                )
         return task
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a sentence head of one label, and without a vocabulary head."""
-        head = SentenceHeadConfig(labels=1, pooling=self.section.pooling, dropout=self.section.dropout)
+        head = sentence_head_of(body, labels=1, pooling=self.section.pooling, dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property
@@ -290,65 +254,11 @@ class Choose(RecordTask[Question, Choice]):
 # --------------------------------------------------------------------------- values of a record
 
 
-def _listed(value: object) -> list[object]:
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def _words(value: object) -> str:
-    """A text as it is, "" for what is none."""
-    return value if isinstance(value, str) else ""
-
-
-def _choices(value: object, where: str) -> tuple[str, ...]:
-    """The candidates of a record; empty cells at the end of a table's row are none. Raises DataError."""
-    if value is None:
-        raise DataError(located(where, "a choice needs candidates"), got="none", do="give each with --choice")
-    if not isinstance(value, list | tuple):
-        raise DataError(
-            located(where, "the candidates must be a list, or have a column each"),
-            got=repr(value)[:60],
-            do="name each column: --choices A --choices B",
-        )
-    choices = list(value)
-    while choices and choices[-1] in ("", None):
-        choices.pop()
-    if len(choices) < 2:
-        raise DataError(located(where, "a choice needs at least two candidates"), got=str(len(choices)))
-    return tuple(text_of(choice, where, "candidate") for choice in choices)
-
-
-def _place(value: object, choices: Sequence[str], where: str) -> int:
-    """The place from 0 of the right candidate, which is given by its text or by its place; raises DataError.
-
-    A number in JSON is a place; a text is one where no candidate has this text.
-    """
-    if isinstance(value, str) and value in choices:
-        places = [place for place, choice in enumerate(choices) if choice == value]
-    else:
-        label = label_of(value, where)
-        places = [place for place in range(len(choices)) if str(place) == label]
-    if not places:
-        raise DataError(
-            located(where, "a label must be the text of a candidate, or its place"),
-            got=repr(value)[:60],
-            do=f"the first place is 0, the last of this record {len(choices) - 1}",
-        )
-    if choices.count(choices[places[0]]) > 1:
-        raise DataError(
-            located(where, "the right candidate must differ from the others"), got=f"{choices[places[0]][:60]!r} twice"
-        )
-    return places[0]
-
-
 def _places(records: Iterable[Record]) -> dict[int, list[int]]:
     """By the number of candidates, how often the right one has each place."""
     found: Counter[tuple[int, int]] = Counter()
     for record in records:
         with suppress(DataError):  # reported when the record becomes an example
-            choices = _choices(record.values["choices"], record.where)
-            found[len(choices), _place(record.values["label"], choices, record.where)] += 1
+            choices = candidates_of(record.values["choices"], record.where)
+            found[len(choices), place_of(record.values["label"], choices, record.where)] += 1
     return {count: [found[count, place] for place in range(count)] for count in sorted({count for count, _ in found})}
-
-
-def _two_segments(config: ModelConfig) -> bool:
-    return config.encoder is not None and config.encoder.embed.segments > 1

@@ -1,110 +1,84 @@
-"""One label for a text or for a pair: the sentence head and a softmax (Devlin et al. 2019, §4.1).
+"""Labels for a text or for a pair: the sentence head, with a softmax (Devlin et al. 2019, §4.1) or a sigmoid for each.
 
-B rows · L labels
+B rows · L labels · M most labels of a text
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from glassformer.config import ModelConfig
+from glassformer.data.order import Order
 from glassformer.data.settings import ClassifyData
 from glassformer.errors import ConfigError, DataError, NotFiniteError
-from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson
 from glassformer.tasks.bert import BertSection
-from glassformer.tasks.cross_entropy import cross_entropy, widened
-from glassformer.tasks.measure import share_of
-from glassformer.tasks.records import (
-    Record,
-    RecordTask,
-    check_columns,
-    known_label,
-    label_of,
-    located,
-    log_mean_of_columns,
-    text_of,
-)
+from glassformer.tasks.calibration import fitted_temperature
+from glassformer.tasks.labelling import Labelling, OneLabel, SeveralLabels
+from glassformer.tasks.labels import Class, Classes, Labelled
+from glassformer.tasks.measure import Reals
+from glassformer.tasks.predict import predict
+from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.score import THIS_MODEL, Scores, perplexity
+from glassformer.tasks.score import Scores
 from glassformer.tasks.sentence_order import SentenceOrderSection
-from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.task import Context, Preparation, evaluating
+from glassformer.tasks.text_pair import Logits, TextPairSection, TextPairTask, two_segments
+from glassformer.tasks.values import check_columns, known_label, label_of, labels_of, text_of
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.windows import text_rows
+
+__all__ = ["Class", "Classes", "Classify", "ClassifySection", "Labelled"]
 
 # Labels that a note names.
 _SHOWN = 10
+# Texts, and logits of them, that a temperature is fitted on.
+_FITTED, _LOGITS = 2048, 1 << 22
 
 
-class ClassifySection(TaskSection):
-    """`labels` are found in the training records unless they are given; `pooling` makes one vector of a text's states:
-    the first token's state, or this through a dense layer and tanh.
+class ClassifySection(TextPairSection):
+    """`labels` are found in the training records unless they are given. `several`: a text may have any number of them,
+    those whose probability is at least `threshold`. `class_weights` multiply the losses: `balanced` lets rare labels
+    weigh as much as frequent ones, a table gives the factors of single labels. `temperature` divides the logits of
+    predictions; it is fitted on the validation records.
     """
 
+    found: ClassVar[tuple[str, ...]] = ("labels", "temperature")
     name: Literal["classify"] = "classify"
     labels: tuple[str, ...] = ()
-    pooling: Literal["first", "pooler"] = "pooler"
-    dropout: float = Field(default=0.1, ge=0, lt=1)
+    several: bool = False
+    threshold: float = Field(default=0.5, gt=0, lt=1)
+    class_weights: Literal["none", "balanced"] | dict[str, float] = "none"
+    temperature: float = Field(default=1.0, gt=0)
 
     @model_validator(mode="after")
-    def _labels_differ(self) -> Self:
+    def _possible(self) -> Self:
         if len(set(self.labels)) < len(self.labels) or not all(label.strip() for label in self.labels):
             raise ValueError("labels must be different words, none of them empty")
+        if self.threshold != 0.5 and not self.several:
+            raise ValueError("a threshold belongs to several labels: set several = true, or leave it out")
+        if not isinstance(self.class_weights, str):
+            if unknown := [label for label in self.class_weights if self.labels and label not in self.labels]:
+                raise ValueError(f"class_weights must name labels, got {unknown[0][:60]!r}")
+            if not all(weight > 0 for weight in self.class_weights.values()):
+                raise ValueError("class_weights must be above 0")
         return self
 
 
-class Labelled(NamedTuple):
-    """A text or a pair, with its label in training and evaluation."""
-
-    text: str
-    pair: str | None
-    label: int | None
-
-
-@dataclass(frozen=True)
-class Class:
-    """The likeliest label of a text or a pair, and how likely each of them is; `windows` is above 1 for a long text."""
-
-    label: str
-    labels: tuple[str, ...]
-    logarithms: tuple[float, ...]
-    text: str
-    pair: str | None = None
-    windows: int = 1
-
-    @property
-    def log_probabilities(self) -> dict[str, float]:
-        """By label, the natural logarithms of the probabilities."""
-        return dict(zip(self.labels, self.logarithms, strict=True))
-
-    @property
-    def probabilities(self) -> dict[str, float]:
-        """By label, between 0 and 1."""
-        return {label: math.exp(value) for label, value in self.log_probabilities.items()}
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON."""
-        texts = {"text": self.text} if self.pair is None else {"text": self.text, "pair": self.pair}
-        return {**texts, "label": self.label, "probabilities": self.probabilities, "windows": self.windows}
-
-
-class Classify(RecordTask[Labelled, Class]):
-    """One label for a text or a pair. A long text has several windows; their probabilities are averaged."""
+class Classify(TextPairTask[Labelled, Any]):
+    """Labels for a text or a pair. A long text has several windows; their probabilities are averaged."""
 
     Section = ClassifySection
     Data = ClassifyData
     weights: ClassVar[Mapping[str, float]] = {"label": 1.0}
-    axes: ClassVar[Mapping[str, Axis]] = {"label": "row"}
+    axes: ClassVar[Mapping[str, Axis]] = {"label": "set"}
     best = "accuracy"
     section: ClassifySection
 
@@ -117,20 +91,34 @@ class Classify(RecordTask[Labelled, Class]):
         segments: bool,
         pairs: bool | None = None,
         frequencies: Mapping[str, int] | None = None,
+        records: int = 0,
+        separator: str = ",",
     ) -> None:
-        self.section, self.tokenizer, self.length, self.segments = section, tokenizer, length, segments
-        self.pairs = pairs  # whether it was trained on pairs, None where that is not known
-        self.frequencies = frequencies or {}
         self._numbers = {label: number for number, label in enumerate(section.labels)}
+        super().__init__(section, tokenizer, length=length, segments=segments, pairs=pairs)
+        self.frequencies, self.known, self.separator = frequencies or {}, records, separator
+        kind = SeveralLabels if section.several else OneLabel
+        self.labelling: Labelling = kind(section, self.frequencies, records)
+        self.best = self.best_of(section)
+
+    @classmethod
+    def best_of(cls, section: ClassifySection) -> str:
+        """Of several labels all are seldom right: their F1 tells models apart."""
+        return "micro_f1" if section.several else "accuracy"
+
+    @property
+    def outputs(self) -> int:
+        """A logit for each label."""
+        return max(len(self._numbers), 1)
 
     # ------------------------------------------------------------------ for an existing model
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         """For a model with a sentence head and names for its labels; raises ConfigError for another one."""
-        section, pairs = context.section, None
+        section, pairs, separator = context.section, None, ","
         if isinstance(context.data, ClassifyData):
-            pairs = context.data.pair is not None
+            pairs, separator = context.data.pair is not None, context.data.separator
         if isinstance(section, BertSection | SentenceOrderSection):
             section, pairs = ClassifySection(labels=section.labels), True
         head = model.config.sentence_head
@@ -141,25 +129,21 @@ class Classify(RecordTask[Labelled, Class]):
                 + ("" if context.section is None else f" for {context.section.name}"),
                 do="train one with: glassformer train classify TABLE --text 0 --label 1",
             )
-        return cls(section, tokenizer, length=context.length, segments=_two_segments(model.config), pairs=pairs)
+        segments = two_segments(model.config)
+        return cls(section, tokenizer, length=context.length, segments=segments, pairs=pairs, separator=separator)
 
-    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[float]]]:
-        """The log-probability of each label, for each row."""
-        for batch in batches:
-            logits = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, L]
-            yield from zip(batch.row_ids.tolist(), widened(logits).log_softmax(dim=-1).tolist(), strict=True)
-
-    def merge(self, example: Labelled, found: Sequence[list[float]]) -> Class:
+    def merge(self, example: Labelled, found: Sequence[Reals]) -> Class | Classes:
         """The mean of the probabilities over the windows."""
-        logs = log_mean_of_columns(found)
-        if not all(map(math.isfinite, logs)):
+        logits = np.stack(found)  # [W, L]
+        if not np.isfinite(logits).all():
             raise NotFiniteError(
                 "a model must give finite numbers to classify by",
                 got=f"NaN for {example.text[:40]!r}",
                 do="its training diverged: train it again with a lower learning rate",
             )
-        labels = self.section.labels
-        return Class(labels[logs.index(max(logs))], labels, tuple(logs), example.text, example.pair, len(found))
+        logarithms = self.labelling.logarithms(logits, self.section.temperature)  # [L]
+        answer: Class | Classes = self.labelling.answer(example, logarithms, len(found))
+        return answer
 
     # ------------------------------------------------------------------ records
 
@@ -169,122 +153,122 @@ class Classify(RecordTask[Labelled, Class]):
         return check_columns({"text": data.text, "pair": data.pair, "label": data.label})
 
     def example(self, values: Mapping[str, object], where: str) -> Labelled:
-        """A text or a pair, and its label where there is one."""
-        if self.pairs is not None and self.pairs != ("pair" in values):
-            raise DataError(
-                located(where, f"the model was trained on {'pairs of texts' if self.pairs else 'single texts'}"),
-                got="a pair" if "pair" in values else "one text",
-                do="give the second text with --pair" if self.pairs else "leave --pair out",
-            )
-        return Labelled(
-            text_of(values["text"], where),
-            text_of(values["pair"], where, "pair") if "pair" in values else None,
-            known_label(values["label"], self._numbers, where) if "label" in values else None,
-        )
+        """A text or a pair, and its label or labels where they are known."""
+        texts = self.texts(values, where)
+        if "label" not in values:
+            return Labelled(*texts, None)
+        if not self.section.several:
+            return Labelled(*texts, known_label(values["label"], self._numbers, where))
+        named = labels_of(values["label"], where, self.separator)
+        return Labelled(*texts, None, tuple(sorted({known_label(each, self._numbers, where) for each in named})))
 
     def rows(self, example: Labelled) -> list[Row]:
-        """A row for each window; the windows of a text share a weight of 1."""
-        cut = text_rows(self.tokenizer, example.text, example.pair, length=self.length)
-        labels = {} if example.label is None else {"label": example.label}
-        return [
-            Row(ids=ids, segments=segments if self.segments else None, labels=labels, weight=1 / len(cut))
-            for ids, segments in cut
-        ]
+        """A row for each window; the windows of a text share its weight."""
+        labels = {} if example.numbers is None else {"label": example.numbers}
+        return self.rows_with(example, labels, self.labelling.row_weight(example))
 
     # ------------------------------------------------------------------ training
 
     @classmethod
-    def check_body(cls, section: ClassifySection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder and no decoder."""
-        if body.encoder is None or body.decoder is not None:
-            raise ConfigError(
-                "a text is classified by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
-            )
-
-    @classmethod
     def from_records(cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record]) -> Self:
         """With the labels of the training records, sorted."""
-        found: Counter[str] = Counter()
+        data, found, count = preparation.data, Counter[str](), 0
+        assert isinstance(data, ClassifyData)
         for record in records:
             with suppress(DataError):  # reported when the record becomes an example
                 for role in ("text", "pair"):
                     text_of(record.values.get(role, "absent"), record.where)
-                found[label_of(record.values["label"], record.where)] += 1
+                value = record.values["label"]
+                if section.several:
+                    found.update(set(labels_of(value, record.where, data.separator)))
+                else:
+                    found[label_of(value, record.where)] += 1
+                count += 1
         labels = section.labels or tuple(sorted(found))
-        if len(labels) < 2:
+        least = 1 if section.several else 2
+        if len(labels) < least:
             raise DataError(
-                "to classify there must be at least two labels",
+                f"to classify there must be at least {'one label' if least == 1 else 'two labels'}",
                 got=f"{len(labels)} in {len(records):,} records" + (f" ({labels[0]!r})" if labels else ""),
                 do="check which column holds the label",
             )
         if not preparation.measuring:
             preparation.log(_label_counts(found, labels))
         frequencies = dict(preparation.facts.get("label_counts") or {label: found[label] for label in labels})
+        values = section.model_dump() | {"labels": labels}
         return cls(
-            section.model_copy(update={"labels": labels}),
+            ClassifySection.model_validate(values),  # once more: class_weights name labels
             preparation.tokenizer,
-            length=preparation.data.length,
-            segments=_two_segments(preparation.body),
+            length=data.length,
+            segments=two_segments(preparation.body),
             frequencies=frequencies,
+            records=int(preparation.facts.get("labelled_records") or count),
+            separator=data.separator,
         )
-
-    def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with a sentence head, and without a vocabulary head."""
-        head = sentence_head_of(
-            body, labels=len(self.section.labels), pooling=self.section.pooling, dropout=self.section.dropout
-        )
-        return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the training labels: the loss of knowing only how frequent each of them is."""
-        total = sum(self.frequencies.values())
-        return -math.fsum(count / total * math.log(count / total) for count in self.frequencies.values() if count)
+        """The loss of knowing only how frequent each label is."""
+        return self.labelling.baseline_loss
 
     def facts(self) -> dict[str, Any]:
         """How frequent each label is in the training records."""
-        return {"label_counts": dict(self.frequencies)}
+        return {"label_counts": dict(self.frequencies), "labelled_records": self.known}
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sum of the cross-entropies of the labels."""
-        logits = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, L]
-        return {"label": cross_entropy(logits, batch.labels["label"], batch.weights)}
+        """The weighted sum of the losses of the rows."""
+        return {"label": self.labelling.loss(self.logits(model, batch), batch.labels["label"], batch.weights)}
+
+    # ------------------------------------------------------------------ measuring
 
     def lesson(self, example: Labelled) -> Lesson | None:
-        """The words and the label."""
-        return None if example.label is None else Lesson(example.text, example.pair, example.label)
+        """The words and the label, or the labels."""
+        target = example.several if example.label is None else example.label
+        return None if target is None else Lesson(example.text, example.pair, target)
 
-    def scores(self, pairs: Sequence[tuple[Labelled, Class]]) -> Scores:
-        """Loss, perplexity and accuracy, beside always choosing the most frequent label."""
-        labels = self.section.labels
-        known = [(example.label, prediction) for example, prediction in pairs if example.label is not None]
-        total = sum(self.frequencies.values()) + len(labels)
-        prior = {label: (self.frequencies.get(label, 0) + 1) / total for label in labels}
-        most_frequent = max(prior, key=prior.__getitem__)
-        of = {
-            THIS_MODEL: _measured(
-                [prediction.logarithms[label] for label, prediction in known],
-                [prediction.label == labels[label] for label, prediction in known],
-            ),
-            "most frequent": _measured(
-                [math.log(prior[labels[label]]) for label, _ in known],
-                [most_frequent == labels[label] for label, _ in known],
-            ),
-        }
-        measures = {
-            THIS_MODEL: share_of([prediction.label == labels[label] for label, prediction in known]),
-            "most frequent": share_of([most_frequent == labels[label] for label, _ in known]),
-        }
-        unit = "texts" if all(example.pair is None for example, _ in pairs) else "pairs"
-        return Scores(len(known), unit, of, measures=measures)
+    def guessed(self, example: Labelled, values: list[float]) -> Class | Classes:
+        """Without the temperature, which is the model's."""
+        logarithms = self.labelling.logarithms(np.array([values]), 1.0)
+        answer: Class | Classes = self.labelling.answer(example, logarithms, 1)
+        return answer
 
+    def scores(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
+        """Scores and a report, beside the most frequent label or labels."""
+        return self.labelling.scores(pairs)
 
-def _measured(log_probabilities: Sequence[float], right: Sequence[bool]) -> dict[str, float]:
-    """Scores from the log-probability of each right label and whether it was chosen."""
-    if not log_probabilities:
-        return {"loss": math.nan, "perplexity": math.nan, "accuracy": math.nan}
-    loss = -math.fsum(log_probabilities) / len(log_probabilities)
-    return {"loss": loss, "perplexity": perplexity(loss), "accuracy": sum(right) / len(right)}
+    def scores_of_stream(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
+        """As `scores`, which keeps little of each prediction."""
+        return self.labelling.scores(pairs)
+
+    def fitted(self, model: Transformer, source: Any) -> Self:
+        """With the temperature that makes the log loss of the validation records least; 1 where all are guessed right,
+        since that loss then has no minimum.
+        """
+        limit = min(len(source.examples), _FITTED, max(_LOGITS // self.outputs, 1))
+        order = Order(len(source.examples), limit, source.fingerprint, 0)
+        examples = [source.examples[number] for number in order.of_epoch(0, 0)[:limit].tolist()]
+        with evaluating(model):
+            logits = [np.stack(found) for found in predict(Logits(self), model, examples)]  # [W, L] each
+        known = [(each, example.numbers) for each, example in zip(logits, examples, strict=True)]
+
+        def log_loss(temperature: float) -> float:
+            found = ((self.labelling.logarithms(each, temperature), right) for each, right in known)
+            return sum(self.labelling.log_loss(logarithms, right or ()) for logarithms, right in found)
+
+        guesses = (self.labelling.guessed(self.labelling.logarithms(each, 1.0)) for each in logits)
+        wrong = any(set(guess) != set(right or ()) for guess, (_, right) in zip(guesses, known, strict=True))
+        temperature = fitted_temperature(log_loss) if wrong else 1.0
+        section = self.section.model_copy(update={"temperature": temperature})
+        return type(self)(
+            section,
+            self.tokenizer,
+            length=self.length,
+            segments=self.segments,
+            pairs=self.pairs,
+            frequencies=self.frequencies,
+            records=self.known,
+            separator=self.separator,
+        )
 
 
 def _label_counts(found: Counter[str], labels: Sequence[str]) -> str:
@@ -295,7 +279,3 @@ def _label_counts(found: Counter[str], labels: Sequence[str]) -> str:
     rare = [label[:30] for label, count in counted if count == 1]
     warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
     return f"{len(labels):,} labels: {shown}{more}{warned}"
-
-
-def _two_segments(config: ModelConfig) -> bool:
-    return config.encoder is not None and config.encoder.embed.segments > 1

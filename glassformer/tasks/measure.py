@@ -1,13 +1,13 @@
 """Scores that follow from sums over examples, their bootstrap intervals, and whether one model is better than another.
 
-E examples · K statistics of an example · R bootstrap samples
+E examples · D dense statistics of an example · K all its statistics · N ones among the others · R bootstrap samples
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from glassformer.errors import ShapeError
 
 Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 # Bootstrap samples: the ends of a 95 % interval then vary by about a twentieth of its width from seed to seed.
 SAMPLES = 2000
@@ -29,6 +30,26 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Counts:
+    """Statistics [E, K] of which few are not zero: D dense numbers of each example, then K − D that are 1 at
+    (`examples` [N], `columns` [N]) and 0 elsewhere, such as one of each label.
+    """
+
+    dense: Reals
+    examples: Integers
+    columns: Integers
+    width: int
+    __array_ufunc__: ClassVar[None] = None  # `weights @ counts` is ours
+
+    def __len__(self) -> int:
+        return len(self.dense)
+
+    def __rmatmul__(self, weights: Reals | Integers) -> Reals:
+        ones = np.bincount(self.columns, weights[self.examples], self.width - self.dense.shape[1])  # [K - D]
+        return np.concatenate([weights @ self.dense, ones])  # [K]
+
+
+@dataclass(frozen=True)
 class Measure:
     """What was counted for each example, and the scores that follow from the sums.
 
@@ -36,15 +57,20 @@ class Measure:
     name. A share has (right, 1), F1 has (true positives, false positives, false negatives).
     """
 
-    statistics: Reals
+    statistics: Reals | Counts
     scores: Callable[[Reals], Mapping[str, Reals]]
 
     def __len__(self) -> int:
         return len(self.statistics)
 
+    @property
+    def sums(self) -> Reals:
+        """The statistics added up over all examples. [K]"""
+        return np.ones(len(self)) @ self.statistics
+
     def values(self) -> dict[str, float]:
         """The scores on all examples."""
-        return {name: float(value) for name, value in self.scores(self.statistics.sum(axis=0)).items()}
+        return {name: float(value) for name, value in self.scores(self.sums).items()}
 
     def intervals(self, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:
         """Each score with its 95 % percentile bootstrap interval over examples (Efron & Tibshirani 1993, ch. 13)."""
@@ -71,15 +97,15 @@ def _interval(value: float, drawn: Reals) -> Interval:
     return Interval(value, float(low), float(high))
 
 
-def _resampled(statistics: Reals, samples: int, seed: int) -> Reals:
+def _resampled(statistics: Reals | Counts, samples: int, seed: int) -> Reals:
     """The sums [R, K] over samples of the examples, with replacement; the same examples for the same seed."""
     generator = np.random.default_rng(seed)
     count = len(statistics)
-    sums = np.empty((samples, statistics.shape[1]))
-    for number in range(samples):
+    sums = []
+    for _ in range(samples):
         drawn = np.bincount(generator.integers(count, size=count), minlength=count)  # [E]
-        sums[number] = drawn @ statistics  # [K]
-    return sums
+        sums.append(drawn @ statistics)  # [K]
+    return np.array(sums)  # [R, K]
 
 
 def share_of(right: Any) -> Measure:

@@ -10,6 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -17,11 +18,12 @@ import numpy.typing as npt
 
 from glassformer.data.squad import StatedAnswer, placed
 from glassformer.errors import DataError
-from glassformer.tasks.records import located
+from glassformer.tasks.values import located
 from glassformer.text.tokenizer import Tokenizer
 
-# Characters that are encoded together: the library needs some fifty times their memory.
-_PART = 1 << 16
+# Characters of a part of a passage, and parts that are encoded together, on all cores: the library needs some fifty
+# times their memory.
+_PART, _TOGETHER = 1 << 16, 8
 _BETWEEN_WORDS = re.compile(r"(?<=\S)\s")
 
 
@@ -70,10 +72,11 @@ class Passages:
 def encode(tokenizer: Tokenizer, text: str) -> Passage:
     """A text of any length as tokens, in memory of a few times its own."""
     ids, offsets = array("i"), []
-    for begin, part in _parts(text):
-        raw = tokenizer.raw_batch([part])[0]
-        ids.extend(tokenizer.unalias(raw.ids))
-        offsets.append(np.array(raw.offsets, np.int32).reshape(-1, 2) + np.int32(begin))
+    left = _parts(text)
+    while parts := list(islice(left, _TOGETHER)):
+        for (begin, _), raw in zip(parts, tokenizer.raw_batch([part for _, part in parts]), strict=True):
+            ids.extend(tokenizer.unalias(raw.ids))
+            offsets.append(np.array(raw.offsets, np.int32).reshape(-1, 2) + np.int32(begin))
     both = np.concatenate(offsets)  # [T, 2]
     return Passage(text, ids, np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1]))
 

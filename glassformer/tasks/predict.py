@@ -15,9 +15,9 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.rows import Row, collate
 from glassformer.tasks.task import Example, Prediction, Predictor
 
-# Rows, and tokens in them, that are read ahead to be sorted by length: enough for little padding, and bounded, so that
-# a file of any size streams.
-READ_AHEAD, READ_AHEAD_TOKENS = 16_384, 1 << 21
+# Tokens in the rows that are read ahead to be sorted by length: enough for little padding, and bounded, so that a file
+# of any size streams.
+READ_AHEAD_TOKENS = 1 << 21
 # Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
 BATCH_TOKENS = 8192
 
@@ -38,16 +38,17 @@ def predict(
     examples: Iterable[Example],
     *,
     fast: bool = False,
-    read_ahead: int = READ_AHEAD,
+    read_ahead: int | None = None,
 ) -> Iterator[Prediction]:
     """A prediction for each example, in order; in bfloat16 arithmetic when `fast`.
 
-    The memory is bounded by `read_ahead` rows and READ_AHEAD_TOKENS tokens, whatever the number of examples and their
-    length.
+    The memory is bounded by `read_ahead` rows, by default those of the predictor, and READ_AHEAD_TOKENS tokens,
+    whatever the number of examples and their length.
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
     tokens, answered = 0, False
+    read_ahead = predictor.read_ahead if read_ahead is None else read_ahead
     for example in examples:
         entry = _Waiting(example)
         waiting.append(entry)

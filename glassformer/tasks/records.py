@@ -20,13 +20,14 @@ import torch
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import on_bad, shares_for
 from glassformer.data.files import files_of
-from glassformer.data.lines import OnBad, Skipped, left_out
+from glassformer.data.lines import OnBad
 from glassformer.data.order import Order
+from glassformer.data.rejects import bad_rows
 from glassformer.data.rows import Columns, by_role, names_of, read_table
 from glassformer.data.settings import DataSection, RecordSection
 from glassformer.data.split import Split, hash_fraction, shared, split_of, text_hash
 from glassformer.data.table_format import TableFormat, find_format
-from glassformer.errors import ConfigError, DataError
+from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson, beside_tfidf
@@ -104,6 +105,12 @@ class RecordSource(Generic[Example]):
         """The most tokens that are scored in a row."""
         return max(len(row.scored_at) for group in self._groups for row in group)
 
+    @cached_property
+    def _most(self) -> int:
+        """The most labels of a set in a row."""
+        sets = [name for name, axis in self._task.axes.items() if axis == "set"]
+        return max((len(row.labels[name]) for group in self._groups for row in group for name in sets), default=0)
+
     def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
         """These groups, the same in each epoch, padded to a shape (rows, tokens)."""
         rows = [row for number in examples.tolist() for row in self._groups[number]]
@@ -113,6 +120,7 @@ class RecordSource(Generic[Example]):
             axes=self._task.axes,
             shape=shape,
             scored=self._scored,
+            most=self._most,
         )
         return replace(batch, rows_of_each=self.rows_of_each)
 
@@ -153,6 +161,10 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @abstractmethod
     def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
         """Scores of predictions for examples with labels, beside baselines."""
+
+    def scores_of_stream(self, pairs: Iterable[tuple[Example, Prediction]]) -> Scores:
+        """`scores` of pairs as they come; a task whose predictions are large overrides it, to keep less of each."""
+        return self.scores(list(pairs))
 
     # ------------------------------------------------------------------ reading
 
@@ -197,7 +209,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @classmethod
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
         """Read the records, derive the settings that they determine, and make their rows."""
-        data, bad, log = preparation.data, on_bad(preparation.data), preparation.log
+        with bad_rows(preparation.data, preparation.log) as bad:
+            return cls._prepared(section, preparation, bad)
+
+    @classmethod
+    def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
+        data, log = preparation.data, preparation.log
         for path in (
             ()
             if preparation.measuring
@@ -215,8 +232,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
                 sources[split] = RecordSource(task, examples, length=data.length)
         if "train" not in sources:
             raise DataError("training needs records", got="none that can be used", do="check the files and columns")
-        if isinstance(bad, Skipped) and bad.count:
-            log(left_out(bad.count, bad.first[0]))
         if not preparation.measuring:
             _log_records(cls, by_split, sources, preparation)
         return task, sources
@@ -227,7 +242,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             try:
                 yield self.example(record.values, record.where)
             except DataError as error:
-                bad(error)
+                bad(error.about(record.where, dict(record.values)))
 
     # ------------------------------------------------------------------ measuring
 
@@ -237,18 +252,14 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         with evaluating(model):
             # In the arithmetic of the caller: an evaluation is of what is used.
             fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
-            return self.scores(list(zip(examples, predict(self, model, examples, fast=fast), strict=True)))
+            return self.scores_of_stream(zip(examples, predict(self, model, examples, fast=fast), strict=True))
 
     def lesson(self, example: Example) -> Lesson | None:
-        """What the TF-IDF baseline learns of an example; None where the task has no such baseline, or the example no
-        label. The labels are counted by `section.labels`.
-        """
+        """What the TF-IDF baseline learns of an example; None without a label. `section.labels` counts the labels."""
         return None
 
     def guessed(self, example: Example, values: list[float]) -> Prediction:
-        """The prediction from what the TF-IDF baseline gives for an example (`TfIdf.guess`): what `merge` makes of it,
-        where the model's `predict` gives the same for a row.
-        """
+        """The prediction from what that baseline gives (`TfIdf.guess`), here as if it were the model's for a row."""
         return self.merge(example, [values])
 
     def beside(
@@ -260,11 +271,10 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
 def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:
     """All examples of a source, or `limit` of them, always the same ones."""
-    examples = source.examples
-    if limit is None or limit >= len(examples):
-        return examples
-    order = Order(len(examples), limit, source.fingerprint, 0)
-    return [examples[number] for number in order.of_epoch(0, 0).tolist()]
+    if limit is None or limit >= len(source.examples):
+        return source.examples
+    order = Order(len(source.examples), limit, source.fingerprint, 0)
+    return [source.examples[number] for number in order.of_epoch(0, 0).tolist()]
 
 
 def _log_records(
@@ -304,61 +314,3 @@ def log_mean_of_columns(rows: Sequence[Sequence[float]]) -> list[float]:
         total = math.fsum(math.exp(value - largest) for value in column)
         found.append(largest + math.log(total / len(rows)))
     return found
-
-
-def located(where: str, sentence: str) -> str:
-    """A sentence about a record, with its file and line where it has any."""
-    return f"{where}: {sentence}" if where else sentence
-
-
-def known_label(value: object, numbers: Mapping[str, int], where: str) -> int:
-    """The number of a label; raises DataError for one that was not seen in training."""
-    number = numbers.get(label_of(value, where))
-    if number is None:
-        shown = ", ".join(list(numbers)[:10]) + (" …" if len(numbers) > 10 else "")
-        raise DataError(
-            located(where, "a label must be one of those of the training records"),
-            got=repr(value)[:60],
-            do=f"known: {shown}"[:300],
-        )
-    return number
-
-
-def label_of(value: object, where: str) -> str:
-    """A label as a string. Raises DataError for an empty one or a list."""
-    if isinstance(value, bool):
-        return str(value).lower()  # as JSON writes it, and most tables
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, str | int | float) and str(value).strip():
-        return str(value).strip()
-    raise DataError(located(where, "a label must be a word or a number"), got=repr(value)[:60])
-
-
-def text_of(value: object, where: str, role: str = "text") -> str:
-    """A text of a record; raises DataError for an empty one and for a value that is no text."""
-    if isinstance(value, str) and value.strip():
-        return value
-    raise DataError(located(where, f"the {role} must hold words"), got=repr(value)[:60])
-
-
-def check_columns(columns: Mapping[str, str | None]) -> dict[str, str]:
-    """The columns that are asked for; raises ConfigError when two roles name the same one."""
-    named = {role: column for role, column in columns.items() if column is not None}
-    check_different(named)
-    return named
-
-
-def check_different(columns: Mapping[str, Columns]) -> None:
-    """Raise ConfigError when a column is named twice."""
-    names = names_of(columns)
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        roles = [
-            role for role, of in columns.items() for name in ([of] if isinstance(of, str) else of) if name == twice
-        ]
-        raise ConfigError(
-            "each column has one role",
-            got=f"column {twice!r} as {' and '.join(roles)}",
-            do="name different columns",
-        )

@@ -1,6 +1,6 @@
 """Rows of tokens: single, as a task makes them, and in batches, as a model reads them.
 
-B rows · S tokens of a row, padding included · N tokens whose vocabulary scores are asked for
+B rows · S tokens of a row, padding included · N tokens whose vocabulary scores are asked for · M most labels of a set
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glassformer.models.inputs import Batch, Inputs
 from glassformer.text.tokenizer import Encoding, Tokenizer
 from glassformer.text.windows import Window
 
-Axis = Literal["row", "scored", "token"]
+Axis = Literal["row", "set", "scored", "token"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +27,8 @@ class Row:
     """One sequence for the model. A long text has several, one for each window; a choice one for each candidate.
 
     `masked_words` marks masked words, `scored_at` the tokens of the row whose vocabulary scores are asked for. `labels`
-    has for each loss one value for the row, one for each token of `scored_at`, or one for each token. The windows of
-    one text share a `weight` of 1.
+    has for each loss one value for the row, a set of them (their numbers, in any order), one for each token of
+    `scored_at`, or one for each token. The windows of one text share a `weight` of 1.
     """
 
     ids: Sequence[int]
@@ -58,12 +58,14 @@ def collate(
     axes: Mapping[str, Axis] | None = None,
     shape: tuple[int, int] | None = None,
     scored: int | None = None,
+    most: int | None = None,
 ) -> Batch:
     """Rows as a batch. `axes` says for each loss what its labels belong to; without it the batch has no labels.
 
     Without a `shape` the rows are padded to the longest, and there is no mask where nothing was padded. With a shape
     (B, S) the batch is padded with copies of the last row, which have weight 0 and no labels. `scored` is the number
-    of tokens to score in each row, which then is the same for all batches of one shape.
+    of tokens to score in each row, and `most` the most labels of a set: they then are the same for all batches of one
+    shape.
     """
     count, length = shape if shape is not None else (len(rows), max(len(row.ids) for row in rows))
     filled = [*rows, *[rows[-1]] * (count - len(rows))]
@@ -80,7 +82,7 @@ def collate(
     room = len(scored_at) if scored is None else count * scored
     labels, counts = {}, {}
     for name, axis in (axes or {}).items():
-        labels[name] = _labels(rows, name, axis, count, length, room)
+        labels[name] = _labels(rows, name, axis, count, length, room, most)
         counts[name] = math.fsum(count_of(row, name, axis) for row in rows)
     return Batch(
         inputs=Inputs(
@@ -105,6 +107,8 @@ def count_of(row: Row, name: str, axis: Axis) -> float:
         return float(len(row.scored_at))
     if axis == "row":
         return weight * (row.labels.get(name, IGNORED) != IGNORED)
+    if axis == "set":
+        return weight * (name in row.labels)
     return weight * sum(label != IGNORED for label in row.labels.get(name, ()))
 
 
@@ -115,8 +119,8 @@ def _side_by_side(rows: Sequence[Sequence[int]], length: int, fill: int) -> Tens
     return torch.from_numpy(table)
 
 
-def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int, room: int) -> Tensor:
-    """The labels of one loss, with IGNORED where there is none: [B], [N] or [B, S]."""
+def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int, room: int, most: int | None) -> Tensor:
+    """The labels of one loss, with IGNORED where there is none: [B], [B, M], [N] or [B, S]."""
     if axis == "row":
         values = [row.labels.get(name, IGNORED) for row in rows]
         return torch.tensor([*values, *[IGNORED] * (count - len(rows))])  # [B]
@@ -124,6 +128,7 @@ def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int,
         flat = [label for row in rows for label in row.labels[name]]
         return torch.tensor([*flat, *[IGNORED] * (room - len(flat))], dtype=torch.int64)  # [N]
     missing: list[int] = []
-    return _side_by_side(
-        [*(row.labels.get(name, missing) for row in rows), *[missing] * (count - len(rows))], length, IGNORED
-    )
+    values = [*(row.labels.get(name, missing) for row in rows), *[missing] * (count - len(rows))]
+    if axis == "set":
+        length = max(map(len, values)) if most is None else most
+    return _side_by_side(values, length, IGNORED)

@@ -25,7 +25,17 @@ Ids = npt.NDArray[np.integer[Any]]
 
 THIS_MODEL = "this model"
 # What stands before the scores of a baseline in `Scores.flat`.
-BASELINES = ("unigram", "most_frequent", "most_frequent_place", "chance", "tf_idf", "sliding_window", "never_answering")
+BASELINES = (
+    "unigram",
+    "most_frequent",
+    "most_frequent_place",
+    "chance",
+    "tf_idf",
+    "sliding_window",
+    "never_answering",
+    "by_word",
+    "the_mean",
+)
 # Tokens counted at a time, so that a memory-mapped text is never in memory as a whole.
 _CHUNK = 1 << 22
 

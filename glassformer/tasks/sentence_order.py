@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.batch import Integers
 from glassformer.data.corrupt import IGNORED
 from glassformer.data.pairs import SentencePairs
@@ -23,6 +23,7 @@ from glassformer.data.settings import DataSection
 from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
+from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bert import NEXT_SENTENCE_LABELS, Bert
@@ -33,6 +34,7 @@ from glassformer.tasks.measure import losses_and_shares
 from glassformer.tasks.pair_labels import LabelCounts
 from glassformer.tasks.score import THIS_MODEL, Scores, compared
 from glassformer.tasks.task import Preparation, Source, TaskSection
+from glassformer.tasks.text_pair import two_segments
 from glassformer.text.tokenizer import Tokenizer
 
 # The labels of neighbours that may have changed places: 0 = in the order of the text.
@@ -131,7 +133,6 @@ class SentenceOrder(CorpusTask):
         """Pairs of neighbours, and wrong ones."""
         _check_frame(preparation.tokenizer)
         corpus, data = cls.stores(preparation), preparation.data
-        encoder = preparation.body.encoder
         swapped = section.negatives == "swapped"
 
         def source(store: TokenStore, seed: int) -> PairRows:
@@ -146,8 +147,7 @@ class SentenceOrder(CorpusTask):
                 swapped=swapped,
             )
             settings = section.model_dump(include={"negatives", "share", "short", "copies"})
-            segments = encoder is not None and encoder.embed.segments > 1
-            return PairRows(pairs, segments=segments, cut=f"{seed} {settings}")
+            return PairRows(pairs, segments=two_segments(preparation.body), cut=f"{seed} {settings}")
 
         trained = source(corpus.stores["train"], preparation.seed)
         sources: dict[Split, Source] = {"train": trained}
@@ -167,7 +167,7 @@ class SentenceOrder(CorpusTask):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a sentence head of two labels, and without a vocabulary head."""
-        head = SentenceHeadConfig(labels=2, pooling=self.section.pooling, dropout=self.section.dropout)
+        head = sentence_head_of(body, labels=2, pooling=self.section.pooling, dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property

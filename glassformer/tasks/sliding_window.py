@@ -14,8 +14,9 @@ from collections import Counter
 
 import numpy as np
 
-# Words on either side of a candidate whose overlap with the question counts, and the most words of a candidate.
-_AROUND, _LONGEST = 10, 4
+# Words on either side of a candidate whose overlap with the question counts, near ones several times, and the most
+# words of a candidate.
+_AROUND, _LONGEST = (3, 6, 12), 4
 _WORD = re.compile(r"\w+")
 # Words that are everywhere: neither an answer nor a reason for one.
 _EVERYWHERE = """
@@ -42,7 +43,7 @@ def answer_by_overlap(question: str, context: str) -> tuple[int, int]:
         if other and place - begin < _LONGEST:
             continue
         if place > begin:
-            near = sums[min(len(words), place + _AROUND)] - sums[max(0, begin - _AROUND)]
+            near = sum(sums[min(len(words), place + more)] - sums[max(0, begin - more)] for more in _AROUND)
             if near > best:
                 best, chosen = float(near), (words[begin][1], words[place - 1][2])
         begin = place if other else place + 1

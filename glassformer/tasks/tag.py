@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -15,7 +15,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from glassformer.config import ModelConfig, TokenHeadConfig
+from glassformer.config import ModelConfig
 from glassformer.data.corrupt import IGNORED
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad
@@ -23,20 +23,25 @@ from glassformer.data.settings import TagData
 from glassformer.data.table_format import TableFormat
 from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.chain import Chain
+from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.tasks.cross_entropy import cross_entropy, widened
-from glassformer.tasks.records import Record, RecordTask, known_label
+from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
 from glassformer.tasks.tag_baselines import TagBaselines
 from glassformer.tasks.tagged import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.tagging import Tagging, decoded, tag_scores
 from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.values import known_label
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside, windows
-from glassformer.text.words import word_tokens
+from glassformer.text.words import find_words, word_tokens
+
+# The logits [n, L] of a row's words, and what a label adds to the one before it.
+Found = tuple[Tensor, Chain | None]
 
 # Labels that a note names.
 _SHOWN = 10
@@ -107,10 +112,8 @@ class Tag(RecordTask[Tagged, Tagging]):
             )
         return cls(section, tokenizer, length=context.length)
 
-    def predict(
-        self, model: Transformer, batches: Iterator[Batch]
-    ) -> Iterator[tuple[int, tuple[Tensor, Chain | None]]]:
-        """For each row, the logits [n, L] of its words in float64, and what a label adds to the one before it."""
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Found]]:
+        """For each row, the logits [n, L] of its words in float64, and what may follow what."""
         chain = self._chain(model)
         for batch in batches:
             logits = model(batch.inputs, heads=("token_head",)).token_logits  # [B, S, L]
@@ -123,7 +126,7 @@ class Tag(RecordTask[Tagged, Tagging]):
                 strict=True,
             )
 
-    def merge(self, example: Tagged, found: Sequence[tuple[Tensor, Chain | None]]) -> Tagging:
+    def merge(self, example: Tagged, found: Sequence[Found]) -> Tagging:
         """The best legal labels of the whole text, with their probabilities."""
         logits = torch.cat([each for each, _ in found])  # [N, L]
         if not logits.isfinite().all():
@@ -217,6 +220,7 @@ class Tag(RecordTask[Tagged, Tagging]):
             shown = ", ".join(f"{label[:30]} {count:,}" for label, count in found.most_common(_SHOWN))
             more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
             preparation.log(f"{found.total():,} words with {len(found):,} labels: {shown}{more}")
+            _note_words(sentences, preparation.log)
         facts = preparation.facts.get("word_tag_counts")
         return cls(
             section.model_copy(update={"labels": labels}),
@@ -227,7 +231,8 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with a token head, and without a vocabulary head."""
-        head = TokenHeadConfig(labels=len(self.section.labels), dropout=self.section.dropout, crf=self.section.crf)
+        section = self.section
+        head = token_head_of(body, labels=len(section.labels), dropout=section.dropout, crf=section.crf)
         return body.model_copy(update={"token_head": head, "head": None, "sentence_head": None})
 
     @property
@@ -257,6 +262,18 @@ class Tag(RecordTask[Tagged, Tagging]):
         """Precision, recall and F1 of spans, accuracy of tags, beside two baselines that do not read the context."""
         known = [(example.sentence, found) for example, found in pairs if example.labels is not None]
         return tag_scores(known, self.baselines)
+
+
+def _note_words(sentences: Sequence[Sentence], log: Callable[[str], None]) -> None:
+    """Log how many of the words that files gave would be found in their text: those of a raw text are found so."""
+    given = [sentence for sentence in sentences if sentence.given]
+    words = sum(len(sentence.words) for sentence in given)
+    same = sum(len(set(sentence.words) & set(find_words(sentence.text))) for sentence in given)
+    if same < words:
+        log(
+            f"a text without given words is parted by blanks and punctuation: {same / words:.1%} of the words of these "
+            "files are words so too"
+        )
 
 
 def _in_bio(tags: Sequence[str]) -> list[str]:

@@ -72,22 +72,25 @@ def _share(part: Any, whole: Any) -> Reals:
 
 
 def by_type(measure: Measure, types: Sequence[str]) -> list[dict[str, Any]]:
-    """Precision, recall and F1 of each label, and how many spans of it there are: rows of a table."""
-    sums = measure.statistics.sum(axis=0)
+    """Precision, recall and F1 of each label, and how many spans of it there are: rows of a table, the most frequent
+    first.
+    """
+    sums = measure.sums
     hits, extra, missed = (sums[kind * len(types) : (kind + 1) * len(types)] for kind in range(3))
     columns = zip(types, *rates(hits, extra, missed), hits + missed, strict=True)
-    return [
-        {"label": label, "precision": float(p), "recall": float(r), "f1": float(f), "spans": int(count)}
+    rows = [
+        {"label": label, "count": int(count), "precision": float(p), "recall": float(r), "f1": float(f)}
         for label, p, r, f, count in columns
     ]
+    return sorted(rows, key=lambda row: -row["count"])
 
 
 def confusions(right: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """The most frequent wrong tags of words, with the right one."""
+    """The most frequent wrong tags of words, each with the right one."""
     counted = Counter(
         (mine, its)
         for truth, guess in zip(right, found, strict=True)
         for mine, its in zip(truth, guess, strict=True)
         if mine != its
     )
-    return [{"right": mine, "found": its, "words": count} for (mine, its), count in counted.most_common(_SHOWN)]
+    return [{"label": mine, "guessed": its, "count": count} for (mine, its), count in counted.most_common(_SHOWN)]

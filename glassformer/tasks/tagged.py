@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from glassformer.data.settings import TagData
 from glassformer.data.table_format import TableFormat, conll_format, find_format, table_kind
 from glassformer.errors import DataError, MissingColumnError
 from glassformer.tasks.bio import TagSpan, tags_of
-from glassformer.tasks.records import label_of, located, text_of
+from glassformer.tasks.values import label_of, located, text_of
 from glassformer.text.words import Span, align_words, find_words
 
 
@@ -39,7 +40,7 @@ def tagged_format(path: Path) -> TableFormat:
         raise DataError(
             f"{path} must be words in columns or JSON lines",
             got="a .csv",
-            do='write one word and tag a line, separated by a tab (.conll), or {"words": [...], "tags": [...]} (.jsonl)',
+            do='write a word and its tag on each line (.conll), or {"words": [...], "tags": [...]} (.jsonl)',
         )
     return find_format(path) if kind in ("jsonl", "parquet") else conll_format(path)
 
@@ -55,15 +56,21 @@ def tagged_rows(path: Path, data: TagData, *, bad: OnBad, tagged: bool) -> Itera
                 raise MissingColumnError(f"{row.where} must have a column of tags", got="one column, the words")
             yield row
         return
+    yield from sentence_rows(read_table(path, bad=bad), data, bad=bad, tagged=tagged)
+
+
+def sentence_rows(rows: Iterable[Row], data: TagData, *, bad: OnBad, tagged: bool) -> Iterator[Row]:
+    """The same for the rows of a table that names its columns; without `tagged` with their `id`, if any."""
     names = {"text": data.text, "words": data.words or "words", "tags": data.tags or "tags", "spans": data.spans}
-    for row in read_table(path, bad=bad):
+    for row in rows:
+        own = {"id": row.values["id"]} if "id" in row.values and not tagged else {}
         values = {role: row.values[name] for role, name in names.items() if row.values.get(name) is not None}
         if "words" not in values and "text" not in values:
             bad(no_column(row.where, names["text"], row.values))
         elif tagged and ("tags" if "words" in values else "spans") not in values:
             bad(no_column(row.where, names["tags" if "words" in values else "spans"], row.values))
         else:
-            yield Row(_with_text(values), row.where)
+            yield Row({**_with_text(values), **own}, row.where)
 
 
 def _with_text(values: dict[str, object]) -> dict[str, object]:
@@ -134,7 +141,7 @@ def _from_spans(text: str, words: Sequence[Span], spans: object, where: str) -> 
             )
         found.append(TagSpan(label, begins[start], ends[end] + 1))
     found.sort(key=lambda span: span.start)
-    for one, other in zip(found, found[1:], strict=False):
+    for one, other in pairwise(found):
         if other.start < one.end:
             raise DataError(
                 located(where, "spans must not overlap"),

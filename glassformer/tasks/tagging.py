@@ -95,10 +95,14 @@ def _of_spans(
     if not found:
         return []
     posterior = Posterior(logits, chain)
-    more = {
-        span.label: [n for n, tag in enumerate(labels) if tag[2:] == span.label and tag[0] in "IMEL"] for span in found
-    }
-    return [posterior.log_probability(span.start, chosen[span.start : span.end], more[span.label]) for span in found]
+    further: dict[str, list[int]] = {}  # the labels that would make a span longer
+    for number, tag in enumerate(labels):
+        if tag[0] in "IMEL":
+            further.setdefault(tag[2:], []).append(number)
+    return [
+        posterior.log_probability(span.start, chosen[span.start : span.end], further.get(span.label, ()))
+        for span in found
+    ]
 
 
 def tag_scores(known: Sequence[tuple[Sentence, Tagging]], baselines: TagBaselines) -> Scores:
@@ -119,8 +123,7 @@ def tag_scores(known: Sequence[tuple[Sentence, Tagging]], baselines: TagBaseline
         {name: measure.values() for name, measure in measures.items()},
         measures=measures,
         report={
-            "by_label": by_type(measures[THIS_MODEL], span_types(truth, spans[THIS_MODEL])),
-            "confusions": confusions(right, systems[THIS_MODEL]),
-            "sentences": len(known),
+            "labels": by_type(measures[THIS_MODEL], span_types(truth, spans[THIS_MODEL])),
+            "confused": confusions(right, systems[THIS_MODEL]),
         },
     )

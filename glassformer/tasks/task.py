@@ -38,6 +38,8 @@ Stage = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 class TaskSection(Settings):
     """The `[task]` table of a recipe: `name` chooses the task, the rest are its own settings."""
 
+    # Settings that a run determines itself where the recipe leaves them at their default.
+    found: ClassVar[tuple[str, ...]] = ("labels", "no_answer")
     name: str
 
 
@@ -59,6 +61,8 @@ class Predictor(ABC, Generic[Example, Prediction]):
     tokenizer: Tokenizer
     # What the labels of its rows belong to, by the name of the loss.
     axes: ClassVar[Mapping[str, Axis]] = MappingProxyType({})
+    # The most rows whose predictions are in memory together; fewer where each prediction is large.
+    read_ahead: int = 16_384
 
     @classmethod
     @abstractmethod
@@ -149,11 +153,16 @@ class Task(ABC):
     Data: ClassVar[type[DataSection]]
     reads_tables: ClassVar[bool] = False  # only tables, no running text
     weights: ClassVar[Mapping[str, float]]
-    best: ClassVar[str]
+    best: str
     shares: ClassVar[tuple[str, ...]] = ("accuracy",)
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
     fits_baselines: ClassVar[bool] = False  # whether `beside` fits any
     section: TaskSection
+
+    @classmethod
+    def best_of(cls, section: Any) -> str:
+        """`best` with these settings."""
+        return cls.best
 
     # ------------------------------------------------------------------ before the model exists
 

@@ -98,13 +98,13 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """In plain words."""
-        opening = {
-            "better": "better than the baseline",
-            "worse": "worse than the baseline",
-            "not different": "not better than the baseline, as far as this many examples can tell",
+        told = {
+            "better": f"better than the baseline {self.baseline}",
+            "worse": f"worse than the baseline {self.baseline}",
+            "not different": f"not better than the baseline {self.baseline}, as far as {self.count:,} examples tell",
         }[self.difference.verdict]
         few = f"; {self.count:,} examples are few: measure on more" if self.count < _FEW else ""
-        return f"{opening} {self.baseline}: {self.difference.told}{few}"
+        return f"{told}: {self.difference.told}{few}"
 
 
 def verdict(scores: Scores, best: str) -> Verdict | None:

@@ -76,7 +76,7 @@ def _roles(ids: Mapping[str, int]) -> SpecialTokens:
 
 
 def _ids(path: Path) -> dict[str, int]:
-    values = _object(path)
+    values = read_object(path)
     wrong = next((token for token, id_ in values.items() if not _is_id(id_)), None)
     if wrong is not None:
         raise TokenizerError(f"{path} must give each token a number", got=repr(values[wrong])[:80])
@@ -86,7 +86,7 @@ def _ids(path: Path) -> dict[str, int]:
 
 
 def _added(path: Path, ids: Mapping[str, int]) -> dict[str, int]:
-    values = _object(path) if path.is_file() else {}
+    values = read_object(path) if path.is_file() else {}
     if not all(_is_id(id_) for id_ in values.values()):
         raise TokenizerError(f"{path} must give each token a number", got=repr(values)[:80])
     return {token: id_ for token, id_ in values.items() if token not in ids}
@@ -96,7 +96,8 @@ def _is_id(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file of a tokenizer; raises TokenizerError."""
     try:
         values = read_json(path)
     except (OSError, ValueError) as error:

@@ -10,8 +10,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from glassformer.errors import TokenizerError
-from glassformer.json_text import read_json
-from glassformer.text.byte_pairs import load_byte_pairs
+from glassformer.text.byte_pairs import load_byte_pairs, read_object
 from glassformer.text.special import BERT, NONE, roles_by_name, roles_from_files
 from glassformer.text.template import with_template
 from glassformer.text.tokenizer import Tokenizer
@@ -126,11 +125,5 @@ def _role_maps(directory: Path) -> dict[str, Any]:
     for name in _ROLE_FILES:
         path = directory / name
         if path.is_file():
-            try:
-                values = read_json(path)
-            except (OSError, ValueError) as error:
-                raise TokenizerError(f"{path} must be JSON", got=str(error)) from None
-            if not isinstance(values, dict):
-                raise TokenizerError(f"{path} must hold a JSON object", got=type(values).__name__)
-            found.update(values)
+            found.update(read_object(path))
     return found

@@ -130,7 +130,8 @@ class Tokenizer:
             raw = self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
         found: list[list[int]] = [[] for _ in words]
         for id_, word in zip(raw.ids, raw.word_ids, strict=True):
-            found[word].append(id_)
+            if word is not None:
+                found[word].append(id_)
         return found
 
     def unalias(self, ids: list[int]) -> list[int]:

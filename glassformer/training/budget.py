@@ -24,12 +24,12 @@ class Window:
 class RunProgress:
     """How far a run has come: all that is not a weight. Written into each checkpoint.
 
-    `step` counts finished steps and is also the position in the data. `seconds` is the time of these steps with
-    evaluation and saving, and `setup` the time of compiling. `best` is the best held-out score, found at `best_step`;
-    `misses` counts the evaluations since then. `smoothed` is the running mean of the loss before the correction for its
-    beginning at 0, `above` the number of steps that it has been at the baseline's loss, `noticed` whether that was
-    logged. `window` holds the sums for the next
-    line of `metrics.jsonl`.
+    `step` counts finished steps and is also the position in the data. `seconds` is the time of these steps by the
+    clock, with evaluation, saving and pauses of the process (which cannot be told from slow work), and `setup` the
+    time of compiling. `best` is the best held-out score, found at `best_step`; `misses` counts the evaluations since
+    then. `smoothed` is the running mean of the loss before the correction for its beginning at 0, `above` the number of
+    steps that it has been at the baseline's loss, `noticed` whether that was logged. `window` holds the sums for the
+    next line of `metrics.jsonl`.
     """
 
     step: int = 0

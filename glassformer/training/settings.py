@@ -12,6 +12,10 @@ from glassformer.settings import MOST_ROWS, Seed, Settings
 class TrainSection(Settings):
     """Settings of a training run. It ends when the first of `steps`, `epochs` and `minutes` is reached.
 
+    `minutes` are those of the clock, with compiling, evaluation and saving, without the time between a stop and its
+    `--resume`. A process that the system holds (Ctrl-Z, a busy machine) uses them up, and the seconds in `metrics.json`
+    count that too; the sleep of a whole machine counts on Windows, and neither on Linux nor on macOS.
+
     `checkpoint_minutes` is the time between two checkpoints, more where saving would take over 1 % of the time; the
     first comes after a minute. `layer_decay` multiplies the learning rate once for each layer above: the heads have the
     whole rate, the last block this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). `freeze`
@@ -22,6 +26,8 @@ class TrainSection(Settings):
 
     With `optimizer = "muon"` the matrices inside the blocks are trained by Muon (Jordan et al. 2024) at
     `matrix_learning_rate` with `momentum`, and everything else by AdamW at `learning_rate`; both follow the schedule.
+    Muon turns the gradient in bfloat16: where `accumulate` adds it in another order, its last digit may fall on the
+    other side of a rounding, and the weights then differ by some hundredths of a step, not by float32's last digits.
     """
 
     steps: int | None = Field(default=None, ge=1)
@@ -32,6 +38,7 @@ class TrainSection(Settings):
     optimizer: Literal["adamw", "bert-adam", "muon"] = "adamw"
     learning_rate: float = Field(default=1e-3, gt=0)
     matrix_learning_rate: float = Field(default=0.02, gt=0)
+    crf_learning_rate: float | None = Field(default=None, gt=0)
     momentum: float = Field(default=0.95, ge=0, lt=1)
     newton_schulz_steps: int = Field(default=5, ge=1, le=20)
     beta1: float = Field(default=0.9, ge=0, lt=1)

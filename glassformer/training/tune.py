@@ -12,13 +12,15 @@ from glassformer.errors import ConfigError
 from glassformer.training.settings import TrainSection
 
 _BLOCK = re.compile(r"(encoder|decoder)\.blocks\.(\d+)\.")
+_CRF = "token_head.crf."
 
 
 def parameter_groups(model: nn.Module, settings: TrainSection) -> list[dict[str, Any]]:
     """Groups for the optimizers. Matrices and tables decay; biases and norms, which are vectors, do not.
 
     `scale` multiplies the learning rate of the run. `matrices` is True where Muon steps: the matrices inside the
-    blocks, which have a rate of their own. Raises ConfigError when nothing is left to train.
+    blocks, which have a rate of their own, as the scores of a CRF may have. Raises ConfigError when nothing is left to
+    train.
     """
     muon = settings.optimizer == "muon"
     of_matrices = settings.matrix_learning_rate / settings.learning_rate
@@ -26,6 +28,8 @@ def parameter_groups(model: nn.Module, settings: TrainSection) -> list[dict[str,
     for name, parameter in trained(model).items():
         matrix = muon and parameter.dim() == 2 and _BLOCK.match(name) is not None
         scale = _scale(name, model, settings.layer_decay) * (of_matrices if matrix else 1.0)
+        if settings.crf_learning_rate is not None and name.startswith(_CRF):
+            scale = settings.crf_learning_rate / settings.learning_rate
         chosen.setdefault((scale, parameter.dim() <= 1, matrix), []).append(parameter)
     return [
         {"params": chosen[key], "weight_decay": 0.0 if key[1] else settings.decay, "scale": key[0], "matrices": key[2]}

@@ -16,14 +16,7 @@ from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from tests.artefact.runs import Listener, recipe
-
-SENTENCES = (
-    "She likes the summer better than the winter.",
-    "He loves to cook healthy food for his friends.",
-    "They go hiking quite often in the mountains.",
-    "The quick brown fox jumps over the lazy dog.",
-    "A model that nobody can read is a model that nobody can trust.",
-)
+from tests.contracts.tasks import SENTENCES
 
 
 def prose(documents: int = 60) -> str:

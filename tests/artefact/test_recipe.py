@@ -12,7 +12,6 @@ from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.settings import read_settings, read_toml, toml_of
 from glassformer.tasks import TASKS, task_named
-from glassformer.tasks.bert import BertSection
 from glassformer.training.settings import TrainSection
 from tests.refusals import Values, refused
 
@@ -50,28 +49,6 @@ def test_every_task_has_its_recipes_and_its_own_tables(task: str) -> None:
         assert recipe.task.name == task
         assert type(recipe.task) is task_named(task).Section
         assert type(recipe.data) is task_named(task).Data
-
-
-def test_the_constants_of_bert(tmp_path: Path) -> None:
-    """N-13: google-research/bert, run_pretraining.py, optimization.py, create_pretraining_data.py, bert_config.json."""
-    recipe = resolve("bert-paper")
-    train, task = recipe.train, recipe.task
-    assert isinstance(task, BertSection)
-    assert (train.learning_rate, train.warmup, train.schedule) == (1e-4, 10_000, "linear")
-    assert (train.optimizer, train.beta1, train.beta2, train.epsilon) == ("bert-adam", 0.9, 0.999, 1e-6)
-    assert (train.decay, train.clip) == (0.01, 1.0)
-    assert (task.rate, task.mask, task.random, task.keep) == (0.15, 0.8, 0.1, 0.1)
-    # Ten copies of the text, each with pairs and masks of its own, that repeat in each epoch.
-    assert (task.copies, task.static, task.duplicates, task.max_predictions) == (10, True, 1, 20)
-    assert (task.short, task.unrelated) == (0.1, 0.5)
-    config = model_config(recipe, 30522)
-    assert config.encoder is not None
-    block = config.encoder.blocks[0]
-    assert block.feed_forward is not None
-    drops = {config.encoder.embed.dropout, block.self_attention.dropout, block.self_attention.body.dropout}
-    assert drops | {block.feed_forward.dropout} == {0.1}
-    assert (config.initial.kind, config.initial.deviation) == ("truncated_normal", 0.02)
-    assert (len(config.encoder.blocks), config.encoder.width, config.encoder.max_length) == (12, 768, 512)
 
 
 def test_paths_in_a_recipe_file_are_meant_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     assert run("export", trained, there).out == f"{there}\n"
     assert run("import", there, back).out == f"{back}\n"
     said = run("export", trained, tmp_path / "theirs too", "--json")
-    assert said.records == [{"model": str(tmp_path / "theirs too"), "format": "huggingface"}]
+    assert said.records == [{"model": str(tmp_path / "theirs too"), "format": "huggingface", "left_behind": []}]
     (record,) = run("import", there, tmp_path / "ours too", "--json").records
     assert (record["model"], record["family"]) == (str(tmp_path / "ours too"), "modernbert")
     assert record["architecture"] == "ModernBertForMaskedLM"

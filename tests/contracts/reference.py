@@ -22,7 +22,7 @@ from transformers.models.t5 import modeling_t5
 
 from glassformer.config import ModelConfig
 from glassformer.convert.family import Family
-from glassformer.convert.heads import table_for
+from glassformer.convert.heads import NO_LABELS, table_for
 from glassformer.convert.huggingface import FAMILY_TABLES, full_names, parameter_shapes, write_huggingface
 from glassformer.convert.table import Derived, read_tensors
 from glassformer.models.inputs import Inputs, Output
@@ -55,7 +55,7 @@ def reference_of(model: Transformer, folder: Path, *, kernel: str | None = None)
 
 def table_of(model: Transformer) -> Family:
     """The table by which a model without names for its labels is written."""
-    return table_for(FAMILY_TABLES[model.config.family], model.config, ())
+    return table_for(FAMILY_TABLES[model.config.family], model.config, NO_LABELS)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,26 @@ def write_labels(folder: Path) -> Path:
         for number in range(48)
     ]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def write_label_sets(folder: Path) -> Path:
+    """Texts with none, one or several of three labels, in a table without a header."""
+    path = folder / "sets.tsv"
+    rows = [
+        f"{' '.join([SENTENCES[number % 5]] * (1 + number % 4 * (number % 3)))} {number}\t"
+        f"{'|'.join('abc'[place] for place in range(3) if number % (place + 2) == 0)}"
+        for number in range(48)
+    ]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def write_numbers(folder: Path) -> Path:
+    """Texts with a number, in JSON lines."""
+    path = folder / "numbers.jsonl"
+    rows = [{"text": f"{SENTENCES[n % 5]} {n}", "label": n % 7 / 2 if n % 3 else str(n % 7)} for n in range(48)]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
     return path
 
 
@@ -92,6 +112,36 @@ def write_questions(folder: Path) -> Path:
     return path
 
 
+def write_conll(folder: Path) -> Path:
+    """Sentences of very different lengths with names in them, one word a line."""
+    path = folder / "names.conll"
+    sentences = []
+    for number in range(40):
+        words = " ".join([SENTENCES[number % 5]] * (1 + number % 4 * (number % 3))).replace(".", " .").split()
+        words[number % len(words)] = f"Day{number}"
+        tags = ["B-thing" if word == "fox" else "I-thing" if word == "jumps" else "O" for word in words]
+        tags[number % len(words)] = "B-day"
+        sentences.append("\n".join(f"{word}\t{tag}" for word, tag in zip(words, tags, strict=True)))
+    path.write_text("\n\n".join(sentences) + "\n", encoding="utf-8")
+    return path
+
+
+def write_spans(folder: Path) -> Path:
+    """Texts with spans of characters."""
+    path = folder / "spans.jsonl"
+    rows = []
+    for number in range(40):
+        text = f"{SENTENCES[number % 5]} On day {number} she met a quick brown fox."
+        start, day = text.rindex("quick"), text.index("day ")
+        spans = [
+            {"start": start, "end": len(text) - 1, "label": "animal"},
+            {"start": day, "end": text.index(" she met"), "label": "time"},
+        ]
+        rows.append(json.dumps({"text": text, "spans": spans[: 1 + number % 2]}))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
 @dataclass(frozen=True)
 class Row:
     """A task with its data, its settings, a verb that its models answer with records to ask, and a damaged record.
@@ -109,12 +159,14 @@ class Row:
     family: str = "bert"
     bad: str | None = None
     head: str = "head"
+    section: Mapping[str, Any] = field(default_factory=dict)
+    label: object = "a"
 
     def recipe(self, folder: Path) -> dict[str, Any]:
         """A recipe for a tiny model, with every setting that decides the bits written out."""
         settings = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 32, "dropout": 0.1, "max_length": 32}
         return {
-            "task": {"name": self.task},
+            "task": {"name": self.task, **self.section},
             "data": {"files": [str(self.write(folder))], "validation": 0.2, "length": 24, **self.data},
             "tokenizer": {"kind": "wordpiece", "vocabulary": 160},
             "model": {"family": self.family, "size": "tiny", "settings": settings},
@@ -178,6 +230,32 @@ TASKS = (
         {"text": "first", "pair": "second", "label": "verdict"},
         bad=",the first text is empty,same",
         head="sentence_head",
+        label="same",
+    ),
+    Row(
+        "classify several",
+        "classify",
+        write_label_sets,
+        ("label",),
+        "classify",
+        texts(mask=False),
+        {"text": "0", "label": "1", "separator": "|"},
+        bad="only one cell",
+        head="sentence_head",
+        section={"several": True, "class_weights": "balanced", "pooling": "mean"},
+        label="c|a",
+    ),
+    Row(
+        "regress",
+        "regress",
+        write_numbers,
+        ("number",),
+        "classify",
+        texts(mask=False),
+        {},
+        bad='{"text": "a number that is none", "label": "high"}',
+        head="sentence_head",
+        label=2.5,
     ),
     Row(
         "choose",
@@ -198,6 +276,7 @@ TASKS = (
         "classify",
         tuple({**each, "pair": SENTENCES[0]} for each in texts(mask=False)),
         {},
+        label="IsNext",
         head="sentence_head",
     ),
     Row(
@@ -210,5 +289,18 @@ TASKS = (
         {},
         bad='{"question": "Who?", "context": "She likes it.", "answers": [{"text": "He", "start": 0}]}',
         head="token_head",
+    ),
+    Row("tag", "tag", write_conll, ("tag",), "tag", texts(mask=False), {}, bad="only-one-cell", head="token_head"),
+    Row(
+        "tag crf",
+        "tag",
+        write_spans,
+        ("tag",),
+        "tag",
+        texts(mask=False),
+        {},
+        bad='{"text": "some text", "spans": [{"start": 5, "end": 7, "label": "time"}]}',
+        head="token_head",
+        section={"crf": True},
     ),
 )

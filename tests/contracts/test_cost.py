@@ -55,7 +55,7 @@ def test_predictions_compute_few_tokens_more_than_there_are() -> None:
     seen = [0, 0]
 
     class Advance(Classify):
-        def predict(self, model: Transformer, batches: Iterator[Any]) -> Iterator[tuple[int, list[float]]]:
+        def predict(self, model: Transformer, batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
             for batch in batches:
                 seen[0] += batch.inputs.ids.numel()
                 seen[1] += batch.tokens

@@ -19,6 +19,7 @@ from glassformer.artefact.verbs import answer
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
+from glassformer.tasks import predictor_of
 from glassformer.tasks.score import BASELINES
 from glassformer.tasks.task import Context
 from glassformer.training.checkpoint import Checkpoints, weights
@@ -133,7 +134,7 @@ def test_compiled_it_learns_as_eager_does(row: Row, tmp_path: Path) -> None:
     """One shape of each task, forward and back, by torch's own compiler."""
     if not compiler.has_compiler(torch.device("cpu")):
         pytest.skip("there is no C++ compiler here")
-    if row.task not in ("bert", "classify") or row.name == "classify pairs":
+    if row.task not in ("bert", "classify", "regress") or row.name == "classify pairs":
         pytest.skip("one loss at scored tokens is compiled by tests/training/test_compiled.py, a pair as a text is")
     torch._dynamo.reset()
     prepared = prepared_for(row, tmp_path)
@@ -209,32 +210,35 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
     assert long
     if row.verb == "classify":
         for found in long:
-            assert sum(found["probabilities"].values()) == pytest.approx(1, abs=1e-6)
+            if "label" in found:
+                assert sum(found["probabilities"].values()) == pytest.approx(1, abs=1e-6)
     elif row.verb == "choose":
         for found in long:
             assert sum(found["probabilities"]) == pytest.approx(1, abs=1e-6)
     elif row.verb == "answer":
-        for record, found in zip(row.records, asked(row, model, row.records), strict=True):
-            assert all(span["text"] == record["pair"][span["start"] : span["end"]] for span in found["best"])
+        for each, found in zip(row.records, asked(row, model, row.records), strict=True):
+            assert all(span["text"] == str(each["pair"])[span["start"] : span["end"]] for span in found["best"])
             chances = [span["probability"] for span in found["best"]]
             assert sum(chances) + found["no_answer_probability"] == pytest.approx(1, abs=1e-6)
+    elif row.verb == "tag":
+        for found in long:
+            for span in found["spans"]:
+                assert found["text"][span["start"] : span["end"]] == span["text"]
     else:
-        record = {"text": " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)}
-        (found,) = asked(row, model, [record])
+        text = " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)
+        (found,) = asked(row, model, [{"text": text}])
         assert found["windows"] > 1
         (mask,) = found["masks"]
-        assert record["text"][mask["start"] : mask["end"]] == "[MASK]"
+        assert text[mask["start"] : mask["end"]] == "[MASK]"
 
 
 def test_windows_of_a_text_share_a_weight_of_one(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     if row.verb != "classify":
-        pytest.skip("masked words are cut and not shared out; of a choice tests/tasks/test_choose.py tells")
-    from glassformer.tasks.classify import Classify
-
-    task = Classify.of(model.module, model.tokenizer, model.context({}))
+        pytest.skip("masked words and tags are cut and not shared out; of a choice tests/tasks/test_choose.py tells")
+    task = predictor_of(row.verb, row.task).of(model.module, model.tokenizer, model.context({}))
     for record in row.records:
-        rows = list(task.rows(task.example({**record, "label": task.section.labels[0]}, "here")))
+        rows = list(task.rows(task.example({**record, "label": row.label}, "here")))
         assert sum(each.weight for each in rows) == pytest.approx(1)
         assert all(len(each.ids) <= 24 for each in rows)
 
@@ -305,11 +309,10 @@ def test_a_bad_row_is_named_with_its_line_before_training(row: Row, tmp_path: Pa
 def test_a_model_that_cannot_answer_its_verb_says_so(row: Row) -> None:
     from glassformer.models.families import gpt2
     from glassformer.models.transformer import build
-    from glassformer.tasks import predictor_of
     from glassformer.text.train import train_tokenizer
 
     tokenizer = train_tokenizer("wordpiece", ["some words"], vocabulary=30)
     decoder = build(gpt2(layers=1, width=8, heads=2, vocabulary=tokenizer.vocabulary_size))
     with pytest.raises(ConfigError) as raised:
-        predictor_of(row.verb).of(decoder, tokenizer, Context())
+        predictor_of(row.verb, row.task).of(decoder, tokenizer, Context())
     assert "glassformer train" in raised.value.do

@@ -82,7 +82,10 @@ def test_what_they_wrote_gives_the_same_scores_here(name: str, tmp_path: Path) -
 def body(family: str) -> ModelConfig:
     """A small body of a family, with another activation than the usual one where the head has it too."""
     sizes: dict[str, Any] = {"layers": 2, "width": 12, "heads": 3, "feed_forward": 20, "vocabulary": 23}
-    more = {"modernbert": {"reach": 2, "activation": "silu"}, "roberta": {"max_length": 14, "position_offset": 1}}
+    more: dict[str, dict[str, Any]] = {
+        "modernbert": {"reach": 2, "activation": "silu"},
+        "roberta": {"max_length": 14, "position_offset": 1},
+    }
     return FAMILIES[family](**{**sizes, **more.get(family, {"max_length": 14})}, vocabulary_head=False)
 
 

@@ -68,8 +68,8 @@ def test_rows_are_framed_as_the_tokenizer_frames_a_pair(store: TokenStore, token
 
 
 def test_the_chances_are_those_asked_for(store: TokenStore, tokenizer: Tokenizer) -> None:
-    def made(**chances: float) -> SentencePairs:
-        return SentencePairs.prepare(store, tokenizer, 64, seed=0, duplicates=10, **chances)
+    def made(short: float = 0.1, unrelated: float = 0.5) -> SentencePairs:
+        return SentencePairs.prepare(store, tokenizer, 64, seed=0, duplicates=10, short=short, unrelated=unrelated)
 
     # A stretch of one sentence has no next one (C-21): these alone are unrelated when none is asked for.
     shares = [float((made(unrelated=rng).labels == NOT_NEXT).mean()) for rng in (0.0, 0.5, 1.0)]

@@ -19,8 +19,14 @@ PAGES = (
     "docs/imprecise.md",
     "docs/adding-a-task.md",
     "docs/looking.md",
+    "docs/records.md",
+    "docs/scores.md",
     "docs/stable.md",
     "docs/platforms.md",
+    "docs/tasks/classify.md",
+    "docs/tasks/answer.md",
+    "docs/tasks/choose.md",
+    "docs/tasks/sentence-order.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")

@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from experiments import tables
+from experiments import claims, results, tables
+
+PAGES = [("results.md", tables.books_page), ("bench.md", tables.bench_page), ("claims.md", claims.page)]
 
 
-@pytest.mark.parametrize(("page", "built"), [("results.md", tables.books_page), ("bench.md", tables.bench_page)])
+@pytest.mark.parametrize(("page", "built"), PAGES)
 def test_a_page_is_built_from_the_rows(page: str, built: Callable[[], str]) -> None:
     assert (tables.DOCS / page).read_text(encoding="utf-8") == built()
+
+
+def row(low: float, high: float, *, sides: tuple[str, ...] = ("ours", "peer", "random")) -> dict[str, Any]:
+    """A measured row with one difference for all pairs and scores."""
+    names = ("accuracy", "entity F1", "F1")
+    found = {"value": (low + high) / 2, "low": low, "high": high, "verdict": "worse" if high < 0 else "not worse"}
+    return {
+        "date": "2026-01-01",
+        "machine": "a machine",
+        "torch": "2",
+        "sides": {side: {"scores": dict.fromkeys(names, found)} for side in sides},
+        "against": {
+            f"ours against {other}": dict.fromkeys(names, found) for other in ("peer", "random") if other in sides
+        },
+    }
+
+
+def test_a_verdict_waits_for_its_figures_and_follows_its_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    def verdicts(rows: dict[str, dict[str, Any]]) -> list[str]:
+        monkeypatch.setattr(results, "read", lambda name: rows.get(name.removeprefix("encoder-")))
+        return re.findall(r"^\*\*Verdict\*\*: (.+)\.$", claims.page(), re.MULTILINE)
+
+    sets = [name for name, _, _ in claims.FOUR_TASKS]
+    better, same, worse = row(0.01, 0.03), row(-0.01, 0.02), row(-0.04, -0.01)
+    assert all(tables.NOT_YET in verdict for verdict in verdicts({}))
+    part = verdicts({"sst2": better, "mrpc": row(0.01, 0.02, sides=("ours",))})
+    assert "1 of 5" in part[0]
+    assert "1 of 3" in part[1]
+    assert verdicts(dict.fromkeys(sets, better)) == ["**holds**", "**holds**"]
+    assert verdicts(dict.fromkeys(sets, same)) == ["**holds**", "**not shown**"]
+    mixed = verdicts({**dict.fromkeys(sets, better), "mrpc": worse})
+    assert "in 1 of 5" in mixed[0]
+    assert "in 2 of 3" in mixed[1]

@@ -190,6 +190,8 @@ def test_n13_constants_of_the_pre_training() -> None:
     assert (train.decay, train.clip) == (0.01, 1.0)
     assert (task.rate, task.mask, task.random, task.keep) == (0.15, 0.8, 0.1, 0.1)
     assert (task.copies, task.max_predictions, recipe.data.length) == (10, 20, 128)
+    # Each copy has pairs and masks of its own, that repeat in each epoch.
+    assert (task.static, task.duplicates, task.unrelated) == (True, 1, 0.5)
     assert task.short == 0.1
     assert inspect.signature(SentencePairs.prepare).parameters["short"].default == 0.1, "the share of short sequences"
 

@@ -13,6 +13,7 @@ from glassformer.config import (
     ModelConfig,
     SentenceHeadConfig,
     StackConfig,
+    TokenHeadConfig,
     VocabularyHeadConfig,
 )
 from glassformer.look.cell import Words
@@ -84,6 +85,18 @@ def with_straight_sentence_head(config: ModelConfig) -> ModelConfig:
     return config.model_copy(update={"sentence_head": SentenceHeadConfig(labels=3, pooling="first")})
 
 
+def with_labels(**settings: object) -> Callable[[ModelConfig], ModelConfig]:
+    """Labels for a text, and no other head."""
+    head = SentenceHeadConfig.model_validate(settings)
+    return lambda config: config.model_copy(update={"sentence_head": head, "head": None})
+
+
+def with_tags(**settings: object) -> Callable[[ModelConfig], ModelConfig]:
+    """Labels for each token, and no other head."""
+    head = TokenHeadConfig.model_validate({"labels": 4, **settings})
+    return lambda config: config.model_copy(update={"token_head": head, "head": None})
+
+
 def with_plain_head(config: ModelConfig) -> ModelConfig:
     """A scaled, tied head without transform."""
     return config.model_copy(update={"head": VocabularyHeadConfig(tied=True, scaled=True, bias=True)})
@@ -98,6 +111,13 @@ MORE = (
     *FILLS,
     Row("bert, window", "bert", change=with_window(1)),
     Row("bert, straight sentence head", "bert", change=with_straight_sentence_head),
+    Row("bert, largest of the states", "bert", change=with_labels(labels=3, pooling="max")),
+    Row("bert, several labels", "bert", change=with_labels(labels=3, several=True)),
+    Row("bert, a number", "bert", change=with_labels(labels=1, pooling="mean")),
+    Row("bert, tags", "bert", change=with_tags()),
+    Row("bert, tags by a CRF", "bert", change=with_tags(crf=True)),
+    Row("bert, spans", "bert", change=with_tags(labels=2, spans=True)),
+    Row("modernbert, tags", "modernbert", {"token_labels": 2, "vocabulary_head": False}),
     Row("bert, plain head", "bert", change=with_plain_head),
     *(Row(f"bert, {name}", "bert", {"activation": name}) for name in ("relu2", "quick_gelu", "gelu_10", "mish")),
     Row("llama, relu2", "llama", {"activation": "relu2"}),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.config import ModelConfig, SentenceHeadConfig, TokenHeadConfig
 from glassformer.look.named import Operand
 from glassformer.look.rules import RULES
 from glassformer.look.rules.evaluator import Formula, Rule
@@ -45,6 +46,13 @@ WRONG_RULE = {
     "rotate_llama3": "rotate",
     "rotate_yarn": "rotate",
     "relative_bias": "look_up",
+    "largest": "dot_product",
+    "chain_sum": "chain_best",
+    "chain_best": "chain_sum",
+    "chain_end": "chain_best_end",
+    "chain_best_end": "chain_end",
+    "best_path": "chain_best",
+    "difference": "add",
     "may_look": "scale",
     "fill_set": "fill_add",
     "fill_add": "fill_set",
@@ -60,6 +68,8 @@ OTHER_WORDS: dict[str, str] = {
     "gelu_tanh": "gelu",
     "silu": "gelu",
     "tanh": "silu",
+    "sigmoid": "tanh",
+    "log_sigmoid": "sigmoid",
     "paper": "halves",
     "halves": "paper",
     "tensor2tensor": "halves",
@@ -167,6 +177,12 @@ def other(value: Any) -> Any:
     return type(value)(value * 1.5 + 1 if value >= 0 else value * 1.5)
 
 
+def with_all_heads(config: ModelConfig) -> ModelConfig:
+    """Beside scores for the vocabulary, several labels for a text and tags by a CRF."""
+    sentence = SentenceHeadConfig(labels=3, pooling="max", several=True)
+    return config.model_copy(update={"sentence_head": sentence, "token_head": TokenHeadConfig(labels=4, crf=True)})
+
+
 MODELS = (
     row_named("slides"),
     row_named("slides, zeroed after the position"),
@@ -185,6 +201,7 @@ MODELS = (
     row_named("marian"),
     row_named("bart"),
     row_named("t5, gated and untied"),
+    Row("bert, all heads", "bert", change=with_all_heads),
 )
 
 
@@ -197,7 +214,9 @@ def traced(row: Row) -> Trace:
     mask = torch.ones(1, *inputs.ids.shape[1:] * 2, dtype=torch.bool)
     mask[0, 3, :2] = False
     mask[0, 2, 3:5] = False
-    inputs = replace(inputs, documents=documents, may_look=mask)
+    labelled = torch.ones_like(documents, dtype=torch.bool)
+    labelled[:, ::3] = False
+    inputs = replace(inputs, documents=documents, may_look=mask, labelled=labelled)
     answering = inputs if decoder_inputs is None else decoder_inputs
     assert answering.ids is not None
     labels = torch.full(answering.ids.shape, -100)
@@ -228,6 +247,8 @@ def harmless(found: Trace, formula: Formula) -> set[str]:
         free.add("rule")  # −∞ in a score's place and −∞ added to it are the same
     if formula.rule.name == "softmax" and formula.name.endswith("probabilities"):
         free.add("x another tensor")  # log-probabilities are the scores less one number, which a softmax ignores
+    if formula.rule.name == "best_path":
+        free |= {"x another tensor", "last another tensor"}  # other scores may have the same best sequence
     if found[formula.name].dim() == 4 and found[formula.name].shape[2] == 1:
         free.add("tokens")  # one row shared by all queries counts none of them
     return free

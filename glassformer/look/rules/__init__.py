@@ -5,8 +5,9 @@ Written out in elementary steps, in double precision, and sharing no code with `
 
 from __future__ import annotations
 
-from glassformer.look.rules.across import CrossEntropy, LayerNorm, LogSoftmax, RMSNorm, Softmax
+from glassformer.look.rules.across import CrossEntropy, Largest, LayerNorm, LogSoftmax, RMSNorm, Softmax
 from glassformer.look.rules.activations import Activation, Gate
+from glassformer.look.rules.chains import BestPath, ChainBest, ChainBestEnd, ChainEnd, ChainSum, Difference
 from glassformer.look.rules.evaluator import Rule
 from glassformer.look.rules.masks import FillAdd, FillSet, MayLook
 from glassformer.look.rules.positions import RelativeBias, Sinusoid
@@ -25,7 +26,8 @@ from glassformer.look.rules.sums import (
 _ALL: tuple[type[Rule], ...] = (
     *(LookUp, Add, Scale, DotProduct, WeightedSum, Linear, ActivatedLinear, Concatenate),
     *(Activation, Gate),
-    *(Softmax, LogSoftmax, LayerNorm, RMSNorm, CrossEntropy),
+    *(Softmax, LogSoftmax, LayerNorm, RMSNorm, CrossEntropy, Largest),
+    *(ChainSum, ChainBest, ChainEnd, ChainBestEnd, BestPath, Difference),
     *(Sinusoid, RelativeBias, Rotate),
     *STRETCHED.values(),
     *(MayLook, FillSet, FillAdd),

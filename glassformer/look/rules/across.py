@@ -115,6 +115,48 @@ class LogSoftmax(Softmax):
 
 
 @dataclass(frozen=True)
+class Largest(Rule):
+    """The largest number along an axis, padding left out."""
+
+    name: ClassVar[str] = "largest"
+    x: Operand
+    over: str
+    real: Operand | None = None
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """The shape of the operand without the axis."""
+        axes = (*tensors.axes, self.over)
+        x = tensors.aligned(self.x, axes)
+        if self.real is not None:
+            x = x.masked_fill(tensors.aligned(self.real, axes) == 0, -math.inf)
+        found = x.amax(-1)
+        return found, found.abs()
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """A term for each step that is no padding."""
+        found = []
+        for step, here in tensors.steps(self.x, self.over, cell):
+            if self.real is None or tensors.factor(self.real, here).value:
+                entry = tensors.factor(self.x, here)
+                found.append(Term(f"{self.over} {step}", (entry,), entry.value))
+        return Working(tuple(found), max((term.value for term in found), default=-math.inf))
+
+    def expression(self) -> Expression:
+        """max(x)."""
+        if self.real is None:
+            return function("max", read(self.x), f"the largest {{1}} along {self.over}")
+        inside = row(read(self.x), sign("|", " where "), read(self.real))
+        return function("max", inside, f"the largest {{1}} along {self.over}")
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """The largest of a, b, …"""
+        kept = sorted(explanation.terms, key=lambda term: -term.value)[: limits.terms]
+        more = f", {len(explanation.terms) - len(kept)} smaller" if len(explanation.terms) > len(kept) else ""
+        return f"the largest of {', '.join(number(term.value) for term in kept)}{more}"
+
+
+@dataclass(frozen=True)
 class LayerNorm(Rule):
     """(x − mean) / deviation, then a weight and a bias for each channel."""
 

@@ -44,6 +44,8 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "quick_gelu": lambda x: x / (1 + torch.exp(-1.702 * x)),
     "gelu_10": lambda x: torch.where(gelu(x) > 10, 10.0, gelu(x)),  # it is never below -0.17
     "mish": mish,
+    "sigmoid": lambda x: 1 / (1 + torch.exp(-x)),
+    "log_sigmoid": lambda x: torch.where(x < 0, x, 0.0) - torch.log(1 + torch.exp(-x.abs())),
 }
 
 

@@ -31,11 +31,12 @@ class Factor:
 
 @dataclass(frozen=True)
 class Term:
-    """One part of a sum: what it is, what it is made of, and its value."""
+    """One part of a sum: what it is, what it is made of, and its value; `added`: the sum of these, not the product."""
 
     what: str
     factors: tuple[Factor, ...]
     value: float
+    added: bool = False
 
 
 @dataclass(frozen=True)

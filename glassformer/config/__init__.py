@@ -1,0 +1,57 @@
+"""The tree of a model's settings: frozen, strict, and nested like the modules that are built from it.
+
+A parent does not repeat its child's settings. All rules are checked before any tensor is created. The tree is saved as
+JSON beside the weights and is enough to rebuild the model.
+"""
+
+from __future__ import annotations
+
+from glassformer.config.heads import (
+    SentenceHeadConfig,
+    TokenHeadConfig,
+    TransformConfig,
+    VocabularyHeadConfig,
+)
+from glassformer.config.model import (
+    BlockConfig,
+    InitialConfig,
+    ModelConfig,
+    StackConfig,
+)
+from glassformer.config.parts import (
+    Activation,
+    AttentionConfig,
+    AttentionSublayerConfig,
+    EmbedConfig,
+    FeedForwardConfig,
+    FeedForwardSublayerConfig,
+    FillConfig,
+    NormConfig,
+    PositionConfig,
+    RelativeBiasConfig,
+    RotaryConfig,
+    SublayerConfig,
+)
+
+__all__ = [
+    "Activation",
+    "AttentionConfig",
+    "AttentionSublayerConfig",
+    "BlockConfig",
+    "EmbedConfig",
+    "FeedForwardConfig",
+    "FeedForwardSublayerConfig",
+    "FillConfig",
+    "InitialConfig",
+    "ModelConfig",
+    "NormConfig",
+    "PositionConfig",
+    "RelativeBiasConfig",
+    "RotaryConfig",
+    "SentenceHeadConfig",
+    "StackConfig",
+    "SublayerConfig",
+    "TokenHeadConfig",
+    "TransformConfig",
+    "VocabularyHeadConfig",
+]

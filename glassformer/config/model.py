@@ -1,0 +1,113 @@
+"""Settings of stacks and of the whole model, as the modules of `models/` have them."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from glassformer.config.heads import SentenceHeadConfig, TokenHeadConfig, VocabularyHeadConfig
+from glassformer.config.parts import (
+    AttentionSublayerConfig,
+    EmbedConfig,
+    FeedForwardSublayerConfig,
+    NormConfig,
+    RelativeBiasConfig,
+)
+from glassformer.settings import Settings
+
+
+class BlockConfig(Settings):
+    """One layer of a stack: self-attention, cross-attention where there is an encoder, and the feed-forward network."""
+
+    self_attention: AttentionSublayerConfig
+    cross_attention: AttentionSublayerConfig | None = None
+    feed_forward: FeedForwardSublayerConfig | None = None
+
+
+class StackConfig(Settings):
+    """Embedding, blocks and a last norm. With `hide_masked` no word may look at a masked word (the slides)."""
+
+    width: int = Field(ge=1)
+    embed: EmbedConfig
+    blocks: tuple[BlockConfig, ...]
+    norm: NormConfig | None = None
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    causal: bool = False
+    hide_masked: bool = False
+    relative_bias: RelativeBiasConfig | None = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if not self.blocks:
+            raise ValueError("a stack needs at least one block: layers must be greater than or equal to 1")
+        wants_bias = any(block.self_attention.body.relative_bias for block in self.blocks)
+        if wants_bias and self.relative_bias is None:
+            raise ValueError("a block asks for a relative bias but the stack has none: set relative_bias")
+        if any(block.cross_attention and block.cross_attention.body.relative_bias for block in self.blocks):
+            raise ValueError("a relative bias measures distances within one text: cross-attention has none")
+        crossing = [block.cross_attention.body for block in self.blocks if block.cross_attention]
+        if any(attention.rotary is not None for attention in crossing):
+            raise ValueError("rotary positions count tokens of one text: cross-attention has none")
+        if any(attention.window is not None for attention in crossing):
+            raise ValueError("a window measures distances within one text: cross-attention has none")
+        heads = {block.self_attention.body.heads for block in self.blocks}
+        if self.relative_bias is not None and len(heads) > 1:
+            raise ValueError(f"a shared relative bias needs equal heads in all blocks, got {sorted(heads)}")
+        if self.embed.position.kind == "sinusoidal" and self.width % 2:
+            raise ValueError(f"sinusoidal positions come in pairs: width must be even, got {self.width}")
+        return self
+
+    @property
+    def max_length(self) -> int | None:
+        """The number of tokens that this stack has positions for, None when there is no limit."""
+        return self.embed.position.max_length if self.embed.position.kind == "learned" else None
+
+
+class InitialConfig(Settings):
+    """How weights are drawn before training."""
+
+    kind: Literal["truncated_normal", "normal", "xavier_uniform"] = "truncated_normal"
+    deviation: float = Field(default=0.02, gt=0)
+
+
+class ModelConfig(Settings):
+    """The whole model: an encoder, a decoder, or both, and its heads. `family` is only a label: no forward reads it."""
+
+    family: str
+    encoder: StackConfig | None = None
+    decoder: StackConfig | None = None
+    share_embeddings: bool = False
+    head: VocabularyHeadConfig | None = None
+    sentence_head: SentenceHeadConfig | None = None
+    token_head: TokenHeadConfig | None = None
+    initial: InitialConfig = InitialConfig()
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.encoder is None and self.decoder is None:
+            raise ValueError("a model needs an encoder, a decoder, or both")
+        if self.encoder is not None and any(block.cross_attention for block in self.encoder.blocks):
+            raise ValueError("cross-attention belongs to a decoder that has an encoder")
+        if self.decoder is not None:
+            crossing = [block.cross_attention is not None for block in self.decoder.blocks]
+            if self.encoder is None and any(crossing):
+                raise ValueError("the decoder has cross-attention but there is no encoder to look at")
+            if self.encoder is not None and not all(crossing):
+                raise ValueError("each decoder block needs cross_attention when there is an encoder")
+        if self.share_embeddings:
+            if self.encoder is None or self.decoder is None:
+                raise ValueError("share_embeddings needs an encoder and a decoder")
+            if (self.encoder.width, self.encoder.embed.vocabulary) != (
+                self.decoder.width,
+                self.decoder.embed.vocabulary,
+            ):
+                raise ValueError("shared embeddings need the same width and vocabulary in encoder and decoder")
+        return self
+
+    @property
+    def output_stack(self) -> StackConfig:
+        """The stack whose states the heads read."""
+        stack = self.decoder or self.encoder
+        assert stack is not None
+        return stack

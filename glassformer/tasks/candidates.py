@@ -1,0 +1,102 @@
+"""A text and its candidates: what a record says of them, and which one was chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from glassformer.errors import DataError
+from glassformer.tasks.values import label_of, located, text_of
+
+
+class Question(NamedTuple):
+    """A text, its candidates, and the place of the right one in training and evaluation."""
+
+    text: str
+    choices: tuple[str, ...]
+    label: int | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The likeliest candidate, its place from 0, and how likely each is, in the order in which they were given;
+    `windows` is above 1 for a long text.
+    """
+
+    choice: str
+    index: int
+    choices: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+    text: str
+    windows: int = 1
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """Of each candidate, between 0 and 1; their sum is 1."""
+        return tuple(map(math.exp, self.log_probabilities))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and words, for JSON."""
+        return {
+            "text": self.text,
+            "choices": list(self.choices),
+            "choice": self.choice,
+            "index": self.index,
+            "probabilities": list(self.probabilities),
+            "windows": self.windows,
+        }
+
+
+def listed(value: object) -> list[object]:
+    """A list as it is, an empty one for what is none."""
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def words_of(value: object) -> str:
+    """A text as it is, "" for what is none."""
+    return value if isinstance(value, str) else ""
+
+
+def candidates_of(value: object, where: str) -> tuple[str, ...]:
+    """The candidates of a record: a list, or the cells of several columns, of which the last may be empty. Raises
+    DataError.
+    """
+    if value is None:
+        raise DataError(located(where, "a choice needs candidates"), got="none", do="give each with --choice")
+    if not isinstance(value, list | tuple):
+        raise DataError(
+            located(where, "the candidates must be a list, or have a column each"),
+            got=repr(value)[:60],
+            do="name each column: --choices-column A --choices-column B",
+        )
+    choices = list(value)
+    while isinstance(value, tuple) and choices and choices[-1] in ("", None):
+        choices.pop()
+    if len(choices) < 2:
+        raise DataError(located(where, "a choice needs at least two candidates"), got=str(len(choices)))
+    return tuple(text_of(choice, where, "candidate") for choice in choices)
+
+
+def place_of(value: object, choices: Sequence[str], where: str) -> int:
+    """The place from 0 of the right candidate, which is given by its text or by its place; raises DataError.
+
+    A number in JSON is a place; a text is one where no candidate has this text.
+    """
+    if isinstance(value, str) and value in choices:
+        places = [place for place, choice in enumerate(choices) if choice == value]
+    else:
+        label = label_of(value, where)
+        places = [place for place in range(len(choices)) if str(place) == label]
+    if not places:
+        raise DataError(
+            located(where, "a label must be the text of a candidate, or its place"),
+            got=repr(value)[:60],
+            do=f"the first place is 0, the last of this record {len(choices) - 1}",
+        )
+    if choices.count(choices[places[0]]) > 1:
+        raise DataError(
+            located(where, "the right candidate must differ from the others"), got=f"{choices[places[0]][:60]!r} twice"
+        )
+    return places[0]

@@ -1,0 +1,91 @@
+"""What is known of a text's labels: the right ones in the data, and how likely each is in a prediction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+# The most labels of which a JSON record lists the probabilities: the likeliest.
+LISTED = 100
+
+
+class Labelled(NamedTuple):
+    """A text or a pair, with its label, or its labels where it may have several, in training and evaluation."""
+
+    text: str
+    pair: str | None
+    label: int | None
+    several: tuple[int, ...] | None = None
+
+    @property
+    def numbers(self) -> tuple[int, ...] | None:
+        """The numbers of its labels; None where they are not known."""
+        return self.several if self.label is None else (self.label,)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How likely each label of a text or a pair is; `windows` is above 1 for a long text."""
+
+    labels: tuple[str, ...]
+    logarithms: tuple[float, ...]
+    text: str
+    pair: str | None = None
+    windows: int = 1
+
+    @property
+    def log_probabilities(self) -> dict[str, float]:
+        """By label, the natural logarithms of the probabilities."""
+        return dict(zip(self.labels, self.logarithms, strict=True))
+
+    @property
+    def probabilities(self) -> dict[str, float]:
+        """By label, between 0 and 1."""
+        return {label: math.exp(value) for label, value in self.log_probabilities.items()}
+
+    def _with_probabilities(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        texts = {"text": self.text} if self.pair is None else {"text": self.text, "pair": self.pair}
+        probabilities = self.probabilities
+        if len(probabilities) > LISTED:
+            likeliest = sorted(probabilities.items(), key=lambda each: -each[1])[:LISTED]
+            return {
+                **texts,
+                **answer,
+                "probabilities": dict(likeliest),
+                "labels": len(self.labels),
+                "windows": self.windows,
+            }
+        return {**texts, **answer, "probabilities": probabilities, "windows": self.windows}
+
+
+@dataclass(frozen=True)
+class Class(Labels):
+    """The likeliest label, and how likely each of them is: together 1."""
+
+    @property
+    def label(self) -> str:
+        """The likeliest one."""
+        return self.labels[self.logarithms.index(max(self.logarithms))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and words, for JSON; of more than 100 labels the 100 likeliest."""
+        return self._with_probabilities({"label": self.label})
+
+
+@dataclass(frozen=True)
+class Classes(Labels):
+    """The labels whose probability is at least `threshold`, and how likely each label is, apart from the others."""
+
+    threshold: float = 0.5
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The likeliest one first; () where none is likely enough."""
+        likely = [each for each in self.probabilities.items() if each[1] >= self.threshold]
+        return tuple(label for label, _ in sorted(likely, key=lambda each: -each[1]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and words, for JSON; of more than 100 labels the 100 likeliest."""
+        return self._with_probabilities({"chosen": list(self.chosen)})

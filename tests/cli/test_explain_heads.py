@@ -1,0 +1,88 @@
+"""explain ends with what the head answers, in words, and its lines fit the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.artefact.open import load
+from tests.artefact.heads import TAGS, TEXTS, model_for
+from tests.cli.conftest import Run
+
+TEXT = "Alice went to Berlin."
+SETTINGS: dict[str, dict[str, Any]] = {
+    "classify": {"labels": ("ham", "spam", "other")},
+    "tag": {"labels": TAGS, "crf": True},
+    "answer": {},
+}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("heads")
+    return {task: model_for(task, settings).save(folder / task) for task, settings in SETTINGS.items()}
+
+
+def given(task: str) -> list[str]:
+    return ["Who went?", "--pair", TEXT] if task == "answer" else [TEXT]
+
+
+@pytest.mark.parametrize("task", SETTINGS)
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_too_long(task: str, width: int, models: dict[str, Path], run: Run, monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    done = run("explain", models[task], *given(task))
+    assert done.code == 0
+    assert max(len(line) for line in done.out.splitlines()) <= width
+    assert max(len(line) for line in done.err.splitlines()) <= width
+
+
+@pytest.mark.parametrize("task", SETTINGS)
+def test_the_last_step_is_the_answer_of_the_verb(task: str, models: dict[str, Path], run: Run) -> None:
+    *_, last = run("explain", models[task], *given(task), "--json").records
+    model = load(models[task])
+    said = " ".join(last["remarks"])
+    if task == "classify":
+        found = model.classify(TEXT)
+        assert found.label in said
+        assert dict(last["tables"][0]["rows"]).keys() == set(found.labels)
+    elif task == "tag":
+        tagging = model.tag(TEXT)
+        words = [TEXT[start:end] for start, end in tagging.words]
+        (table,) = last["tables"]
+        assert [word for word, _ in table["rows"]] == words
+        assert tuple(table["marks"]) == tagging.tags
+        assert all(span.text in said and span.label in said for span in tagging.spans)
+    else:
+        best = model.answer("Who went?", TEXT).best
+        assert best is not None
+        assert best.text in said
+        assert str(best.start) in said
+
+
+def test_the_crfs_steps_stand_before_the_answer(models: dict[str, Path], run: Run) -> None:
+    names = [step["name"] for step in run("explain", models["tag"], TEXT, "--json").records]
+    assert names[-4:] == [f"token_head.crf.{word}" for word in ("best_score", "path", "log_probability")] + [""]
+
+
+def test_a_cell_of_the_best_way_is_followed_to_the_first_word(models: dict[str, Path], run: Run) -> None:
+    way = run("explain", models["tag"], TEXT, "--cell", "token_head.crf.best[token=berlin,label=B-LOC]", "--json")
+    tokens = [step["cell"]["token"] for step in way.records]
+    assert tokens == sorted(tokens, reverse=True)
+    assert {step["name"] for step in way.records} == {"token_head.crf.best"}
+    assert len(tokens) == 4
+
+
+@pytest.mark.parametrize("task", SETTINGS)
+def test_all_heads_are_verified(task: str, models: dict[str, Path], run: Run) -> None:
+    done = run("verify", models[task], *given(task), "--json")
+    assert done.code == 0
+    assert done.records[0]["holds"]
+
+
+def test_several_texts_are_answered_by_the_one_that_is_shown(models: dict[str, Path], run: Run) -> None:
+    *_, last = run("explain", models["classify"], *TEXTS, "--sentence", "1", "--json").records
+    found = load(models["classify"]).classify(TEXTS[1])
+    assert dict(last["tables"][0]["rows"])[found.label] == pytest.approx([found.probabilities[found.label]])

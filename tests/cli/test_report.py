@@ -1,0 +1,74 @@
+"""A report for display: nothing wider than 80 columns, no user text read as markup, unknown parts left alone."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from glassformer.cli.report import show_report
+from glassformer.tasks.calibration import Reliability
+from glassformer.tasks.labels import Labelled
+from glassformer.tasks.report import MATRIX_LABELS, PAIRS, QUOTED, WORST, Worst, by_label, confusion
+
+
+def shown(report: dict[str, Any]) -> str:
+    handle = io.StringIO()
+    show_report(report, handle)
+    return handle.getvalue()
+
+
+@pytest.mark.parametrize("labels", [2, 4, 12, 13, 10_000])
+def test_a_report_is_at_most_80_columns_wide(labels: int) -> None:
+    names = [f"[b]label 猫 {number} with a long name that goes on and on" for number in range(labels)]
+    true = [number * 7919 % labels for number in range(2000)]
+    guessed = [number * 7919 % labels if number % 3 else number * 13 % labels for number in range(2000)]
+    reliability, worst = Reliability(), Worst()
+    for number in range(2000):
+        reliability.add(number % 100 / 100, number % 2)
+        worst.add(
+            number % 37, Labelled(f"[red]{'word ' * number}", "猫" * 300, 0), {"label": names[0], "probability": 0.1}
+        )
+    report = {
+        "labels": by_label([[one] for one in true], [[one] for one in guessed], names),
+        **confusion(true, guessed, names),
+        "calibration": reliability.report(1.5),
+        **worst.report(),
+        "unknown": [1],
+        "by_kind": [{"kind": "[i]" * 40, "share": 0.123456, **{f"column {n}": n for n in range(9)}}] * 50,
+        "number_of_things": 1234,
+    }
+    assert ("confusion" in report) is (labels <= MATRIX_LABELS)
+    assert len(report["confused"]) <= PAIRS
+    assert len(report["worst"]) == WORST
+    assert max(len(each["text"]) for each in report["worst"]) <= QUOTED
+    lines = shown(report).splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    assert any("[b]label" in line for line in lines)
+    assert "number of things: 1,234" in lines
+
+
+def test_the_confusion_matrix_counts_and_shades() -> None:
+    found = confusion([0, 0, 0, 0, 1], [0, 0, 0, 1, 1], ["cat", "dog"])
+    assert found["confusion"]["counts"] == [[3, 1], [0, 1]]
+    assert found["confused"] == [{"label": "cat", "guessed": "dog", "count": 1}]
+    text = shown(found)
+    assert "▓3▓" in text
+    assert "█1█" in text
+    assert " 0 " in text
+
+
+def test_the_worst_are_those_with_the_largest_errors_in_order() -> None:
+    worst = Worst()
+    for number in range(100):
+        worst.add(number * 37 % 101, Labelled(f"text {number}", None, None), {"error": number * 37 % 101})
+    errors = [each["error"] for each in worst.report()["worst"]]
+    assert errors == sorted((number * 37 % 101 for number in range(100)), reverse=True)[:WORST]
+    assert "quotes" in worst.report()
+    assert Worst().report() == {}
+
+
+def test_nothing_is_shown_of_an_empty_report() -> None:
+    assert shown({}) == ""

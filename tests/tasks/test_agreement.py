@@ -1,0 +1,105 @@
+"""Scores as sums over examples, against scikit-learn and SciPy, on all examples and in bootstrap samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glassformer.tasks import agreement
+from glassformer.tasks.measure import Counts, Measure
+
+metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is the reference of these scores")
+stats = pytest.importorskip("scipy.stats", reason="SciPy is the reference of these scores")
+# Float64 sums of a few hundred numbers, in another order.
+ORDER = 1e-12
+
+
+def drawn(labels: int, *, seed: int = 0, count: int = 200) -> tuple[list[int], list[int], list[float]]:
+    """Right labels, guesses that are right half of the time, and losses; the last label never occurs."""
+    rng = np.random.default_rng(seed)
+    true = rng.integers(max(labels - 1, 2), size=count)
+    guessed = np.where(rng.random(count) < 0.5, true, rng.integers(max(labels - 1, 2), size=count))
+    return true.tolist(), guessed.tolist(), rng.random(count).tolist()
+
+
+@pytest.mark.parametrize("labels", [2, 3, 7])
+def test_one_label_is_scored_as_scikit_learn_does(labels: int) -> None:
+    true, guessed, losses = drawn(labels)
+    names = [f"label {number}" for number in range(labels)]
+    found = agreement.one_label(losses, true, guessed, names).values()
+    assert found["loss"] == pytest.approx(np.mean(losses), abs=ORDER)
+    assert found["accuracy"] == pytest.approx(metrics.accuracy_score(true, guessed), abs=ORDER)
+    assert found["accuracy"] == pytest.approx(metrics.f1_score(true, guessed, average="micro"), abs=ORDER)
+    assert found["macro_f1"] == pytest.approx(metrics.f1_score(true, guessed, average="macro"), abs=ORDER)
+    assert found["matthews"] == pytest.approx(metrics.matthews_corrcoef(true, guessed), abs=ORDER)
+    if labels == 2:
+        for number, name in enumerate(names):
+            assert found[f"label_{name}_f1"] == pytest.approx(
+                metrics.f1_score(true, guessed, pos_label=number), abs=ORDER
+            )
+
+
+def test_a_constant_guess_has_no_correlation() -> None:
+    assert agreement.one_label([1.0, 1.0], [0, 1], [0, 0], ["a", "b"]).values()["matthews"] == 0
+    found = agreement.numbers(np.array([1.0, 2.0]), np.array([3.0, 3.0]), deviation=1.0).values()
+    assert found.keys() == {"loss", "mean_absolute_error"}
+
+
+def test_several_labels_are_scored_as_scikit_learn_does() -> None:
+    rng = np.random.default_rng(1)
+    true, guessed = rng.random((2, 150, 5)) < 0.3
+    guessed = np.where(rng.random(guessed.shape) < 0.5, true, guessed)
+    sets = [[np.flatnonzero(row).tolist() for row in each] for each in (true, guessed)]
+    found = agreement.several_labels([0.5] * 150, sets[0], sets[1], list("abcde")).values()
+    assert found["accuracy"] == pytest.approx(metrics.accuracy_score(true, guessed), abs=ORDER)
+    for kind in ("micro", "macro"):
+        assert found[f"{kind}_f1"] == pytest.approx(metrics.f1_score(true, guessed, average=kind), abs=ORDER)
+
+
+def test_numbers_are_scored_as_scipy_does() -> None:
+    rng = np.random.default_rng(2)
+    true = np.round(rng.normal(1e6, 2, 120), 1)  # ties, and far from zero
+    guessed = np.round(true + rng.normal(0, 1, 120), 1)
+    found = agreement.numbers(true, guessed, deviation=2.0).values()
+    assert found["pearson"] == pytest.approx(stats.pearsonr(true, guessed).statistic, abs=1e-9)  # SciPy's sums differ
+    assert found["spearman"] == pytest.approx(stats.spearmanr(true, guessed).statistic, abs=ORDER)
+    assert found["mean_absolute_error"] == pytest.approx(metrics.mean_absolute_error(true, guessed), abs=ORDER)
+    assert found["loss"] == pytest.approx(metrics.mean_squared_error(true, guessed) / 4, abs=ORDER)
+    assert agreement.ranks(true).tolist() == stats.rankdata(true).tolist()
+
+
+def test_intervals_are_those_of_the_scores_of_resampled_examples() -> None:
+    true, guessed, losses = drawn(3)
+    measure = agreement.one_label(losses, true, guessed, ["a", "b", "c"])
+    generator = np.random.default_rng(5)
+    values = []
+    for _ in range(60):
+        chosen = generator.integers(len(true), size=len(true))
+        values.append(metrics.f1_score(np.array(true)[chosen], np.array(guessed)[chosen], average="macro"))
+    found = measure.intervals(samples=60, seed=5)["macro_f1"]
+    assert (found.low, found.high) == pytest.approx(np.quantile(values, (0.025, 0.975)), abs=ORDER)
+
+
+def test_sparse_statistics_are_the_dense_ones() -> None:
+    rng = np.random.default_rng(3)
+    dense = rng.random((20, 2))
+    ones = rng.random((20, 6)) < 0.2
+    examples, columns = np.nonzero(ones)
+    sparse = Counts(dense, examples, columns, 8)
+    weights = rng.integers(4, size=20)
+    assert (weights @ sparse).tolist() == pytest.approx((weights @ np.hstack([dense, ones])).tolist(), abs=ORDER)
+
+
+def test_ten_thousand_labels_need_little_memory_and_time() -> None:
+    count, labels = 3000, 10_000
+    rng = np.random.default_rng(4)
+    true = rng.integers(labels, size=count).tolist()
+    names: Any = range(labels)
+    measure = agreement.one_label([1.0] * count, true, true[::-1], names)
+    assert measure.values()["macro_f1"] == pytest.approx(metrics.f1_score(true, true[::-1], average="macro"), abs=ORDER)
+    small = agreement.bounded(measure, labels)
+    assert isinstance(small, Measure)
+    assert small.statistics.nbytes == 3 * 8 * count  # type: ignore[union-attr]
+    assert small.intervals(samples=20).keys() == {"loss", "accuracy"}

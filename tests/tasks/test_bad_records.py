@@ -1,0 +1,128 @@
+"""Records that cannot be learned from, and tables written in other ways: told with file and line, nothing lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.artefact.progress import NoProgress
+from glassformer.data.lines import stop
+from glassformer.data.split import Split
+from glassformer.errors import DataError
+from glassformer.models.families import bert
+from glassformer.tasks.classify import Classify, ClassifySection
+from glassformer.tasks.records import RecordSource
+from glassformer.tasks.task import Preparation, Source
+from glassformer.text.train import train_tokenizer
+from tests.refusals import refused
+
+ROWS = [(f"She likes day {n}" if n % 2 else f"He cooks on day {n}", "yes" if n % 2 else "no") for n in range(40)]
+
+
+def prepared(path: Path, **settings: Any) -> tuple[Classify, dict[Split, Source], list[str]]:
+    """The task, the records of each split and the notes, as a training has them."""
+    data = Classify.Data.model_validate({"files": (str(path),), "length": 16, "validation": 0.2, **settings})
+    notes: list[str] = []
+    preparation = Preparation(
+        data=data,
+        tokenizer=train_tokenizer("wordpiece", [text for text, _ in ROWS], vocabulary=80),
+        body=bert(size="tiny", vocabulary=80),
+        cache=path.parent,
+        shares=Classify.resolve_shares(data),
+        log=notes.append,
+        stage=NoProgress().reading,
+    )
+    task, sources = Classify.prepared(ClassifySection(), preparation)
+    return task, sources, notes
+
+
+def count(sources: dict[Split, Source]) -> int:
+    return sum(len(source.examples) for source in sources.values() if isinstance(source, RecordSource))
+
+
+def table(path: Path, rows: list[tuple[Any, ...]], columns: tuple[str, ...] = ("text", "label")) -> Path:
+    lines = (json.dumps(dict(zip(columns, row, strict=True))) for row in rows)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_a_label_unseen_in_training_is_told_with_its_row(tmp_path: Path) -> None:
+    path, held_out = table(tmp_path / "rows.jsonl", ROWS), tmp_path / "held out.jsonl"
+    table(held_out, [*ROWS[:3], ("They hike", "perhaps"), *ROWS[3:5]])
+    with refused(DataError, wanted="held out.jsonl, line 4", got="'perhaps'", do=("no, yes",)):
+        prepared(path, validation=0.0, validation_files=(str(held_out),))
+    rejects = tmp_path / "rejects.jsonl"
+    more = {"validation": 0.0, "validation_files": (str(held_out),), "rejects": str(rejects)}
+    task, sources, notes = prepared(path, **more)
+    (found,) = map(json.loads, rejects.read_text().splitlines())
+    assert (found["file"], found["line"], found["row"]["label"]) == (str(held_out), 4, "perhaps")
+    assert task.section.labels == ("no", "yes")
+    assert len(sources["validation"]) == 5
+    assert any(str(rejects) in note for note in notes)
+
+
+def test_one_class_only_is_refused(tmp_path: Path) -> None:
+    with refused(DataError, got="'yes'"):
+        prepared(table(tmp_path / "rows.jsonl", [(text, "yes") for text, _ in ROWS]))
+
+
+@pytest.mark.parametrize(
+    ("bad", "line"),
+    [(("", "She", "no"), 3), (("She", "  ", "no"), 3), (("She", None, "no"), 3), (("She", "He", ""), 3)],
+)
+def test_a_pair_with_a_side_or_label_missing_is_told_and_set_aside(tmp_path: Path, bad: Any, line: int) -> None:
+    rows: list[tuple[Any, ...]] = [(text, f"and {text}", label) for text, label in ROWS]
+    rows.insert(line - 1, bad)
+    path = table(tmp_path / "pairs.jsonl", rows, ("text", "pair", "label"))
+    with refused(DataError, wanted=f"pairs.jsonl, line {line}"):
+        prepared(path, pair="pair")
+    rejects = tmp_path / "rejects.jsonl"
+    _, sources, _ = prepared(path, pair="pair", rejects=str(rejects))
+    (found,) = map(json.loads, rejects.read_text().splitlines())
+    assert found["line"] == line
+    assert found["row"] == dict(zip(("text", "pair", "label"), bad, strict=True))
+    assert count(sources) == len(ROWS)
+
+
+@pytest.mark.parametrize("labels", [("1", "0"), (1, 0), (1.0, 0.0), (True, False)])
+def test_labels_are_numbers_or_words(tmp_path: Path, labels: tuple[Any, Any]) -> None:
+    path = table(tmp_path / "rows.jsonl", [(text, labels[label == "yes"]) for text, label in ROWS])
+    assert prepared(path)[0].section.labels == (("false", "true") if isinstance(labels[0], bool) else ("0", "1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.csv", '"{text}, ""really""",{label}'),
+        ("b.csv", "{text};{label}"),
+        ("c.csv", "{text}|{label}"),
+        ("d.tsv", '{text} says "well\t{label}'),  # a quote that is an ordinary character, as in sst2
+    ],
+)
+def test_delimiters_and_quotes_of_every_kind(tmp_path: Path, name: str, line: str) -> None:
+    path = tmp_path / name
+    path.write_text("".join(line.format(text=text, label=label) + "\n" for text, label in ROWS))
+    task, sources, _ = prepared(path, text="0", label="1")
+    assert task.section.labels == ("no", "yes")
+    assert count(sources) == len(ROWS)
+
+
+@pytest.mark.parametrize(("name", "columns"), [("sst2/train.tsv", ("0", "1")), ("sms_spam/sms.tsv", ("1", "0"))])
+def test_the_bare_quotes_of_real_tables_lose_no_row(name: str, columns: tuple[str, str], data_directory: Path) -> None:
+    data = Classify.Data(text=columns[0], label=columns[1])
+    found = [each.values for each in Classify.records(data, [str(data_directory / name)], bad=stop)]
+    lines = [line for line in (data_directory / name).read_text(encoding="utf-8").split("\n") if line.strip()]
+    order = ("text", "label") if columns[0] == "0" else ("label", "text")
+    assert ["\t".join(str(each[role]) for role in order) for each in found] == lines
+    assert any(sign in line for line in lines for sign in ("``", '"'))
+    assert len({each["label"] for each in found}) == 2
+
+
+def test_rows_repeated_across_splits_are_told(tmp_path: Path) -> None:
+    path = table(tmp_path / "rows.jsonl", ROWS)
+    held_out = table(tmp_path / "more.jsonl", [*ROWS[:3], ("Something else", "no")])
+    _, _, notes = prepared(path, validation=0.0, validation_files=(str(held_out),))
+    assert any("3 of the validation records" in note for note in notes)

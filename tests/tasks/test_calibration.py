@@ -1,0 +1,56 @@
+"""Temperature and reliability, against SciPy and against counting by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from glassformer.tasks.calibration import Reliability, fitted_temperature, log_mean, log_sigmoid, log_softmax
+
+optimize = pytest.importorskip("scipy.optimize", reason="SciPy is the reference of the search")
+special = pytest.importorskip("scipy.special", reason="SciPy is the reference of the functions")
+
+
+@pytest.mark.parametrize("factor", [0.4, 1.0, 3.0])
+def test_the_temperature_is_that_of_the_least_loss(factor: float) -> None:
+    """Labels drawn from softmax(z): logits that are `factor` times too large need that temperature."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 2, (20_000, 4))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+
+    def log_loss(temperature: float) -> float:
+        return -float(log_softmax(factor * logits / temperature)[np.arange(len(labels)), labels].mean())
+
+    found = fitted_temperature(log_loss)
+    reference = optimize.minimize_scalar(lambda place: log_loss(math.exp(place)), bounds=(-3, 3), method="bounded")
+    assert found == pytest.approx(math.exp(reference.x), rel=1e-3)  # the searches stop at 1e-4 and at 1e-5 of log T
+    assert found == pytest.approx(factor, rel=0.05)  # 20,000 drawn labels
+
+
+def test_logarithms_are_exact_far_out() -> None:
+    logits = np.array([[-800.0, 0.0, 3.0], [900.0, -2.0, 1.0]])
+    assert log_softmax(logits) == pytest.approx(special.log_softmax(logits, axis=-1), abs=1e-12)
+    assert log_sigmoid(logits) == pytest.approx(special.log_expit(logits), abs=1e-12)
+    assert log_mean(logits) == pytest.approx(special.logsumexp(logits, axis=0) - math.log(2), abs=1e-12)
+
+
+def test_reliability_is_what_counting_gives() -> None:
+    rng = np.random.default_rng(1)
+    probabilities = np.append(rng.random(500), [0.0, 0.1, 1.0])
+    right = rng.random(503) < probabilities**2
+    found = Reliability()
+    for probability, one in zip(probabilities, right, strict=True):
+        found.add(probability, one)
+    at_once = Reliability()
+    at_once.add(probabilities, right)
+    assert found.table() == at_once.table()
+    error = 0.0
+    for each in found.table():
+        inside = (probabilities >= each["from"]) & ((probabilities < each["to"]) | (each["to"] == 1.0))
+        assert each["count"] == inside.sum()
+        assert each["right"] == pytest.approx(right[inside].mean())
+        assert each["probability"] == pytest.approx(probabilities[inside].mean())
+        error += inside.mean() * abs(right[inside].mean() - probabilities[inside].mean())
+    assert found.expected_error == pytest.approx(error)

@@ -1,0 +1,226 @@
+"""Several labels, class weights, numbers: the losses against torch's own, what is read, fitted, saved and reported."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+import glassformer as gf
+from glassformer.artefact.evaluate import evaluate
+from glassformer.artefact.foreign import read_foreign, write_foreign
+from glassformer.artefact.progress import NoProgress
+from glassformer.errors import ConfigError, DataError
+from glassformer.settings import read_settings
+from glassformer.tasks.classify import Classify, ClassifySection
+from glassformer.tasks.labelling import OneLabel, SeveralLabels
+from glassformer.tasks.labels import Class, Classes, Labelled
+from glassformer.tasks.records import RecordSource
+from glassformer.tasks.regress import Number, Rated, Regress, RegressSection, number_of
+from glassformer.tasks.values import labels_of
+from tests.refusals import refused
+
+SETTINGS = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "max_length": 32}
+
+
+def train(folder: Path, records: list[dict[str, Any]], task: dict[str, Any], **changes: Any) -> gf.Model:
+    """A tiny model from these records, its files beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "records.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    recipe = {
+        "task": task,
+        "data": {"files": [str(folder / "records.jsonl")], "validation": 0.3, "length": 16},
+        "model": {"family": "bert", "size": "tiny", "settings": SETTINGS},
+        "tokenizer": {"vocabulary": 120},
+        "train": {"epochs": 2, "batch": 8, "compile": "off", "precision": "float32", "threads": 1, "seed": 3},
+    }
+    return gf.train(recipe, out=folder / "run", set=changes, progress=NoProgress())
+
+
+def test_the_loss_of_several_labels_is_torchs() -> None:
+    rng = torch.Generator().manual_seed(0)
+    logits = torch.randn(4, 3, generator=rng, dtype=torch.float64)
+    numbers = torch.tensor([[0, 2], [1, -100], [-100, -100], [-100, -100]])
+    having = torch.tensor([[1, 0, 1], [0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=torch.float64)
+    weights = torch.tensor([1.0, 0.5, 1.0, 0.0])
+    for chosen, factors in (("none", None), ("balanced", [9.0, 1.0, 1 / 9])):
+        section = ClassifySection(labels=("a", "b", "c"), several=True, class_weights=chosen)  # type: ignore[arg-type]
+        mine = SeveralLabels(section, {"a": 1, "b": 5, "c": 9}, 10).loss(logits, numbers, weights)
+        its = F.binary_cross_entropy_with_logits(
+            logits,
+            having,
+            weight=weights[:, None].double(),
+            pos_weight=None if factors is None else torch.tensor(factors, dtype=torch.float64),
+            reduction="sum",
+        )
+        assert mine.item() == pytest.approx(its.item() / 3, abs=1e-12)
+
+
+def test_class_weights_weigh_as_torchs_do() -> None:
+    """Sum of weighted losses over the sum of the weights; balanced as scikit-learn computes it."""
+    balanced = pytest.importorskip("sklearn.utils.class_weight", reason="the reference").compute_class_weight
+    labels = [0] * 6 + [1] * 3 + [2]
+    section = ClassifySection(labels=("a", "b", "c"), class_weights="balanced")
+    one = OneLabel(section, {"a": 6, "b": 3, "c": 1}, 10)
+    assert one.factors == pytest.approx(balanced("balanced", classes=np.arange(3), y=labels).tolist())
+    logits = torch.randn(10, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    weights = torch.tensor([one.row_weight(Labelled("", None, label)) for label in labels], dtype=torch.float64)
+    mine = one.loss(logits, torch.tensor(labels)[:, None], weights) / weights.sum()
+    its = F.cross_entropy(logits, torch.tensor(labels), weight=torch.tensor(one.factors, dtype=torch.float64))
+    assert mine.item() == pytest.approx(its.item(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"class_weights": {"c": 2.0}, "labels": ["a", "b"]},
+        {"class_weights": {"a": 0.0}},
+        {"threshold": 0.3},
+        {"temperature": 0.0},
+        {"class_weights": "rare"},
+    ],
+)
+def test_impossible_settings_are_refused(values: dict[str, Any]) -> None:
+    with refused(ConfigError):
+        read_settings(ClassifySection, {"name": "classify", **values})
+
+
+def test_labels_of_a_cell_and_of_a_list() -> None:
+    assert labels_of("a| b ||c", "", "|") == labels_of(["a", "b", "c"], "", "|") == ["a", "b", "c"]
+    assert labels_of("", "", "|") == labels_of([], "", "|") == []
+    assert labels_of([1, 2.0, True], "", "|") == ["1", "2", "true"]
+    for bad in (None, 3, ["a", None], [["a"]]):
+        with refused(DataError, wanted="line 4"):
+            labels_of(bad, "t.jsonl, line 4", "|")
+
+
+@pytest.mark.parametrize("bad", ["high", "", "nan", "inf", None, True, [1], 10**400])
+def test_what_is_no_number_is_refused_with_its_line(bad: object) -> None:
+    with refused(DataError, wanted="line 4"):
+        number_of(bad, "t.jsonl, line 4")
+
+
+def test_several_labels_from_a_table_to_an_answer(tmp_path: Path) -> None:
+    words = ("red", "green", "blue")
+    records = []
+    for number in range(90):
+        chosen = [word for place, word in enumerate(words) if number >> place & 1]
+        records.append({"text": f"{' '.join(chosen)} thing {number}", "label": chosen})
+    changes = {"train.epochs": 12, "train.learning_rate": 2e-2}
+    model = train(tmp_path, records, {"name": "classify", "several": True, "pooling": "max"}, **changes)
+    found = model.classify(["red blue thing 5", "thing 8"])
+    assert all(isinstance(each, Classes) for each in found)
+    assert [set(each.chosen) for each in found] == [{"red", "blue"}, set()]
+    assert model.metrics["scores"]["micro_f1"] > model.metrics["scores"]["most_frequent_micro_f1"]
+    assert model.metrics["labelled_records"] + model.metrics["measured"]["of"] == 90
+    assert "`max`" in model.card
+    assert gf.load(tmp_path / "run").evaluate()["micro_f1"] == pytest.approx(model.metrics["scores"]["micro_f1"])
+    with refused(DataError, got="'pink'"):
+        path = tmp_path / "other.jsonl"
+        path.write_text('{"text": "a pink thing", "label": ["red", "pink"]}')
+        evaluate(model, [path])
+
+
+def test_a_list_for_one_label_says_what_to_set(tmp_path: Path) -> None:
+    records: list[dict[str, Any]] = [{"text": f"word {number}", "label": "ab"[number % 2]} for number in range(20)]
+    records[3]["label"] = ["a", "b"]
+    with refused(DataError, wanted="line 4", do="task.several"):
+        train(tmp_path, records, {"name": "classify"})
+
+
+def test_a_temperature_is_fitted_saved_and_used(tmp_path: Path) -> None:
+    """The log loss of the validation records falls, the labels remain, and the model that is saved knows it."""
+    records = [{"text": f"w{n * 7 % 31} v{n * 11 % 17}", "label": "abc"[n * n % 3]} for n in range(150)]
+    model = train(tmp_path, records, {"name": "classify"}, **{"train.epochs": 4, "train.learning_rate": 1e-2})
+    assert isinstance(model.task, ClassifySection)
+    task = Classify(model.task, model.tokenizer, length=16, segments=False)
+    known = {label: number for number, label in enumerate(model.labels)}
+    examples = [Labelled(each["text"], None, known[each["label"]]) for each in records[:100]]
+    source = RecordSource(task, examples, length=16)
+    plain = Classify(model.task.model_copy(update={"temperature": 1.0}), model.tokenizer, length=16, segments=False)
+    fitted = plain.fitted(model.module, source)
+    before, after = (each.evaluate(model.module, source) for each in (plain, fitted))
+    assert fitted.section.temperature != 1.0
+    assert after["loss"] < before["loss"]
+    assert after["accuracy"] == before["accuracy"]
+    for factor in (0.97, 1.03):
+        other = fitted.section.model_copy(update={"temperature": fitted.section.temperature * factor})
+        near = Classify(other, model.tokenizer, length=16, segments=False)
+        assert near.evaluate(model.module, source)["loss"] > after["loss"]
+    model.task = fitted.section
+    again = gf.load(model.save(tmp_path / "again"))
+    answer = again.classify(examples[0].text)
+    assert isinstance(answer, Class)
+    logits = again.module(plain_batch(plain, examples[0]).inputs, heads=("sentence_head",)).sentence_logits
+    expected = (logits / fitted.section.temperature).log_softmax(dim=-1)[0].tolist()
+    assert answer.logarithms == pytest.approx(expected, abs=1e-5)  # float32
+
+
+def plain_batch(task: Classify, example: Labelled) -> Any:
+    from glassformer.tasks.rows import collate
+
+    return collate(task.rows(example), pad_id=0)
+
+
+def test_where_all_is_right_no_temperature_is_fitted(tmp_path: Path) -> None:
+    """The loss then falls with the temperature for ever."""
+    records = [{"text": f"v{number}", "label": "ab"[number % 2]} for number in range(20)]
+    model = train(tmp_path, records, {"name": "classify"}, **{"train.epochs": None, "train.steps": 1})
+    assert isinstance(model.task, ClassifySection)
+    task = Classify(model.task, model.tokenizer, length=16, segments=False)
+    for flipped in (False, True):
+        guessed = [model.labels.index(each.label) for each in model.classify([each["text"] for each in records])]
+        guessed[7] ^= flipped
+        examples = [Labelled(each["text"], None, label) for each, label in zip(records, guessed, strict=True)]
+        fitted = task.fitted(model.module, RecordSource(task, examples, length=16))
+        assert (fitted.section.temperature == 1.0) is not flipped
+
+
+def test_a_number_is_learned_in_units_of_the_deviation_and_answered_in_its_own(tmp_path: Path) -> None:
+    words = ("one", "two", "three", "four")
+    records = [{"text": f"{words[n % 4]} v{n * 7 % 31}", "label": 1000 + 50 * (n % 4)} for n in range(120)]
+    changes = {"train.epochs": 10, "train.learning_rate": 2e-2}
+    model = train(tmp_path, records, {"name": "regress"}, **changes)
+    assert isinstance(model.task, RegressSection)
+    assert model.task.mean == pytest.approx(1075, abs=15)
+    assert model.task.deviation == pytest.approx(np.std([0, 50, 100, 150]), rel=0.1)
+    low, high = model.classify(["one v3", "four v3"])
+    assert isinstance(low, Number)
+    assert 980 < low.number < 1040
+    assert 1110 < high.number < 1170
+    scores = evaluate(model)
+    assert scores["pearson"] > 0.9
+    assert scores["loss"] < scores["the_mean_loss"]
+    assert "the_mean_pearson" not in scores.flat()
+    assert {"text", "number", "guessed"} == scores.report["worst"][0].keys()
+    write_foreign(model, tmp_path / "theirs")
+    exported, _ = read_foreign(tmp_path / "theirs", gf.Model)
+    assert exported.classify("four v3").number == pytest.approx(high.number, rel=1e-5)  # float32
+    resumed = gf.train(None, out=tmp_path / "run", resume=True, progress=NoProgress())
+    assert resumed.task == model.task
+
+
+def test_the_squared_error_is_that_of_standardised_numbers(tmp_path: Path) -> None:
+    records = [{"text": f"v{n}", "label": n * n} for n in range(20)]
+    model = train(tmp_path, records, {"name": "regress"}, **{"train.epochs": None, "train.steps": 1})
+    assert isinstance(model.task, RegressSection)
+    task = Regress(model.task, model.tokenizer, length=16, segments=False)
+    from glassformer.tasks.rows import collate
+
+    examples = [Rated("v1 v2", None, 7.0), Rated("v3 " * 40, None, -2.0)]
+    batch = collate([row for each in examples for row in task.rows(each)], pad_id=0, axes=task.axes)
+    assert batch.counts["number"] == pytest.approx(2)  # windows share the weight of their text
+    loss = task.losses(model.module, batch)["number"].item()
+    answers = task.logits(model.module, batch)[:, 0].tolist()
+    assert task.section.mean is not None
+    assert task.section.deviation is not None
+    targets = [(number - task.section.mean) / task.section.deviation for number in (7.0, *[-2.0] * (len(answers) - 1))]
+    weights = [1.0, *[1 / (len(answers) - 1)] * (len(answers) - 1)]
+    expected = math.fsum(w * (a - t) ** 2 for w, a, t in zip(weights, answers, targets, strict=True))
+    assert loss == pytest.approx(expected, rel=1e-5)  # float32

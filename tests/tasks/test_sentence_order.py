@@ -1,0 +1,125 @@
+"""Next sentence and sentence order: the pairs, what is told of them, and that they are asked as they were learned."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from glassformer.data.pairs import NOT_NEXT, SentencePairs
+from glassformer.data.read import Document
+from glassformer.data.store import TokenStore
+from glassformer.errors import ConfigError
+from glassformer.models.families import bert
+from glassformer.models.transformer import build
+from glassformer.tasks.bert import BertSection
+from glassformer.tasks.classify import Classify
+from glassformer.tasks.pair_labels import LabelCounts
+from glassformer.tasks.predict import predict
+from glassformer.tasks.sentence_order import PairRows, SentenceOrder, SentenceOrderSection, _check_frame
+from glassformer.tasks.task import Context, TaskSection
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+from tests.contracts.families import random_weights
+from tests.data.made import build_store
+
+# The source document's own examples, the picture's [MASK]s included (S1-38).
+FIRST = "the man [MASK] to the store"
+SECOND = "penguin [MASK] are flightless birds"
+
+
+@pytest.fixture(scope="module")
+def store(texts: list[str], tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> TokenStore:
+    """The text as tokens, its sentences with capitals, by which they are told apart."""
+    sentences = (". ".join(part.strip().capitalize() for part in text.split(".")) for text in texts)
+    documents = (Document(text, f"document {number}") for number, text in enumerate(sentences))
+    return build_store(documents, tokenizer, tmp_path_factory.mktemp("order") / "store")
+
+
+@pytest.mark.parametrize(
+    ("section", "labels"),
+    [
+        (BertSection(), ("IsNext", "NotNext")),
+        (SentenceOrderSection(), ("IsNext", "NotNext")),
+        (SentenceOrderSection(negatives="swapped"), ("InOrder", "Swapped")),
+    ],
+)
+def test_a_pair_is_asked_as_it_was_learned(
+    section: TaskSection, labels: tuple[str, str], store: TokenStore, tokenizer: Tokenizer
+) -> None:
+    body = bert(size="tiny", layers=2, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=40)
+    task = SentenceOrder(SentenceOrderSection(), LabelCounts((1, 1)), "")
+    model = random_weights(build(task.model(body)), seed=5).double().eval()
+    classify = Classify.of(model, tokenizer, Context(section=section, length=40))
+    rows = PairRows(SentencePairs.prepare(store, tokenizer, 40, seed=0, short=1.0), segments=True, cut="")
+    numbers = np.arange(6)
+    batch = rows.batch(numbers, numbers, shape=(8, 40))
+    with torch.no_grad():
+        logits = model(batch.inputs, heads=("sentence_head",)).sentence_logits
+    assert logits is not None
+    chances = logits.softmax(dim=-1)
+    for number, (a_start, a_end, b_start, b_end) in enumerate(rows.pairs.stretches[:6].tolist()):
+        before, between, after = tokenizer.pair_frame_ids
+        first, second = store.ids[a_start:a_end].tolist(), store.ids[b_start:b_end].tolist()
+        size = len(first) + len(second) + 3
+        assert batch.inputs.ids is not None
+        assert batch.inputs.ids[number, :size].tolist() == [*before, *first, *between, *second, *after]
+    assert batch.labels["sentence_order"].tolist() == [*rows.pairs.labels[:6].tolist(), -100, -100]
+    (found,) = predict(classify, model, [classify.example({"text": FIRST, "pair": SECOND}, "")])
+    assert found.labels == labels
+    assert sum(found.probabilities.values()) == pytest.approx(1)
+    # A pair of the text itself, as text and as the row that was learned.
+    texts = ["she likes summer unquestionably.", "he loves hiking unquestionably."]
+    (asked,) = classify.rows(classify.example({"text": texts[0], "pair": texts[1]}, ""))
+    ids = [tokenizer.ids(text) for text in texts]
+    before, between, after = tokenizer.pair_frame_ids
+    assert asked.ids == [*before, *ids[0], *between, *ids[1], *after]
+    assert asked.segments == [0] * (len(ids[0]) + 2) + [1] * (len(ids[1]) + 1)
+    assert chances.shape == (8, 2)
+
+
+def test_half_of_the_neighbours_change_places(store: TokenStore, tokenizer: Tokenizer) -> None:
+    pairs = SentencePairs.prepare(store, tokenizer, 128, seed=0, duplicates=20, swapped=True)
+    a_start, a_end, b_start, b_end = pairs.stretches.T
+    changed = pairs.labels == NOT_NEXT
+    # Binomial: within four standard deviations of a half.
+    assert abs(changed.mean() - 0.5) < 4 * 0.5 / math.sqrt(len(changed))
+    whole = a_end - a_start + b_end - b_start < 125
+    assert (b_start[~changed & whole] == a_end[~changed & whole]).all()
+    assert (a_start[changed & whole] == b_end[changed & whole]).all()
+    documents = [np.searchsorted(store.offsets, at, side="right") for at in (a_start, b_start)]
+    assert np.array_equal(*documents)
+
+
+def test_the_user_is_told_where_one_label_rules(store: TokenStore, tokenizer: Tokenizer) -> None:
+    """C-21: where rows hold one sentence, the next one is always random; pairs that change places stay at a half."""
+    short = SentencePairs.prepare(store, tokenizer, 16, seed=0, duplicates=5)
+    share = float((short.labels == NOT_NEXT).mean())
+    assert share > 0.7
+    counts = LabelCounts.of(short.labels)
+    notes = counts.notes(("IsNext", "NotNext"), 16)
+    assert len(notes) == 2
+    assert all(f"{share:.0%}" in note for note in notes)
+    assert counts.guess(short.labels).values()["accuracy"] == pytest.approx(share)
+    swapped = SentencePairs.prepare(store, tokenizer, 16, seed=0, duplicates=5, swapped=True)
+    assert len(LabelCounts.of(swapped.labels).notes(("InOrder", "Swapped"), 16)) == 1
+
+
+def test_the_baseline_is_the_frequency_of_the_labels() -> None:
+    counts = LabelCounts((2, 5))
+    assert counts.prior == (3 / 9, 6 / 9)
+    assert counts.entropy == pytest.approx(-(3 / 9 * math.log(3 / 9) + 6 / 9 * math.log(6 / 9)))
+    found = counts.guess([0, 1, 1]).values()
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    assert found["loss"] == pytest.approx(-math.log(3 / 9 * 6 / 9 * 6 / 9) / 3)
+
+
+def test_a_tokenizer_that_frames_a_pair_otherwise_is_refused(tokenizer: Tokenizer) -> None:
+    _check_frame(tokenizer)
+    other = train_tokenizer("bpe", ["the fox and the dog"], vocabulary=300)  # <s> A </s></s> B </s>, as RoBERTa's
+    assert len(other.pair_frame_ids[1]) == 2
+    with pytest.raises(ConfigError) as raised:
+        _check_frame(other)
+    assert "[SEP]" in raised.value.wanted

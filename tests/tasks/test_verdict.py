@@ -1,0 +1,81 @@
+"""Better, worse, or not different: what the interval of a paired difference says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from glassformer.tasks.measure import Measure, share_of
+from glassformer.tasks.score import THIS_MODEL, Scores
+from glassformer.tasks.verdict import differences, intervals_by_flat_name, samples_for, to_dict, verdict
+
+
+def scores(**right: np.ndarray) -> Scores:
+    measures = {
+        name.replace("_", " ") if name != "tfidf" else "TF-IDF": share_of(flags) for name, flags in right.items()
+    }
+    count = len(next(iter(right.values())))
+    return Scores(count, "texts", {name: each.values() for name, each in measures.items()}, measures=measures)
+
+
+def flags(share: float, count: int = 400) -> np.ndarray:
+    return np.arange(count) < share * count
+
+
+def test_the_best_baseline_is_the_one_to_beat() -> None:
+    found = verdict(scores(this_model=flags(0.9), most_frequent=flags(0.6), tfidf=flags(0.8)), "accuracy")
+    assert found is not None
+    assert (found.baseline, found.difference.verdict) == ("TF-IDF", "better")
+    # On the same examples 40 of 400 differ: the deviation of their share is √(0.1 · 0.9 / 400) = 0.015.
+    assert (found.difference.low, found.difference.high) == pytest.approx((0.1 - 0.0294, 0.1 + 0.0294), abs=0.004)
+    assert all(
+        told in found.sentence for told in ("better than the baseline TF-IDF", "90.00%", "80.00%", "+10.00 points")
+    )
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "expected"), [(0.8, 0.9, "worse"), (0.805, 0.8, "not different"), (0.8, 0.8, "not different")]
+)
+def test_the_interval_decides(mine: float, other: float, expected: str) -> None:
+    found = verdict(scores(this_model=flags(mine), most_frequent=flags(other)), "accuracy")
+    assert found is not None
+    assert found.difference.verdict == expected
+
+
+def test_of_a_loss_less_is_better() -> None:
+    def measure(values: np.ndarray) -> Measure:
+        return Measure(np.stack([values, np.ones(50)], axis=1), lambda sums: {"loss": sums[..., 0] / sums[..., 1]})
+
+    low, high = measure(np.linspace(0, 1, 50)), measure(np.linspace(1, 2, 50))
+    assert differences(low, high)["loss"].verdict == "better"
+    assert differences(high, low)["loss"].verdict == "worse"
+    both = Scores(50, "texts", {THIS_MODEL: high.values(), "a": low.values()}, measures={THIS_MODEL: high, "a": low})
+    found = verdict(both, "-loss")
+    assert found is not None
+    assert found.difference.verdict == "worse"
+    assert found.sentence.startswith("worse than the baseline a")
+
+
+def test_without_measures_there_is_no_verdict() -> None:
+    plain = Scores(3, "texts", {THIS_MODEL: {"accuracy": 1.0}, "most frequent": {"accuracy": 0.5}})
+    assert verdict(plain, "accuracy") is None
+    assert to_dict(plain, "accuracy") == {"accuracy": 1.0, "targets": 3.0, "most_frequent_accuracy": 0.5}
+
+
+def test_few_examples_are_told() -> None:
+    found = verdict(scores(this_model=flags(0.5, 8), most_frequent=flags(0.5, 8)), "accuracy")
+    assert found is not None
+    assert "8 examples are few" in found.sentence
+
+
+def test_all_of_it_is_plain_json() -> None:
+    found = to_dict(scores(this_model=flags(0.9), tfidf=flags(0.8)), "accuracy")
+    low, high = found["intervals"]["this model"]["accuracy"]
+    assert low < 0.9 < high
+    assert found["against"]["verdict"] == "better"
+    assert found["tf_idf_accuracy"] == 0.8
+    assert intervals_by_flat_name(scores(tfidf=flags(0.8))).keys() == {"tf_idf_accuracy"}
+
+
+def test_very_many_examples_have_fewer_samples() -> None:
+    assert [samples_for(count) for count in (0, 1000, 100_000, 10_000_000)] == [2000, 2000, 400, 200]
