@@ -41,15 +41,15 @@ class Plan:
 RANDOM, PLAIN = "random", "plain"
 PLANS: dict[str, Plan] = {
     "sst2": Plan("classify", epochs=2),
-    "sms_spam": Plan("classify", epochs=2, positive="spam"),
+    "sms_spam": Plan("classify", epochs=2, positive="spam", grouped=True),
     "mrpc": Plan("classify", epochs=3, positive="1"),
-    "sick": Plan("classify", epochs=2),
-    "snli": Plan("classify", epochs=1),
-    "sts": Plan("regress", epochs=2),
+    "sick": Plan("classify", grouped=True),
+    "snli": Plan("classify", grouped=True),
+    "sts": Plan("regress", grouped=True),
     "next_turn": Plan("choose"),
-    "acts": Plan("several", epochs=2, length=256, grouped=True),
-    "pos": Plan("tag"),
-    "wnut17": Plan("tag", epochs=3, variants={PLAIN: {}, "crf": {"task.crf": True}}),
+    "acts": Plan("several", length=256, grouped=True),
+    "pos": Plan("tag", grouped=True),
+    "wnut17": Plan("tag", epochs=2, grouped=True, variants={PLAIN: {}, "crf": {"task.crf": True}}),
     "squad": Plan("answer", length=384, grouped=True),
     "squad2": Plan("answer", length=384, start="squad", grouped=True),
 }

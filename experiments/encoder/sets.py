@@ -114,7 +114,7 @@ def next_turn() -> Splits:
                 }
 
     train, test = _dialogues()
-    return _splits(of(train, 2), of(test, 1))
+    return _splits(of(train, 1), of(test, 1))
 
 
 def acts() -> Splits:
