@@ -109,7 +109,7 @@ def peer(name: str, folder: Path, gate: Gate, **settings: Any) -> None:
 
     from experiments.encoder.peer import Peer
 
-    class Gated(transformers.TrainerCallback):
+    class Gated(transformers.TrainerCallback):  # type: ignore[misc]  # it bears no types
         def on_train_begin(self, *_: Any, **__: Any) -> None:
             gate.open()
 

@@ -150,7 +150,7 @@ class Peer:
             for record, each in zip(validation, found, strict=True)
         ]
         order = sorted(range(len(found)), key=lambda number: found[number]["margin"])
-        total = best = sum(not record["answers"] for record in validation)  # nothing is answered
+        total = best = float(sum(not record["answers"] for record in validation))  # nothing is answered
         self.threshold = -float("inf")
         for place, number in enumerate(order):
             total += f1[number] - (not validation[number]["answers"])
