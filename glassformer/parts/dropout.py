@@ -11,7 +11,6 @@ B sentences (rows) · the other axes of x are what they are
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -40,20 +39,14 @@ class DropoutKey:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", mix(self.rows + mix(self.seed)))
-        object.__setattr__(self, "places", _places(self.rows.device))
+        numbers = torch.arange(_LONGEST, dtype=torch.int32, device=self.rows.device)  # [N]
+        object.__setattr__(self, "places", torch.stack([numbers * each for each in AXIS_MULTIPLIERS]))  # [A, N]
 
     @staticmethod
     def from_torch(rows: int, device: torch.device) -> DropoutKey:
         """A key from torch's own generator, for training loops that use `torch.manual_seed`."""
         seed = torch.randint(-(1 << 31), (1 << 31) - 1, (), dtype=torch.int64).to(device, torch.int32)
         return DropoutKey(seed, torch.arange(rows, dtype=torch.int32, device=device))
-
-
-@cache
-def _places(device: torch.device) -> Tensor:
-    """[A, N] int32: the numbers from 0 times the multiplier of each axis, modulo 2^32."""
-    numbers = torch.arange(_LONGEST, dtype=torch.int32, device=device)  # [N]
-    return torch.stack([numbers * multiplier for multiplier in AXIS_MULTIPLIERS])  # [A, N]
 
 
 def wrapped(number: int) -> int:
