@@ -19,7 +19,7 @@ AXIS_MULTIPLIERS = (0x1B873593, 0x2C1B3C6D, 0x297A2D39, 0x5BD1E995)
 FIRST_MIX, SECOND_MIX = 0x7FEB352D, 0x846CA68B - (1 << 32)
 SITE_MULTIPLIER = 0x9E3779B1
 # The longest axis whose places are read from a table.
-_LONGEST = 1 << 15
+_LONGEST = 1 << 13
 
 
 @dataclass(frozen=True)
