@@ -9,6 +9,7 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.errors import DataError
 from glassformer.tasks import predictor_of
 from glassformer.tasks.predict import predict
+from glassformer.tasks.task import Predictor
 
 
 def answer(
@@ -18,8 +19,7 @@ def answer(
 
     Raises ConfigError for a model that does not answer this verb, DataError for a record that cannot be used.
     """
-    task = None if model.task is None else model.task.name
-    predictor = predictor_of(verb, task).of(model.module, model.tokenizer, model.context(options))
+    predictor = _predictor(model, verb, options)
     examples = (predictor.example(values, where) for values, where in records)
     return predict(predictor, model.module, examples, fast=model.fast)
 
@@ -28,7 +28,7 @@ def refusals(
     model: Artefact, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Mapping[str, Any]
 ) -> Iterator[DataError | None]:
     """Why a verb cannot answer each record; None for one that it can."""
-    predictor = predictor_of(verb).of(model.module, model.tokenizer, model.context(options))
+    predictor = _predictor(model, verb, options)
     for values, where in records:
         try:
             next(iter(predictor.rows(predictor.example(values, where))), None)
@@ -36,3 +36,8 @@ def refusals(
             yield error
         else:
             yield None
+
+
+def _predictor(model: Artefact, verb: str, options: Mapping[str, Any]) -> Predictor[Any, Any]:
+    task = None if model.task is None else model.task.name
+    return predictor_of(verb, task).of(model.module, model.tokenizer, model.context(options))

@@ -6,7 +6,7 @@ B rows · L labels · M most labels of a text
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Literal, Self
 
@@ -162,7 +162,7 @@ class Classify(TextPairTask[Labelled, Any]):
         named = labels_of(values["label"], where, self.separator)
         return Labelled(*texts, None, tuple(sorted({known_label(each, self._numbers, where) for each in named})))
 
-    def rows(self, example: Labelled) -> list[Row]:
+    def rows(self, example: Labelled) -> Iterator[Row]:
         """A row for each window; the windows of a text share its weight."""
         labels = {} if example.numbers is None else {"label": example.numbers}
         return self.rows_with(example, labels, self.labelling.row_weight(example))

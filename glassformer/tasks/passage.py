@@ -5,12 +5,10 @@ T tokens of a passage
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -19,12 +17,8 @@ import numpy.typing as npt
 from glassformer.data.squad import StatedAnswer, placed
 from glassformer.errors import DataError
 from glassformer.tasks.values import located
+from glassformer.text.parts import encoded_parts
 from glassformer.text.tokenizer import Tokenizer
-
-# Characters of a part of a passage, and parts that are encoded together, on all cores: the library needs some fifty
-# times their memory.
-_PART, _TOGETHER = 1 << 16, 8
-_BETWEEN_WORDS = re.compile(r"(?<=\S)\s")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,24 +66,11 @@ class Passages:
 def encode(tokenizer: Tokenizer, text: str) -> Passage:
     """A text of any length as tokens, in memory of a few times its own."""
     ids, offsets = array("i"), []
-    left = _parts(text)
-    while parts := list(islice(left, _TOGETHER)):
-        for (begin, _), raw in zip(parts, tokenizer.raw_batch([part for _, part in parts]), strict=True):
-            ids.extend(tokenizer.unalias(raw.ids))
-            offsets.append(np.array(raw.offsets, np.int32).reshape(-1, 2) + np.int32(begin))
+    for begin, raw in encoded_parts(tokenizer, text):
+        ids.extend(tokenizer.unalias(raw.ids))
+        offsets.append(np.array(raw.offsets, np.int32).reshape(-1, 2) + np.int32(begin))
     both = np.concatenate(offsets)  # [T, 2]
     return Passage(text, ids, np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1]))
-
-
-def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """The text in parts that begin between two words, each with its place; without blanks for long, anywhere."""
-    begin = 0
-    while len(text) - begin > 2 * _PART:
-        between = _BETWEEN_WORDS.search(text, begin + _PART, begin + 2 * _PART)
-        end = begin + _PART if between is None else between.start()
-        yield begin, text[begin:end]
-        begin = end
-    yield begin, text[begin:]
 
 
 def right_answers(

@@ -6,7 +6,7 @@ B rows · E examples · W windows of a text
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -129,7 +129,7 @@ class Regress(TextPairTask[Rated, Number]):
         texts = self.texts(values, where)
         return Rated(*texts, number_of(values["label"], where) if "label" in values else None)
 
-    def rows(self, example: Rated) -> list[Row]:
+    def rows(self, example: Rated) -> Iterator[Row]:
         """A row for each window; the windows of a text share a weight of 1."""
         mean, deviation = self._scale
         labels = {} if example.number is None else {"number": (example.number - mean) / deviation}

@@ -133,6 +133,8 @@ def _from_spans(text: str, words: Sequence[Span], spans: object, where: str) -> 
         start, end, label = _read(span, len(text), where)
         inner = text[start:end]
         start, end = start + len(inner) - len(inner.lstrip()), end - len(inner) + len(inner.rstrip())
+        if not inner.strip():
+            raise DataError(located(where, "a span must hold a word"), got=f"blanks, {inner[:40]!r}")
         if start not in begins or end not in ends:
             raise DataError(
                 located(where, "a span must begin and end with a word"),

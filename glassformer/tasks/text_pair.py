@@ -90,13 +90,11 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
         pair = text_of(values["pair"], where, "pair") if "pair" in values else None
         return Texts(text_of(values["text"], where), pair)
 
-    def rows_with(self, example: AnyTexts, labels: Mapping[str, Any], weight: float = 1.0) -> list[Row]:
+    def rows_with(self, example: AnyTexts, labels: Mapping[str, Any], weight: float = 1.0) -> Iterator[Row]:
         """A row for each window, with these labels; the windows of a text share the weight."""
         cut = text_rows(self.tokenizer, example.text, example.pair, length=self.length)
-        return [
-            Row(ids=ids, segments=segments if self.segments else None, labels=labels, weight=weight / len(cut))
-            for ids, segments in cut
-        ]
+        for ids, segments in cut:
+            yield Row(ids=ids, segments=segments if self.segments else None, labels=labels, weight=weight / len(cut))
 
     @classmethod
     def check_body(cls, section: Any, body: ModelConfig) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from glassformer.data.rows import Columns, names_of
@@ -27,11 +28,13 @@ def known_label(value: object, numbers: Mapping[str, int], where: str) -> int:
 
 
 def label_of(value: object, where: str) -> str:
-    """A label as a string. Raises DataError for an empty one or a list."""
+    """A label as a string. Raises DataError for an empty one, NaN, and a list."""
     if isinstance(value, bool):
         return str(value).lower()  # as JSON writes it, and most tables
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, float) and not math.isfinite(value):  # what pandas writes where there is none
+        raise DataError(located(where, "a label must be a word or a number"), got=repr(value))
     if isinstance(value, str | int | float) and str(value).strip():
         return str(value).strip()
     do = "where a text has several labels, set task.several = true" if isinstance(value, list) else ""

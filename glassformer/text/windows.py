@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import overload
 
 from glassformer.errors import ConfigError, DataError
+from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 
+# The ids of a row, and which of two texts each belongs to.
+TokensAndSegments = tuple[Sequence[int], Sequence[int]]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """Tokens [start, end) are shown to the model; it answers for those in [first, last)."""
 
@@ -64,9 +71,40 @@ def room_beside(special: int, length: int | None, *, texts: int = 1) -> int | No
     return None if length is None else length - special
 
 
-def text_rows(
-    tokenizer: Tokenizer, text: str, pair: str | None = None, *, length: int | None
-) -> list[tuple[list[int], list[int]]]:
+class TextRows(Sequence[TokensAndSegments]):
+    """The rows of a text or a pair, each made when it is asked for: of a very long text, they take many times its
+    memory.
+    """
+
+    def __init__(
+        self,
+        frame: Sequence[Sequence[int]],
+        texts: Sequence[array[int]],
+        cut: Sequence[tuple[Window, ...]],
+    ) -> None:
+        self._frame = [array("i", ids) for ids in frame]
+        self._texts, self._cut = texts, cut
+
+    def __len__(self) -> int:
+        return len(self._cut)
+
+    @overload
+    def __getitem__(self, number: int) -> TokensAndSegments: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[TokensAndSegments]: ...
+
+    def __getitem__(self, number: int | slice) -> TokensAndSegments | list[TokensAndSegments]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        ids, segments = self._frame[0][:], array("b")
+        for place, (text, window) in enumerate(zip(self._texts, self._cut[number], strict=True)):
+            ids += text[window.start : window.end] + self._frame[place + 1]
+            segments.extend(array("b", bytes([place])) * (len(ids) - len(segments)))
+        return ids, segments
+
+
+def text_rows(tokenizer: Tokenizer, text: str, pair: str | None = None, *, length: int | None) -> TextRows:
     """A text or a pair between the tokenizer's special tokens, in windows of at most `length` tokens: ids and segments.
 
     Raises ConfigError when `length` leaves no tokens for text beside the special ones.
@@ -74,18 +112,10 @@ def text_rows(
     frame = tokenizer.frame_ids if pair is None else tokenizer.pair_frame_ids
     around = sum(map(len, frame))
     room = room_beside(around, length, texts=1 if pair is None else 2)
-    first = tokenizer.ids(text)
+    first = ids_of(tokenizer, text)
     if not first and not around:
         raise DataError("a text needs at least one token", got=repr(text[:40]))
     if pair is None:
-        before, after = tokenizer.frame_ids
-        rows = [[*before, *first[window.start : window.end], *after] for window in windows(len(first), room)]
-        return [(row, [0] * len(row)) for row in rows]
-    second = tokenizer.ids(pair)
-    before, between, after = tokenizer.pair_frame_ids
-    found = []
-    for one, two in pair_windows(len(first), len(second), room):
-        left = [*before, *first[one.start : one.end], *between]
-        right = [*second[two.start : two.end], *after]
-        found.append((left + right, [0] * len(left) + [1] * len(right)))
-    return found
+        return TextRows(frame, [first], [(window,) for window in windows(len(first), room)])
+    second = ids_of(tokenizer, pair)
+    return TextRows(frame, [first, second], pair_windows(len(first), len(second), room))

@@ -112,6 +112,18 @@ def test_rejects_and_resume_go_together(
     assert rejects.read_text() == told
 
 
+def test_a_model_for_numbers_sets_bad_rows_aside_too(run: Run, mixed: Path, tmp_path: Path) -> None:
+    numbers, folder = tmp_path / "numbers.tsv", tmp_path / "run"
+    numbers.write_text("".join(f"{WORDS[n % 4]} {n}\t{n % 5}\n" for n in range(40)))
+    columns = ("--text", "0", "--label", "1")
+    assert run("train", "regress", numbers, *columns, *TINY, "--out", folder).code == 0
+    done = run("classify", folder, "--file", mixed, "--json", "--rejects", tmp_path / "rejects.jsonl")
+    assert done.code == 0
+    assert [each["text"] for each in done.records] == [WORDS[0], WORDS[1], WORDS[2], WORDS[3]]
+    assert all("number" in each for each in done.records)
+    assert len((tmp_path / "rejects.jsonl").read_text().splitlines()) == 3
+
+
 def test_records_on_standard_input(run: Run, model: Path, mixed: Path) -> None:
     lines = b"".join(json.dumps(MIXED[number]).encode() + b"\n" for number in (0, 2, 5))
     done = run("classify", model, "--file", "-", "--json", stdin=lines)

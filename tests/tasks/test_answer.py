@@ -22,6 +22,7 @@ from glassformer.tasks.answer import AnswerQuestions, AnswerSection, Question
 from glassformer.tasks.exact_match import exact_and_f1
 from glassformer.tasks.passage import Passage, encode
 from glassformer.tasks.spans import BEST, best_spans, merged
+from glassformer.text import parts as text_parts
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
 from tests.refusals import refused
@@ -152,7 +153,7 @@ def test_in_parts_a_passage_has_the_tokens_and_characters_of_the_whole(
     text = "Größer als zwei  😀😀 naïve,\n\n dann nichts.\t" * 40
     tokenizer = train_tokenizer(kind, [text], vocabulary=300)
     whole = encode(tokenizer, text)
-    monkeypatch.setattr(passages, "_PART", 50)
+    monkeypatch.setattr(text_parts, "PART", 50)
     parted = encode(tokenizer, text)
     assert parted.ids == whole.ids
     each = range(len(whole))

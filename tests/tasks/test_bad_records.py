@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,12 @@ def test_a_pair_with_a_side_or_label_missing_is_told_and_set_aside(tmp_path: Pat
     assert found["line"] == line
     assert found["row"] == dict(zip(("text", "pair", "label"), bad, strict=True))
     assert count(sources) == len(ROWS)
+
+
+@pytest.mark.parametrize(("label", "got"), [(math.nan, "nan"), (math.inf, "inf"), (None, "None")])
+def test_a_label_that_is_missing_is_no_label_of_its_own(tmp_path: Path, label: float | None, got: str) -> None:
+    with refused(DataError, wanted="rows.jsonl, line 41", got=got):
+        prepared(table(tmp_path / "rows.jsonl", [*ROWS, ("They hike", label)]))
 
 
 @pytest.mark.parametrize("labels", [("1", "0"), (1, 0), (1.0, 0.0), (True, False)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from glassformer.tasks.classify import Classify, ClassifySection, Labelled
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.records import RecordSource, log_mean_of_columns
 from glassformer.tasks.rows import Row
+from glassformer.text import parts
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from tests.refusals import refused
@@ -61,7 +62,7 @@ def test_every_text_weighs_the_same_in_an_epoch_however_many_windows_it_has(word
     task = Classify(ClassifySection(labels=("a", "b")), words, length=16, segments=False)
     examples = [Labelled(f"w{n % 40} w{n % 7}", None, n % 2) for n in range(70)]
     examples.append(Labelled(" ".join(f"w{n % 40}" for n in range(300)), None, 1))
-    rows_of = [len(task.rows(example)) for example in examples]
+    rows_of = [len(list(task.rows(example))) for example in examples]
     assert rows_of[-1] > 20
     owner = np.repeat(np.arange(len(examples)), rows_of)
     feed = TaskFeed(task, RecordSource(task, examples, length=16), batch=8)
@@ -177,7 +178,7 @@ def test_examples_that_are_only_evaluated_are_not_cut_beforehand(words: Tokenize
     cut: list[Labelled] = []
 
     class Counting(Classify):
-        def rows(self, example: Labelled) -> list[Row]:
+        def rows(self, example: Labelled) -> Iterator[Row]:
             cut.append(example)
             return super().rows(example)
 
@@ -186,3 +187,25 @@ def test_examples_that_are_only_evaluated_are_not_cut_beforehand(words: Tokenize
     assert cut == []
     assert len(source) == 2
     assert [example.text for example in cut] == ["w1 w2", "w3"]
+
+
+@pytest.mark.parametrize("pair", [None, "w2 w3 " * 90])
+def test_a_long_text_is_encoded_in_parts_and_has_the_rows_of_the_whole(
+    words: Tokenizer, pair: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Classify(ClassifySection(labels=("a", "b")), words, length=16, segments=True)
+    example = Labelled(" ".join(f"w{n % 40}" for n in range(500)), pair, 0)
+    whole = [(list(row.ids), list(row.segments or ()), row.weight) for row in task.rows(example)]
+    sizes: list[int] = []
+    raw_batch = Tokenizer.raw_batch
+
+    def measured(self: Tokenizer, texts: Sequence[str], *, special: bool = False) -> Any:
+        sizes.append(sum(map(len, texts)))
+        return raw_batch(self, texts, special=special)
+
+    monkeypatch.setattr(parts, "PART", 50)
+    monkeypatch.setattr(parts, "TOGETHER", 2)
+    monkeypatch.setattr(Tokenizer, "raw_batch", measured)
+    assert [(list(row.ids), list(row.segments or ()), row.weight) for row in task.rows(example)] == whole
+    assert len(whole) > 30
+    assert max(sizes) <= 200

@@ -165,7 +165,7 @@ def test_a_temperature_is_fitted_saved_and_used(tmp_path: Path) -> None:
 def plain_batch(task: Classify, example: Labelled) -> Any:
     from glassformer.tasks.rows import collate
 
-    return collate(task.rows(example), pad_id=0)
+    return collate(list(task.rows(example)), pad_id=0)
 
 
 def test_where_all_is_right_no_temperature_is_fitted(tmp_path: Path) -> None:

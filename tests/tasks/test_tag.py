@@ -142,6 +142,7 @@ def test_spans_become_tags_of_words() -> None:
     [
         ({"text": "a b", "spans": [{"start": 0, "end": 9, "label": "x"}]}, "0 to 9"),
         ({"text": "a b", "spans": [{"start": 2, "end": 2, "label": "x"}]}, "2 to 2"),
+        ({"text": "a b", "spans": [{"start": 1, "end": 2, "label": "x"}]}, "blanks, ' '"),
         ({"text": "ab c", "spans": [{"start": 1, "end": 4, "label": "x"}]}, "a[b c]"),
         ({"text": "a b c", "spans": [{"start": 0, "end": 3, "label": "x"}, {"start": 2, "end": 5, "label": "y"}]}, "b"),
         ({"text": "a b", "spans": [{"start": "0", "end": 1, "label": "x"}]}, "'0'"),
