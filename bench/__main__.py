@@ -16,6 +16,8 @@ ROWS = (
     ("bench.compiling", "tiny", "mini"),
     ("bench.masked_lm", "mini"),
     ("bench.masked_lm", "base"),
+    ("bench.fine_tuning", "sst2"),
+    ("bench.fine_tuning", "mrpc"),
     ("experiments.tables",),
 )
 
