@@ -44,7 +44,7 @@ RANDOM, PLAIN = "random", "plain"
 FEW_STEPS, FRESH_TAGS = 2e-4, 3e-4
 PLANS: dict[str, Plan] = {
     "sst2": Plan("classify", epochs=2),
-    "sms_spam": Plan("classify", epochs=2, positive="spam", grouped=True),
+    "sms_spam": Plan("classify", epochs=3, positive="spam", grouped=True),
     "mrpc": Plan("classify", epochs=3, positive="1"),
     "sick": Plan("classify", learning_rate=FEW_STEPS, grouped=True),
     "snli": Plan("classify", learning_rate=FEW_STEPS, grouped=True),
