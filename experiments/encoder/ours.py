@@ -63,7 +63,7 @@ def _classify(model: gf.Model, records: Sequence[Record]) -> list[Any]:
 
 
 def _several(model: gf.Model, records: Sequence[Record]) -> list[Any]:
-    return [list(each.labels) for each in model.classify([r["text"] for r in records])]
+    return [list(each.chosen) for each in model.classify([r["text"] for r in records])]
 
 
 def _regress(model: gf.Model, records: Sequence[Record]) -> list[Any]:
