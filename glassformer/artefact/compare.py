@@ -25,8 +25,8 @@ _SAME = ("files", "validation_files", "validation", "test", "seed", "text", "pai
 
 @dataclass(frozen=True)
 class Comparison:
-    """The scores that two models share, on the same `count` things of a kind; `best` is the score they are judged by
-    (`-loss`, `accuracy`).
+    """The scores that two models share, on the same `count` things of a kind, over which the bootstrap draws; `best` is
+    the score they are judged by (`-loss`, `accuracy`).
     """
 
     differences: Mapping[str, Difference]
@@ -92,7 +92,10 @@ def compare(
     compared = differences(measures[0], measures[1])
     if not compared:
         raise ConfigError("two models are compared by scores that both have", got="no such score")
-    return Comparison(compared, found[0].count, found[0].unit, task_named(_task(pair[0])).best_of(pair[0].task))
+    # What the bootstrap draws: for tags that are sentences, though the scores are of their words.
+    count = len(measures[0])
+    unit = found[0].unit if count == found[0].count else "examples"
+    return Comparison(compared, count, unit, task_named(_task(pair[0])).best_of(pair[0].task))
 
 
 def _task(model: Artefact) -> str:

@@ -89,7 +89,9 @@ def differences(mine: Measure, other: Measure) -> dict[str, Difference]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a model compares with the best of its baselines by one score."""
+    """How a model compares with the best of its baselines by one score, on `count` examples: those that the bootstrap
+    draws, which for tags are sentences and not words.
+    """
 
     baseline: str
     difference: Difference
@@ -119,7 +121,7 @@ def verdict(scores: Scores, best: str) -> Verdict | None:
     sign = -1 if best.startswith("-") else 1
     baseline = max(others, key=lambda system: sign * others[system])
     found = differences(scores.measures[THIS_MODEL], scores.measures[baseline])
-    return Verdict(baseline, found[name], scores.count)
+    return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]))
 
 
 def systems(scores: Scores) -> Iterator[tuple[str, Mapping[str, Interval]]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,15 @@ def test_without_measures_there_is_no_verdict() -> None:
 def test_few_examples_are_told() -> None:
     found = verdict(scores(this_model=flags(0.5, 8), most_frequent=flags(0.5, 8)), "accuracy")
     assert found is not None
+    assert "8 examples are few" in found.sentence
+
+
+def test_the_examples_are_those_that_the_bootstrap_draws() -> None:
+    """Tags are counted as words and drawn as sentences: 8 sentences are few, whatever their length."""
+    sentences = scores(this_model=flags(0.5, 8), most_frequent=flags(0.5, 8))
+    found = verdict(replace(sentences, count=2000, unit="words"), "accuracy")
+    assert found is not None
+    assert found.count == 8
     assert "8 examples are few" in found.sentence
 
 
