@@ -50,7 +50,7 @@ class Labelling(ABC):
     @property
     @abstractmethod
     def baseline_loss(self) -> float:
-        """The loss of knowing only how frequent each label is."""
+        """The loss of training, its factors included, of knowing only how frequent each label is."""
 
     @abstractmethod
     def row_weight(self, example: Labelled) -> float:
@@ -90,9 +90,11 @@ class OneLabel(Labelling):
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the training labels."""
-        total = sum(self.frequencies.values())
-        return -math.fsum(count / total * math.log(count / total) for count in self.frequencies.values() if count)
+        """The entropy of the training labels, each counted as often as it weighs."""
+        factors = dict(zip(self.labels, self.factors or [1.0] * len(self.labels), strict=True))
+        counts = [count * factors[label] for label, count in self.frequencies.items() if count]
+        total = math.fsum(counts)
+        return -math.fsum(count / total * math.log(count / total) for count in counts)
 
     def row_weight(self, example: Labelled) -> float:
         """The factor of its label: the mean of a step's losses is weighted by the factors."""
@@ -171,9 +173,13 @@ class SeveralLabels(Labelling):
 
     @property
     def baseline_loss(self) -> float:
-        """The mean over the labels of the entropy of having each of them."""
-        shares = self._shares
-        return float(-(shares * np.log(shares) + (1 - shares) * np.log(1 - shares)).mean())
+        """The mean over the labels of the least loss of a probability that is the same for all texts: where having a
+        label does not weigh more, the entropy of having it.
+        """
+        without = 1 - self._shares  # [L]
+        having = self._shares * (1.0 if self.factors is None else np.array(self.factors))  # [L]
+        total = having + without  # [L]
+        return float(-(having * np.log(having / total) + without * np.log(without / total)).mean())
 
     def row_weight(self, example: Labelled) -> float:
         """All weigh the same: the factors stand in the loss."""

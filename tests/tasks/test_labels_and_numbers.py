@@ -75,6 +75,28 @@ def test_class_weights_weigh_as_torchs_do() -> None:
     assert mine.item() == pytest.approx(its.item(), abs=1e-12)
 
 
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("weights", ["none", "balanced", {"b": 7.0}])
+def test_the_loss_without_the_text_is_the_least_of_equal_answers(several: bool, weights: Any) -> None:
+    """With class weights too: the losses of training are compared with it. Found by L-BFGS."""
+    labels, counts = ("a", "b", "c"), {"a": 4000, "b": 500, "c": 900}
+    section = ClassifySection(labels=labels, several=several, class_weights=weights)
+    labelling = (SeveralLabels if several else OneLabel)(section, counts, sum(counts.values()))
+    having = torch.repeat_interleave(torch.arange(3), torch.tensor(list(counts.values())))[:, None]  # [B, 1]
+    rows = torch.tensor([labelling.row_weight(Labelled("", None, label)) for label in having[:, 0].tolist()]).double()
+    logits = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    search = torch.optim.LBFGS([logits], max_iter=100, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        search.zero_grad()
+        found = labelling.loss(logits.expand(len(having), 3), having, rows) / rows.sum()
+        found.backward()
+        return found
+
+    search.step(loss)
+    assert labelling.baseline_loss == pytest.approx(loss().item(), rel=1e-3)  # shares are smoothed
+
+
 @pytest.mark.parametrize(
     "values",
     [
