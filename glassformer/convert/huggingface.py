@@ -186,7 +186,8 @@ def write_huggingface(
         if generation:
             write_json(folder / GENERATION_FILE, generation)
         if tokenizer is not None:
-            write_tokenizer(folder, tokenizer, config.output_stack.max_length or length)
+            segments = config.encoder is not None and config.encoder.embed.segments > 1
+            write_tokenizer(folder, tokenizer, config.output_stack.max_length or length, segments=segments)
 
     write_whole(Path(directory), fill)
     return left_behind(whole, back)

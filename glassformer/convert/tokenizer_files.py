@@ -26,15 +26,21 @@ def role_ids(tokenizer: Tokenizer | None) -> dict[str, int]:
     return {key: id_ for key, id_ in ids.items() if id_ is not None}
 
 
-def write_tokenizer(folder: Path, tokenizer: Tokenizer, length: int | None) -> None:
-    """Write a tokenizer and its settings; `length` is the longest text that the model reads, in tokens."""
+def write_tokenizer(folder: Path, tokenizer: Tokenizer, length: int | None, *, segments: bool) -> None:
+    """Write a tokenizer and its settings; `length` is the longest text that the model reads, in tokens, and `segments`
+    whether it tells the two texts of a pair apart by their segments.
+    """
     tokenizer.save(folder)
     vocabulary = as_vocabulary_file(tokenizer)  # for programs that know BERT and no tokenizer.json
     if vocabulary is not None:
         (folder / "vocab.txt").write_bytes(vocabulary.text.encode())
     roles = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
+    # This class has defaults of its own, which differ between versions: without the segments (`token_type_ids`) a pair
+    # is read as one text, and a model that has none refuses them.
+    inputs = ["input_ids", *(["token_type_ids"] if segments else []), "attention_mask"]
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": inputs,
         **{theirs: token for theirs, token in roles.items() if token is not None},
         **({} if length is None else {"model_max_length": length}),
     }

@@ -55,6 +55,19 @@ def test_exported_and_imported_it_answers_the_same(family: str, task: str, tmp_p
     assert answers(again, task) == answers(model, task)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_their_tokenizer_gives_a_pair_to_their_model_as_ours_does(family: str, tmp_path: Path) -> None:
+    more = {} if family != "roberta" else {"position_offset": 1}
+    model = model_for("classify", SETTINGS["classify"], family, **more)
+    write_foreign(model, tmp_path / "out")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "out").eval()
+    with torch.no_grad():
+        found = theirs(**tokenizer(*TEXTS, return_tensors="pt")).logits.softmax(-1)[0]
+    wanted = model.classify(*TEXTS).probabilities
+    torch.testing.assert_close(found, torch.tensor(list(wanted.values())), rtol=1e-5, atol=1e-6)  # float32, one layer
+
+
 def test_a_crf_that_goes_out_is_told(tmp_path: Path) -> None:
     (told,) = write_foreign(model_for("tag", {"labels": TAGS, "crf": True}), tmp_path / "out")
     assert "CRF" in told
