@@ -114,10 +114,11 @@ class Batch:
     `labels`: class indices or numbers at the tokens `scored_at` [N], one for each row [B], or one for each token
     [B, S]; -100 where nothing is asked. `scored_at` are flat indices into B·S, [N], or [B, A] where as many tokens of
     each row are scored, N = B·A. `counts`: by loss, the sum of the weights of its labels, known before the forward
-    pass. `row_ids` [B] int32 number the rows within their step, so that dropout treats each
-    row as its own however the step is cut into parts. `weights` [B] float32; a row of weight 0 only fills the shape.
-    `tokens` counts what is no padding. `decoder_inputs` feed the decoder of an encoder–decoder. `rows_of_each`: so many
-    rows, one after the other, belong together, as the candidates of a choice do.
+    pass; where they are this batch's share of an epoch's instead, `present` has its own. `row_ids` [B] int32 number the
+    rows within their step, so that dropout treats each row as its own however the step is cut into parts. `weights` [B]
+    float32; a row of weight 0 only fills the shape. `tokens` counts what is no padding. `decoder_inputs` feed the
+    decoder of an encoder–decoder. `rows_of_each`: so many rows, one after the other, belong together, as the candidates
+    of a choice do.
     """
 
     inputs: Inputs
@@ -126,6 +127,7 @@ class Batch:
     row_ids: Tensor
     weights: Tensor
     tokens: int
+    present: Mapping[str, float] | None = None
     scored_at: Tensor | None = None
     decoder_inputs: Inputs | None = None
     rows_of_each: int = 1

@@ -53,7 +53,7 @@ def compiled(losses: Losses) -> Losses:
 
     def call(batch: Batch) -> dict[str, Tensor]:
         # Python numbers that differ between batches stay outside: torch would compile a new graph for each value.
-        without_numbers = replace(_flags_as_numbers(batch), counts={}, tokens=0)
+        without_numbers = replace(_flags_as_numbers(batch), counts={}, present=None, tokens=0)
         with functorch_config.patch(_SWITCHES), _many_shapes():
             answer: dict[str, Tensor] = kernels(without_numbers)
         return answer

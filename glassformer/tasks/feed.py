@@ -133,7 +133,7 @@ class TaskFeed:
         numbered = mine[:1] * each + np.arange(shape[0])  # [B]
         batch = batch if len(here) else _without_labels(batch)
         counts = {**batch.counts, **{name: count * len(mine) for name, count in self._counts.items()}}
-        return replace(batch, counts=counts, row_ids=torch.from_numpy(numbered.astype(np.int32)))
+        return replace(batch, counts=counts, present=batch.counts, row_ids=torch.from_numpy(numbered.astype(np.int32)))
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """By name, the weighted sum of the losses of a batch."""

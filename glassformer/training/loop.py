@@ -80,7 +80,7 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
             counts = counts_of(parts)
             seed = step_seed(settings.seed, progress.step).to(device)
             of_parts = [run.loss_and_gradient(part.to(device).with_dropout_key(seed), counts) for part in parts]
-            losses = {name: sum(part[name] for part in of_parts) for name in of_parts[0]}
+            losses = mean_losses(parts, counts, of_parts)
             loss = sum(feed.weights[name] * value for name, value in losses.items())
             norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
             if not math.isfinite(loss + norm):
@@ -149,6 +149,19 @@ def parts_of(feed: Feed, step: int, accumulate: int) -> list[Batch]:
 def counts_of(parts: Sequence[Batch]) -> dict[str, float]:
     """By loss, the sum of the weights of the labels in all parts of a step."""
     return {name: sum(part.counts[name] for part in parts) for name in parts[0].counts}
+
+
+def mean_losses(
+    parts: Sequence[Batch], counts: Mapping[str, float], of_parts: Sequence[Mapping[str, float]]
+) -> dict[str, float]:
+    """By loss, the mean over the labels of a step. What is learned from may be divided by the mean count of an epoch's
+    steps instead: of a step with half as many labels that would be half of their mean.
+    """
+    losses = {name: sum(part[name] for part in of_parts) for name in of_parts[0]}
+    for name, loss in losses.items():
+        present = sum((part.counts if part.present is None else part.present)[name] for part in parts)
+        losses[name] = loss * counts[name] / present if present else loss
+    return losses
 
 
 def _compile(run: Run) -> None:

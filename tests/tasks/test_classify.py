@@ -27,6 +27,7 @@ from glassformer.tasks.rows import Row
 from glassformer.text import parts
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
+from glassformer.training.loop import counts_of, mean_losses, parts_of
 from tests.refusals import refused
 
 SETTINGS = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "max_length": 32}
@@ -74,6 +75,22 @@ def test_every_text_weighs_the_same_in_an_epoch_however_many_windows_it_has(word
             weight[owner[number]] += row_weight / batch.counts["label"]
     assert weight == pytest.approx(np.full(len(examples), weight[0]), rel=1e-6)  # weights are float32
     assert weight.sum() == pytest.approx(feed.steps_per_epoch, rel=1e-6)  # a step weighs 1 on average
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_loss_of_a_step_is_the_mean_of_its_texts_also_where_they_are_few(words: Tokenizer, count: int) -> None:
+    """The last batch of each length is not full, and a long text fills others: with equal answers the loss is log 2."""
+    task = Classify(ClassifySection(labels=("a", "b")), words, length=16, segments=False)
+    examples = [Labelled(" ".join(f"w{n % 40}" for n in range(1 + size)), None, size % 2) for size in range(40)]
+    feed = TaskFeed(task, RecordSource(task, examples, length=16), batch=8)
+    weights = []
+    for step in range(round(feed.steps_per_epoch)):
+        parts = parts_of(feed, step, count)
+        counts = counts_of(parts)
+        weights.append(sum(float(part.weights.sum()) for part in parts))
+        of_parts = [{"label": float(part.weights.sum()) * math.log(2) / counts["label"]} for part in parts]
+        assert mean_losses(parts, counts, of_parts)["label"] == pytest.approx(math.log(2), rel=1e-6)
+    assert min(weights) < max(weights) / 2
 
 
 def test_labels_are_the_same_from_every_kind_of_table_and_only_of_records_that_are_used(tmp_path: Path) -> None:
