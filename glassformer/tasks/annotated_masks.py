@@ -176,6 +176,10 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         """The only row's answer: a text has one row."""
         return found[0]
 
+    def known_by(self, example: Annotated) -> str | None:
+        """Its tokens, with the answers in place."""
+        return " ".join(map(str, example.encoding.ids))
+
     def scores(self, pairs: Sequence[tuple[Annotated, list[tuple[float, bool]]]]) -> Scores:
         """Loss, perplexity and accuracy at the masked tokens, beside those of always guessing the most frequent
         token.

@@ -283,6 +283,10 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         fitted.section = self.section.model_copy(update={"threshold": threshold})
         return fitted
 
+    def known_by(self, example: Question) -> str | None:
+        """The passage, as records are split."""
+        return None if example.answers is None else example.passage.text
+
     def scores(self, pairs: Sequence[tuple[Question, Answer]]) -> Scores:
         """Exact match and F1, beside answering by overlapping words and, where some questions have no answer, beside
         never answering.

@@ -102,6 +102,10 @@ class Learner(Protocol[Example, Prediction]):
 
     section: TaskSection
 
+    def known_by(self, example: Example) -> str | None:
+        """The text by which an example is known again; None where it has no label."""
+        ...
+
     def lesson(self, example: Example) -> Lesson | None:
         """What is learned of an example; None where it has no label."""
         ...
@@ -137,9 +141,9 @@ def beside_tfidf(
 
 
 def repeated(task: Learner[Example, Any], train: Sequence[Example], measured: Sequence[Example]) -> int:
-    """How many of the measured examples have the words of a training example."""
+    """How many of the measured examples have the text of a training example."""
     hashes = [
-        [text_hash(f"{lesson.text}\n{lesson.pair}") for each in examples if (lesson := task.lesson(each)) is not None]
+        [text_hash(text) for each in examples if (text := task.known_by(each)) is not None]
         for examples in (train, measured)
     ]
     return shared(np.array(hashes[0], np.uint64), np.array(hashes[1], np.uint64))

@@ -225,6 +225,10 @@ class Choose(RecordTask[Question, Choice]):
         labels, weights = batch.labels["choice"].view(-1, count)[:, 0], batch.weights.view(-1, count)[:, 0]  # [G], [G]
         return {"choice": cross_entropy(scores, labels, weights)}
 
+    def known_by(self, example: Question) -> str | None:
+        """The text, whatever its candidates."""
+        return None if example.label is None else example.text
+
     def scores(self, pairs: Sequence[tuple[Question, Choice]]) -> Scores:
         """Loss, perplexity and accuracy, beside those of chance and of always choosing the most frequent place."""
         known = [(example.label, len(example.choices), found) for example, found in pairs if example.label is not None]

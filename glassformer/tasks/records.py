@@ -258,6 +258,11 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         """What the TF-IDF baseline learns of an example; None without a label. `section.labels` counts the labels."""
         return None
 
+    def known_by(self, example: Example) -> str | None:
+        """The text by which an example is known again in another file; None without a label."""
+        lesson = self.lesson(example)
+        return None if lesson is None else f"{lesson.text}\n{lesson.pair}"
+
     def guessed(self, example: Example, values: list[float]) -> Prediction:
         """The prediction from what that baseline gives (`TfIdf.guess`), here as if it were the model's for a row."""
         return self.merge(example, [values])

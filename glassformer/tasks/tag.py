@@ -258,6 +258,10 @@ class Tag(RecordTask[Tagged, Tagging]):
         each = crf.log_likelihood(logits, labels, labels != IGNORED)  # [B]
         return {"tag": -(each * batch.weights.to(each.dtype)).sum()}
 
+    def known_by(self, example: Tagged) -> str | None:
+        """The sentence."""
+        return None if example.labels is None else example.sentence.text
+
     def scores(self, pairs: Sequence[tuple[Tagged, Tagging]]) -> Scores:
         """Precision, recall and F1 of spans, accuracy of tags, beside two baselines that do not read the context."""
         known = [(example.sentence, found) for example, found in pairs if example.labels is not None]

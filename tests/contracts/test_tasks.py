@@ -20,6 +20,8 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
 from glassformer.tasks import predictor_of
+from glassformer.tasks.baselines import repeated
+from glassformer.tasks.records import RecordTask
 from glassformer.tasks.score import BASELINES
 from glassformer.tasks.task import Context
 from glassformer.training.checkpoint import Checkpoints, weights
@@ -51,6 +53,17 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def gradients(model: Transformer) -> dict[str, torch.Tensor]:
     return {name: parameter.grad.clone() for name, parameter in model.named_parameters() if parameter.grad is not None}
+
+
+@EVERY
+def test_what_was_learned_is_known_again_when_it_is_measured(row: Row, tmp_path: Path) -> None:
+    prepared = prepared_for(row, tmp_path)
+    if not isinstance(prepared.task, RecordTask):
+        pytest.skip("only records are compared with those of training")
+    source: Any = prepared.feed.source
+    examples = source.examples
+    assert repeated(prepared.task, examples, examples[:3]) == 3
+    assert repeated(prepared.task, [], examples[:3]) == 0
 
 
 # --------------------------------------------------------------------------- training
