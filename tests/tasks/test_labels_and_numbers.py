@@ -91,10 +91,10 @@ def test_the_loss_without_the_text_is_the_least_of_equal_answers(several: bool, 
     def loss() -> torch.Tensor:
         search.zero_grad()
         found = labelling.loss(logits.expand(len(having), 3), having, rows) / rows.sum()
-        found.backward()  # type: ignore[no-untyped-call]
+        found.backward()
         return found
 
-    search.step(loss)  # type: ignore[arg-type]
+    search.step(loss)
     assert labelling.baseline_loss == pytest.approx(loss().item(), rel=1e-3)  # shares are smoothed
 
 
