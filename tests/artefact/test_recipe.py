@@ -31,14 +31,24 @@ def test_every_ready_recipe_is_one_and_its_model_can_be_built(name: str) -> None
 def test_the_ready_recipes_are_those_we_speak_of() -> None:
     assert ready_recipes() == (
         "annotated-masks",
+        "answer",
+        "answer-from-scratch",
         "bert-mini",
         "bert-paper",
+        "choose",
+        "choose-from-scratch",
         "classify",
         "classify-from-scratch",
         "mask-matrix",
         "masked-lm-mini",
         "masked-lm-small",
+        "regress",
+        "regress-from-scratch",
+        "sentence-order",
+        "sentence-order-mini",
         "slides",
+        "tag",
+        "tag-from-scratch",
     )
 
 

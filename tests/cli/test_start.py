@@ -51,6 +51,7 @@ def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
         "options",
         "partial",
         "recipe_options",
+        "report",
         "screen",
         "show",
         "streams",

@@ -48,7 +48,7 @@ def fill(folder: Path) -> None:
         (folder / name).write_bytes(content)
 
 
-READ = ["a.txt", "b.jsonl", "c.csv.gz", "d.tsv"]
+READ = ["a.txt", "b.jsonl", "c.csv.gz", "d.tsv", "j.conll"]
 
 
 def test_a_folder_is_its_text_and_its_tables(tmp_path: Path) -> None:
@@ -61,14 +61,14 @@ def test_a_folder_is_its_text_and_its_tables(tmp_path: Path) -> None:
         "g.json": "JSON, not JSON lines",
         "h.png": "not text",
         "i.txt": "not text",
-        "j.conll": "unknown suffix .conll",
         "k.txt": "empty",
         "l.md": "only blanks",
         "m.txt": "UTF-16, not UTF-8",
         ".hidden.txt": "hidden",
         ".git": "hidden",
     }
-    assert [document.text for document in read(tmp_path / "data")] == ["plain text", "json lines", "commas", "tabs"]
+    texts = [document.text for document in read(tmp_path / "data")]
+    assert texts == ["plain text", "json lines", "commas", "tabs", "word"]
     assert [path.name for path in files_of([tmp_path / "data"], text="value", tables=True)] == ["e.tsv"]
 
 
