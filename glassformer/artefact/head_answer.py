@@ -50,6 +50,9 @@ def head_answer(model: Artefact, text: str, pair: str | None, limits: Limits) ->
     except DataError as error:
         return Step("The model's answer", remarks=(f"none: {error}",))
     tables, remarks = _WRITE[verb](found, limits)
+    if found.windows > 1:
+        windows = f"{verb} reads a text of this length in {found.windows:,} windows; the steps before read it in one."
+        remarks = (windows, *remarks)
     if verb == "tag" and is_scheme(model.labels):
         remarks = (*remarks, LEGAL)
     if verb == "classify":

@@ -103,3 +103,11 @@ def test_a_candidate_alone_has_a_score_and_no_answer(run: Run, tmp_path: Path) -
     folder = model_for("choose", {}).save(tmp_path / "choose")
     *_, last = run("explain", folder, TEXT, "--pair", "Bob went.", "--json").records
     assert "None for one candidate alone" in last["remarks"][0]
+
+
+def test_windows_of_the_answer_are_told(run: Run, tmp_path: Path) -> None:
+    """The steps read a text as one row, which the verb may not."""
+    model = model_for("classify", SETTINGS["classify"])
+    model.length = 16
+    *_, last = run("explain", model.save(tmp_path / "short"), " ".join([TEXT] * 5), "--json").records
+    assert "windows" in last["remarks"][0]
