@@ -15,6 +15,10 @@ from glassformer.tasks.bio import is_scheme
 from glassformer.tasks.spans import Answer
 from glassformer.tasks.tagging import Tagging
 
+ALONE = (
+    "None for one candidate alone: choose compares the scores of all candidates by a softmax over them. The candidate "
+    "that is read here is the second text (--pair)."
+)
 LEGAL = "A tag that may not follow the one before it is ruled out: I- goes on with a span of its own label."
 # Which verb answers with the head of a task.
 _VERBS = {
@@ -31,8 +35,12 @@ _SHOWN = 200
 
 
 def head_answer(model: Artefact, text: str, pair: str | None, limits: Limits) -> Step | None:
-    """The answer of a model's head for labels to a text or pair, as its verb gives it; None where it has none."""
+    """The answer of a model's head for labels to a text or pair, as its verb gives it; None where it has none. What its
+    task does to the scores before is told: it is no tensor of the trace.
+    """
     task = "" if model.task is None else model.task.name
+    if task == "choose":
+        return Step("The model's answer", remarks=(ALONE,))
     verb = _VERBS.get(task)
     if verb is None or (pair is None and task in _OF_PAIRS):
         return None
@@ -42,8 +50,13 @@ def head_answer(model: Artefact, text: str, pair: str | None, limits: Limits) ->
     except DataError as error:
         return Step("The model's answer", remarks=(f"none: {error}",))
     tables, remarks = _WRITE[verb](found, limits)
+    if found.windows > 1:
+        windows = f"{verb} reads a text of this length in {found.windows:,} windows; the steps before read it in one."
+        remarks = (windows, *remarks)
     if verb == "tag" and is_scheme(model.labels):
         remarks = (*remarks, LEGAL)
+    if verb == "classify":
+        remarks = (*_between(model.task), *remarks)
     return Step("The model's answer", tables=tables, remarks=remarks)
 
 
@@ -63,6 +76,16 @@ def _classified(prediction: Any, limits: Limits) -> Written:
         labels = ", ".join(found["chosen"])
         return (table,), (f"The labels: {labels}." if labels else "None of the labels is likely enough.",)
     return (table,), (f"The label: {found['label']} ({found['probabilities'][found['label']]:.1%}).",)
+
+
+def _between(section: Any) -> tuple[str, ...]:
+    """What the task does to the scores of the head, the last numbers before the answer."""
+    temperature, deviation = getattr(section, "temperature", 1.0), getattr(section, "deviation", None)
+    if temperature != 1.0:
+        return (f"The scores are first divided by the temperature {temperature:.4g}, fitted on held-out records.",)
+    if deviation is not None and (section.mean, deviation) != (0.0, 1.0):
+        return (f"The mean and the deviation of the training numbers: {section.mean:.4g} + {deviation:.4g} × score.",)
+    return ()
 
 
 def _tagged(found: Tagging, limits: Limits) -> Written:

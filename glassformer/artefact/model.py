@@ -103,7 +103,8 @@ class Model(Artefact):
         Words are parted by blanks and punctuation, unless sentences are given as `words`. A long text is read in
         windows. Raises DataError for a text without words, ConfigError for a model that was not trained to tag.
         """
-        given: list[dict[str, object]] = [{"words": list(each)} for each in words]
+        # A string is refused as a sentence: its characters would be taken for words.
+        given: list[dict[str, object]] = [{"words": each if isinstance(each, str) else list(each)} for each in words]
         found: list[Tagging] = self._answers("tag", [*_texts(text), *given], {})
         return found[0] if isinstance(text, str) else found
 

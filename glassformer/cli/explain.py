@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.cli.opened import open_model, second_text, split_model
-from glassformer.cli.options import Device, Json, NamedModel, Pair, Target, Texts, Threads
+from glassformer.cli.options import Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
 from glassformer.errors import UnknownNameError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def explain(
     text: Texts = None,
     model: NamedModel = None,
-    pair: Pair = None,
+    pair: PairOrPassage = None,
     target: Target = None,
     cell: Annotated[
         str | None,

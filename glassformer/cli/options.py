@@ -27,6 +27,10 @@ NamedModel = Annotated[
     ),
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.  [default: none]")]
+PairOrPassage = Annotated[
+    str | None,
+    typer.Option("--pair", "--context", help="The second text of a pair, or the passage.  [default: none]"),
+]
 Target = Annotated[str | None, typer.Option("--target", help="The target of an encoder–decoder.  [default: none]")]
 Choices = Annotated[
     list[str] | None, typer.Option("--choice", help="A candidate for the text (repeatable).  [default: none]")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from glassformer.cli.opened import open_model, second_text, split_model
-from glassformer.cli.options import Device, Fast, Json, NamedModel, Pair, Target, Texts, Threads
+from glassformer.cli.options import Device, Fast, Json, NamedModel, PairOrPassage, Target, Texts, Threads
 from glassformer.cli.screen import console, escaped, plain_table, print_table, record
 from glassformer.cli.texts import texts_to_explain
 
@@ -23,7 +23,7 @@ _SHOWN = 8
 def verify(
     text: Texts = None,
     model: NamedModel = None,
-    pair: Pair = None,
+    pair: PairOrPassage = None,
     target: Target = None,
     dtype: Annotated[
         Literal["float32", "float64"], typer.Option("--dtype", help="Precision of the check.")

@@ -26,7 +26,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def given(task: str) -> list[str]:
-    return ["Who went?", "--pair", TEXT] if task == "answer" else [TEXT]
+    return ["Who went?", "--context", TEXT] if task == "answer" else [TEXT]
 
 
 @pytest.mark.parametrize("task", SETTINGS)
@@ -86,3 +86,28 @@ def test_several_texts_are_answered_by_the_one_that_is_shown(models: dict[str, P
     *_, last = run("explain", models["classify"], *TEXTS, "--sentence", "1", "--json").records
     found = load(models["classify"]).classify(TEXTS[1])
     assert dict(last["tables"][0]["rows"])[found.label] == pytest.approx([found.probabilities[found.label]])
+
+
+def test_what_a_task_does_to_the_scores_is_told(run: Run, tmp_path: Path) -> None:
+    """The shown probabilities are not those of the answer: a temperature, or a mean and a deviation, lies between."""
+    for task, settings, numbers in (
+        ("classify", {"labels": ("ham", "spam"), "temperature": 0.125}, ("temperature 0.125",)),
+        ("regress", {"mean": 2.5, "deviation": 1.25}, ("2.5 + 1.25 × score",)),
+    ):
+        folder = model_for(task, settings).save(tmp_path / task)
+        *_, last = run("explain", folder, TEXT, "--json").records
+        assert all(number in " ".join(last["remarks"]) for number in numbers)
+
+
+def test_a_candidate_alone_has_a_score_and_no_answer(run: Run, tmp_path: Path) -> None:
+    folder = model_for("choose", {}).save(tmp_path / "choose")
+    *_, last = run("explain", folder, TEXT, "--pair", "Bob went.", "--json").records
+    assert "None for one candidate alone" in last["remarks"][0]
+
+
+def test_windows_of_the_answer_are_told(run: Run, tmp_path: Path) -> None:
+    """The steps read a text as one row, which the verb may not."""
+    model = model_for("classify", SETTINGS["classify"])
+    model.length = 16
+    *_, last = run("explain", model.save(tmp_path / "short"), " ".join([TEXT] * 5), "--json").records
+    assert "windows" in last["remarks"][0]

@@ -183,6 +183,8 @@ def test_what_was_found_is_told_and_what_comes_out_goes_in_again(tmp_path: Path)
     again = sentence_of(record, "")
     assert again.tags == given.tags
     assert sentence_of(found.to_dict(), "").tags == found.tags
+    with pytest.raises(DataError, match="the words must be a list"):
+        model.tag(words=["the", "EU"])  # their letters were taken for words
 
 
 def test_iob1_and_bioes_teach_what_bio_teaches(tmp_path: Path) -> None:
