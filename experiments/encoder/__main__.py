@@ -134,7 +134,8 @@ def scores(name: str) -> dict[str, Any]:
         if one in measures and two in measures
     }
     settings = {
-        key: getattr(plan, key) for key in ("kind", "epochs", "learning_rate", "batch", "length", "positive", "start")
+        key: getattr(plan, key)
+        for key in ("kind", "epochs", "learning_rate", "batch", "length", "positive", "start", "grouped")
     }
     return {
         "settings": settings,
