@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
-from seqeval.metrics import f1_score as entity_f1
+from seqeval.metrics import f1_score as entity_f1  # type: ignore[import-untyped]
 from sklearn.metrics import accuracy_score, f1_score
 
 from experiments.encoder.measures import measure, verdict
@@ -60,7 +60,7 @@ def test_entities() -> None:
 
 
 def test_answers_are_compared_as_words_without_articles_and_signs() -> None:
-    test = [
+    test: list[Record] = [
         {"answers": [{"text": "The Normans"}, {"text": "Danes"}]},
         {"answers": []},
         {"answers": [{"text": "two men"}]},
