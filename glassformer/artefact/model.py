@@ -12,6 +12,7 @@ from torch import Tensor
 from glassformer.artefact import store
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.verbs import answer
+from glassformer.errors import DataError
 
 if TYPE_CHECKING:
     from glassformer.look.interventions import Intervention
@@ -57,7 +58,7 @@ class Model(Artefact):
     @overload
     def classify(self, text: str, pair: str | None = None) -> Any: ...
     @overload
-    def classify(self, text: Texts, pair: Texts | None = None) -> list[Any]: ...
+    def classify(self, text: Texts, pair: str | Texts | None = None) -> list[Any]: ...
     def classify(self, text: str | Texts, pair: str | Texts | None = None) -> Any:
         """The label of a text, or of a pair of texts, with the probability of each label; or of each of many.
 
@@ -70,8 +71,7 @@ class Model(Artefact):
         if pair is None:
             records: list[dict[str, object]] = _texts(text)
         else:
-            pairs = [pair] if isinstance(pair, str) else list(pair)
-            records = [{"text": one, "pair": two} for one, two in zip(texts, pairs, strict=True)]
+            records = [{"text": one, "pair": two} for one, two in _beside(texts, pair, "pair")]
         found: list[Any] = self._answers("classify", records, {})
         return found[0] if isinstance(text, str) else found
 
@@ -86,7 +86,7 @@ class Model(Artefact):
         A text longer than the model reads at once is read in windows whose probabilities are averaged. Raises DataError
         for fewer than two candidates and for blanks, ConfigError for a model that was not trained to choose.
         """
-        each = [(text, choices)] if isinstance(text, str) else zip(text, choices, strict=True)
+        each = [(text, choices)] if isinstance(text, str) else _beside(text, choices, "list of candidates")
         records = [{"text": one, "choices": _candidates(its)} for one, its in each]
         found: list[Choice] = self._answers("choose", records, {})
         return found[0] if isinstance(text, str) else found
@@ -111,16 +111,16 @@ class Model(Artefact):
     @overload
     def answer(self, question: str, context: str, *, top: int = 5) -> Answer: ...
     @overload
-    def answer(self, question: Texts, context: Texts, *, top: int = 5) -> list[Answer]: ...
+    def answer(self, question: Texts, context: str | Texts, *, top: int = 5) -> list[Answer]: ...
     def answer(self, question: str | Texts, context: str | Texts, *, top: int = 5) -> Answer | list[Answer]:
-        """The answer to a question as a part of a passage, with the `top` best spans; or to each of many.
+        """The answer to a question as a part of a passage, with the `top` best spans; or to each of many, of
+        one passage or each of its own.
 
         A passage longer than the model reads at once is read in windows. Raises DataError for a question or passage of
         only blanks, ConfigError for a model that was not trained to answer.
         """
         questions = [question] if isinstance(question, str) else list(question)
-        contexts = [context] if isinstance(context, str) else list(context)
-        records = [{"text": one, "pair": two} for one, two in zip(questions, contexts, strict=True)]
+        records = [{"text": one, "pair": two} for one, two in _beside(questions, context, "passage")]
         found: list[Answer] = self._answers("answer", records, {"top": top})
         return found[0] if isinstance(question, str) else found
 
@@ -191,6 +191,14 @@ class Model(Artefact):
 
 def _texts(text: str | Texts) -> list[dict[str, object]]:
     return [{"text": each} for each in ([text] if isinstance(text, str) else text)]
+
+
+def _beside(texts: Sequence[str], others: str | Sequence[Any], what: str) -> list[tuple[str, Any]]:
+    """Each text with what belongs to it; a single text beside several belongs to each. Raises DataError."""
+    several = [others] * len(texts) if isinstance(others, str) else list(others)
+    if len(several) != len(texts):
+        raise DataError(f"each text needs a {what} of its own", got=f"{len(several):,} for {len(texts):,} texts")
+    return list(zip(texts, several, strict=True))
 
 
 def _candidates(given: object) -> object:

@@ -11,6 +11,7 @@ import pytest
 
 from glassformer.artefact.open import load
 from glassformer.cli.__main__ import main
+from glassformer.errors import DataError
 
 Run = Callable[..., Any]
 TINY = ["--steps", "2", "--vocabulary", "120", "--length", "32", "--batch", "4", "--set", "train.compile=off"]
@@ -81,6 +82,18 @@ def test_many_questions_from_a_file_are_those_of_squad_and_of_lines(
     assert [each["question"] for each in nested] == [row["question"] for row in rows]
     flat = run("answer", reader, "--file", lines, "--json").records
     assert [each["answer"] for each in flat] == [each["answer"] for each in nested]
+
+
+def test_many_questions_share_a_passage_or_have_one_each(reader: Path) -> None:
+    model = load(reader)
+    found = model.answer(["Who cooks?", "Who likes?"], PASSAGE, top=1)
+    assert [each.question for each in found] == ["Who cooks?", "Who likes?"]
+    assert [each.spans for each in found] == [
+        each.spans for each in model.answer(["Who cooks?", "Who likes?"], [PASSAGE, PASSAGE], top=1)
+    ]
+    with pytest.raises(DataError) as caught:
+        model.answer(["Who cooks?", "Who likes?", "Who?"], [PASSAGE, PASSAGE])
+    assert caught.value.got == "2 for 3 texts"
 
 
 def test_it_is_measured_as_the_official_scripts_do(run: Run, reader: Path, squad: Path) -> None:
