@@ -37,18 +37,20 @@ def viterbi(logits: Tensor, scored: Tensor, chain: Chain) -> Tensor:
     """
     best, begun = torch.zeros_like(logits[:, 0]), torch.zeros_like(scored[:, :1])  # [B, L], [B, 1]
     same = torch.arange(logits.shape[2], device=logits.device).expand_as(best)  # [B, L]
-    before: list[Tensor] = []  # of each token, for each of its labels the best one before it [B, L]
+    # Of each token, for each of its labels the best one before it. One tensor: a small one for each token of a very
+    # long text would take ten times the memory of its numbers.
+    before = torch.empty(logits.shape[1], *best.shape, dtype=torch.int32, device=logits.device)  # [S, B, L]
     for token in range(logits.shape[1]):
         here = scored[:, token, None]  # [B, 1]
         reached, source = (best[:, :, None] + chain.steps).max(dim=1)  # [B, L]
-        before.append(source.where(here & begun, same))
+        before[token] = source.where(here & begun, same)
         best = (reached.where(begun, chain.first) + logits[:, token]).where(here, best)
         begun = begun | here
     label = (best + chain.last).argmax(dim=1, keepdim=True)  # [B, 1]
     labels = torch.zeros_like(scored, dtype=torch.int64)  # [B, S]
     for token in reversed(range(logits.shape[1])):
         labels[:, token] = label[:, 0]
-        label = before[token].gather(1, label)
+        label = before[token].gather(1, label).long()
     return labels.where(scored, 0)
 
 
@@ -58,19 +60,18 @@ class Posterior:
     def __init__(self, logits: Tensor, chain: Chain) -> None:
         self._logits, self._chain = logits, chain
         self._before = self._after(logits, chain.first, chain.steps)  # [N, L]
-        turned = self._after(logits.flip(0), chain.last, chain.steps.T)
-        self._behind = turned.flip(0) - logits  # [N, L]: what follows a label, without its own logit
+        # What follows a label, without its own logit. In place: of a text of 30 MB each of these takes gigabytes.
+        self._behind = self._after(logits.flip(0), chain.last, chain.steps.T).flip(0).sub_(logits)  # [N, L]
         self.log_total = float((self._before[-1] + chain.last).logsumexp(dim=0))
 
     @staticmethod
     def _after(logits: Tensor, first: Tensor, steps: Tensor) -> Tensor:
         """The logarithm of the sum of exp(score) over all sequences that end at a token with a label, [N, L]."""
-        total = first + logits[0]  # [L]
-        totals = [total]
-        for own in logits[1:]:
-            total = (total[:, None] + steps).logsumexp(dim=0) + own
-            totals.append(total)
-        return torch.stack(totals)  # [N, L]
+        totals = torch.empty_like(logits)  # [N, L]
+        totals[0] = first + logits[0]
+        for token in range(1, len(logits)):
+            totals[token] = (totals[token - 1, :, None] + steps).logsumexp(dim=0) + logits[token]
+        return totals
 
     def log_marginals(self) -> Tensor:
         """The log-probability of each label of each token, [N, L]."""

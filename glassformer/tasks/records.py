@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from glassformer.data.batch import Integers
-from glassformer.data.corpus import on_bad, shares_for
+from glassformer.data.corpus import TooFewError, on_bad, shares_for
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad
 from glassformer.data.order import Order
@@ -188,7 +188,15 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         """The shares of the records that are held out."""
         shares = {"validation": 0.0 if data.validation_files else data.validation, "test": data.test}
         texts = (cls.split_text(record) for record in cls.records(data, data.files, on_bad(data)))
-        return shares_for(texts, shares, seed=data.seed)
+        try:
+            return shares_for(texts, shares, seed=data.seed)
+        except TooFewError as error:
+            named = ", ".join(data.files)
+            raise DataError(
+                error.wanted,
+                got=f"{error.got} in {named[:200]}",
+                do="check that each record has a line of its own; where there are so few, set validation and test to 0",
+            ) from None
 
     @classmethod
     def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:

@@ -6,6 +6,7 @@ B rows · S tokens of a row · L labels · N words
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -178,7 +179,7 @@ class Tag(RecordTask[Tagged, Tagging]):
         tokens = word_tokens(self.tokenizer, sentence.text, sentence.words)
         before, after = self.tokenizer.frame_ids
         for window in windows(len(tokens.ids), room_beside(len(before) + len(after), self.length)):
-            ids = [*before, *tokens.ids[window.start : window.end], *after]
+            ids = array("i", before) + tokens.ids[window.start : window.end] + array("i", after)
             marks = [IGNORED] * len(ids)
             start, end = tokens.first.searchsorted([window.first, window.last]).tolist()
             for word in range(start, end):

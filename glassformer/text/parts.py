@@ -20,7 +20,7 @@ _BETWEEN_WORDS = re.compile(r"(?<=\S)\s")
 
 def encoded_parts(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, tokenizers.Encoding]]:
     """The place of each part of a text, and the library's encoding of it, whose ids need `unalias`."""
-    left = _parts(text)
+    left = parts_of(text)
     while parts := list(islice(left, TOGETHER)):
         raw = tokenizer.raw_batch([part for _, part in parts])
         yield from zip((begin for begin, _ in parts), raw, strict=True)
@@ -34,7 +34,7 @@ def ids_of(tokenizer: Tokenizer, text: str) -> array[int]:
     return ids
 
 
-def _parts(text: str) -> Iterator[tuple[int, str]]:
+def parts_of(text: str) -> Iterator[tuple[int, str]]:
     """The text in parts that begin between two words, each with its place; without blanks for long, anywhere."""
     begin = 0
     while len(text) - begin > 2 * PART:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,15 +10,19 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
+from glassformer.text.parts import parts_of
 from glassformer.text.tokenizer import Tokenizer
 
 Span = tuple[int, int]
+
+# Words that are encoded together: the library needs some hundred times the memory of a word.
+TOGETHER = 1 << 14
 
 
 class WordTokens(NamedTuple):
     """The tokens of all words of a text, and which of them is the first of each word."""
 
-    ids: list[int]
+    ids: array[int]
     first: npt.NDArray[np.int64]
 
 
@@ -25,7 +30,10 @@ def find_words(text: str) -> list[Span]:
     """The characters [start, end) of each word: text between blanks, with each punctuation mark a word of its own, as
     BERT's tokenizer cuts it before it looks into its vocabulary (Devlin et al. 2019).
     """
-    return [span for word, span in BertPreTokenizer().pre_tokenize_str(text) if word.strip()]
+    cut, found = BertPreTokenizer(), list[Span]()
+    for begin, part in parts_of(text):
+        found += [(begin + start, begin + end) for word, (start, end) in cut.pre_tokenize_str(part) if word.strip()]
+    return found
 
 
 def align_words(text: str, words: Sequence[str]) -> list[Span] | None:
@@ -45,12 +53,12 @@ def word_tokens(tokenizer: Tokenizer, text: str, words: Sequence[Span]) -> WordT
 
     A word that the tokenizer turns into no token, such as a control character, is read as the unknown token.
     """
-    parts = [(" " if start and text[start - 1].isspace() else "") + text[start:end] for start, end in words]
-    raw = tokenizer.raw_words(parts)
     instead = next((id_ for id_ in (tokenizer.unknown_id, tokenizer.mask_id, tokenizer.pad_id) if id_ is not None), 0)
-    ids: list[int] = []
-    first = np.zeros(len(words), np.int64)
-    for number, own in enumerate(raw):
-        first[number] = len(ids)
-        ids += own or [instead]
-    return WordTokens(tokenizer.unalias(ids), first)
+    ids, first = array("i"), np.zeros(len(words), np.int64)
+    for begin in range(0, len(words), TOGETHER):
+        some = words[begin : begin + TOGETHER]
+        parts = [(" " if start and text[start - 1].isspace() else "") + text[start:end] for start, end in some]
+        for number, own in enumerate(tokenizer.raw_words(parts), begin):
+            first[number] = len(ids)
+            ids.extend(tokenizer.unalias(own) or [instead])
+    return WordTokens(ids, first)

@@ -88,6 +88,14 @@ def test_a_pair_with_a_side_or_label_missing_is_told_and_set_aside(tmp_path: Pat
     assert count(sources) == len(ROWS)
 
 
+@pytest.mark.parametrize("text", ["text,label\n", "text,label\nShe,yes\n"])
+def test_a_table_with_too_few_records_to_split_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "few.csv"
+    path.write_bytes(text.encode())
+    with refused(DataError, wanted="2", got="few.csv"):
+        prepared(path)
+
+
 @pytest.mark.parametrize(("label", "got"), [(math.nan, "nan"), (math.inf, "inf"), (None, "None")])
 def test_a_label_that_is_missing_is_no_label_of_its_own(tmp_path: Path, label: float | None, got: str) -> None:
     with refused(DataError, wanted="rows.jsonl, line 41", got=got):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from glassformer.tasks.bio import spans_of, tags_of
 from glassformer.tasks.tag import Tag, TagSection
 from glassformer.tasks.tagged import Sentence, sentence_of
 from glassformer.tasks.tagging import decoded
+from glassformer.text import parts
+from glassformer.text import words as words_of_text
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.words import find_words, word_tokens
 from tests.contracts.tasks import TASKS
@@ -76,6 +78,29 @@ def test_each_word_has_a_first_token_also_one_without_tokens(tokenizer: Tokenize
     assert [id_ for place, id_ in enumerate(tokens.ids) if place != tokens.first[1]] == whole
     she, long = len(tokenizer.ids("she")), len(tokenizer.ids("unquestionably"))
     assert tokens.first.tolist() == [0, she, she + 1, she + 1 + long]
+
+
+def test_a_long_text_is_cut_and_encoded_in_parts_as_the_whole_is(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "She likes, unquestionably,\n \u0007 summer.  " * 30
+    words = find_words(text)
+    tokens = word_tokens(tokenizer, text, words)
+    together: list[int] = []
+    raw_words = Tokenizer.raw_words
+
+    def counted(self: Tokenizer, some: Sequence[str]) -> list[list[int]]:
+        together.append(len(some))
+        return raw_words(self, some)
+
+    monkeypatch.setattr(parts, "PART", 40)
+    monkeypatch.setattr(words_of_text, "TOGETHER", 7)
+    monkeypatch.setattr(Tokenizer, "raw_words", counted)
+    assert find_words(text) == words
+    again = word_tokens(tokenizer, text, words)
+    assert again.ids == tokens.ids
+    assert again.first.tolist() == tokens.first.tolist()
+    assert max(together) == 7
 
 
 @pytest.mark.parametrize("length", [4, 5, 9, 12, None])
