@@ -34,6 +34,7 @@ from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
 from glassformer.tasks.spans import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.text_pair import two_segments
 from glassformer.tasks.values import check_columns, located, text_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import Window, room_beside, windows
@@ -110,7 +111,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
                 do="train one with: glassformer train answer FILES",
             )
         top = int(context.options.get("top", BEST))
-        return cls(section, tokenizer, length=context.length, segments=_two_segments(model.config), top=top)
+        return cls(section, tokenizer, length=context.length, segments=two_segments(model.config), top=top)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Reals]]:
         """For each row its best spans [N, 3]: score, first and last token; the score is −inf where there are fewer."""
@@ -231,7 +232,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
             section = section.model_copy(update={"no_answer": without > 0})
         if not preparation.measuring and without:
             preparation.log(f"{without:,} of {len(records):,} questions to learn from have no answer")
-        length, segments = preparation.data.length, _two_segments(preparation.body)
+        length, segments = preparation.data.length, two_segments(preparation.body)
         return cls(section, preparation.tokenizer, length=length, segments=segments)
 
     @classmethod
@@ -304,7 +305,3 @@ def _labels(span: tuple[int, int] | None, window: Window, shift: int) -> dict[st
     if span is None or span[0] < window.start or span[1] >= window.end:
         return {"start": 0, "end": 0}
     return {"start": span[0] + shift, "end": span[1] + shift}
-
-
-def _two_segments(config: ModelConfig) -> bool:
-    return config.encoder is not None and config.encoder.embed.segments > 1

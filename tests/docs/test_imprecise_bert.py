@@ -180,12 +180,12 @@ def test_only_the_first_token_of_a_word_has_a_tag(tokenizer: Tokenizer) -> None:
     words = SENTENCE.split()
     example = task.example({"words": words, "tags": ["O", "B-PER", "I-PER", "O", "O", "O"]}, "")
     (row,) = task.rows(example)
-    pieces = [len(tokenizer.encode(word, special=False)) for word in words]
-    assert max(pieces) > 1
-    first = np.cumsum([1, *pieces[:-1]]).tolist()
+    tokens = [len(tokenizer.encode(word, special=False)) for word in words]
+    assert max(tokens) > 1
+    first = np.cumsum([1, *tokens[:-1]]).tolist()
     labelled = [place for place, label in enumerate(row.labels["tag"]) if label != IGNORED]
     assert labelled == first
-    assert len(row.ids) == sum(pieces) + 2
+    assert len(row.ids) == sum(tokens) + 2
 
 
 def test_each_words_likeliest_tag_may_be_illegal() -> None:
