@@ -19,6 +19,7 @@ from experiments.encoder.measures import word_f1
 from experiments.encoder.peer_answer import Reader, answer_features
 from experiments.encoder.plan import Plan, encoder_folder
 from experiments.encoder.sets import Record
+from glassformer.runtime.device import has_fast_bfloat16
 
 Feature = dict[str, Any]
 # Tokens of a forward pass, padding included, when it predicts.
@@ -131,7 +132,7 @@ class Peer:
         trainer = self.trainer(
             records,
             out,
-            bf16=True,
+            bf16=has_fast_bfloat16(torch.device("cpu")),
             save_strategy="steps",
             save_steps=200,
             save_total_limit=1,
