@@ -31,10 +31,18 @@ def processor() -> str:
 
 
 def made_on() -> dict[str, str]:
-    """Today, this machine and its torch."""
+    """Today, this machine, its torch, and the type that matrix products are computed in unless a row says otherwise."""
     import torch
 
-    return {"date": time.strftime("%Y-%m-%d"), "machine": processor(), "torch": torch.__version__}
+    from glassformer.runtime.device import has_fast_bfloat16
+
+    products = "bfloat16" if has_fast_bfloat16(torch.device("cpu")) else "float32"
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": processor(),
+        "torch": torch.__version__,
+        "products": products,
+    }
 
 
 def write(name: str, command: str, values: Mapping[str, Any]) -> Path:

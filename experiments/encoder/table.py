@@ -61,7 +61,8 @@ def section() -> list[str]:
         "## The encoder's tasks",
         "",
         f"From {ENCODER}.",
-        "On both sides the same records, epochs, batches of 32, learning rate and bf16 products.",
+        "On both sides the same records, epochs, batches of 32, learning rate and type of matrix products: bfloat16",
+        "where the processor has it, else float32 (said with each row).",
         "The Trainer (`transformers`) has its defaults for the rest: AdamW, linear decay, no warm-up, no weight decay,",
         "each batch padded to its longest row, with rows of similar length where that is said. Ours is what the task's",
         "recipe says: 10 % warm-up, weight decay 0.01, batches of similar length.",
@@ -108,7 +109,11 @@ def _settings(name: str, found: Mapping[str, Any]) -> str:
     each = ", ".join(f"{side} {count}" for side, count in seeds.items())
     epochs = f"{settings['epochs']:g} epoch{'s' * (settings['epochs'] != 1)}"
     grouped = "; the Trainer's batches of similar length" if settings.get("grouped") else ""
-    made = {f"{fact['date']}, {fact['machine']}" for side in found["sides"].values() for fact in side["facts"]}
+    made = {
+        f"{fact['date']}, {fact['machine']}, {fact.get('products', 'bfloat16')}"
+        for side in found["sides"].values()
+        for fact in side["facts"]
+    }
     return (
         f"- `{name}`: `python -m experiments.encoder {name} ours` and `… peer`; {epochs}, learning rate "
         f"{settings['learning_rate']:g}, up to {settings['length']} tokens{grouped}; "
@@ -121,7 +126,7 @@ def _seconds(found: Mapping[str, Any]) -> str:
     each = [found["sides"][side]["facts"][0].get("seconds") for side in (OURS, PEER) if side in found["sides"]]
     if len(each) < 2 or None in each:
         return ""
-    return f"; trained in {each[0]:.0f} s, the Trainer's in {each[1]:.0f} s, beside other work and both in bf16"
+    return f"; trained in {each[0]:.0f} s, the Trainer's in {each[1]:.0f} s, beside other work"
 
 
 def _variants() -> list[str]:
