@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.training.run import check
+from glassformer.training.settings import EpochsByData
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,18 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     same_labels = start is None or start.labels == tuple(getattr(task.section, "labels", ()))
     module = _module(recipe, task.model(body), tokenizer, start, progress, same_labels=same_labels)
     feed = TaskFeed(task, sources["train"], batch=recipe.train.batch, seed=recipe.train.seed)
+    if (rule := recipe.train.fitted_epochs) is not None:
+        progress.note(_epochs_told(rule, feed.steps_per_epoch))
     held_out = TaskFeed(task, sources["validation"]) if "validation" in sources else None
     return Prepared(recipe, tokenizer, module, task, feed, held_out)
+
+
+def _epochs_told(rule: EpochsByData, steps_per_epoch: float) -> str:
+    """How many epochs a rule gives, why, and how to choose otherwise."""
+    epochs = rule.epochs(steps_per_epoch)
+    steps = math.ceil(epochs * steps_per_epoch)
+    few = f": by the rule of {rule.steps:,} steps for small data, up to {rule.most:,} epochs" * (epochs > rule.least)
+    return f"{epochs:,} epochs, which are {steps:,} steps{few}; --epochs chooses otherwise"
 
 
 # --------------------------------------------------------------------------- tokenizer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -11,33 +12,45 @@ from glassformer.artefact.sections import ModelSection, TokenizerSection
 from glassformer.data import settings as data_settings
 from glassformer.settings import Settings
 from glassformer.tasks import TASKS, TaskEntry
-from glassformer.training.settings import TrainSection
+from glassformer.training.settings import EpochsByData, TrainSection
 
 # What no value stands for.
 _NONE = {"train.threads": "all", "model.size": "the family's own"}
 
 
 def told(setting: str) -> str:
-    """The default of a setting, `train.batch`, in brackets; where tasks differ, first that of the first task."""
-    values: dict[str, list[str]] = {}
-    for task, entry in TASKS.items():
-        known, value = _default(entry, setting)
-        if known:
-            values.setdefault(_NONE.get(setting, "none") if value is None else _shown(value), []).append(task)
-    (first, _), *others = values.items()
-    return f"[default: {'; '.join([first, *(f'{value} for {_listed(tasks)}' for value, tasks in others)])}]"
+    """The default of a setting, `train.batch`, in brackets; where tasks differ, first that of the first task.
+
+    What a training with --start does otherwise stands last; it takes tokens and sizes from the model it starts from.
+    """
+    own = {task: value for task, entry in TASKS.items() if (value := _default(entry, setting)) is not None}
+    tuned = {
+        task: value
+        for task, entry in TASKS.items()
+        if setting.startswith(("train.", "data."))
+        and (value := _default(entry, setting, tuning=True)) not in (None, own.get(task))
+    }
+    first, *others = _by_value(own).items()
+    parts = [first[0], *(f"{value} for {_listed(tasks)}" for value, tasks in others)]
+    parts += [f"{value} with --start for {_listed(tasks)}" for value, tasks in _by_value(tuned).items()]
+    return f"[default: {'; '.join(parts)}]"
 
 
-def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _by_value(of_tasks: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for task, value in of_tasks.items():
+        found.setdefault(value, []).append(task)
+    return found
 
 
 def _listed(tasks: list[str]) -> str:
-    return " and ".join(tasks)
+    return " and ".join(filter(None, [", ".join(tasks[:-1]), tasks[-1]]))
 
 
-def _default(entry: TaskEntry, setting: str) -> tuple[bool, Any]:
-    """Whether a task has a setting, and its default: that of the task's recipe, else that of the class."""
+def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | None:
+    """The default of a task's setting: that of the task's recipe, without or with a model to start from, else that of
+    the class; None where the task has no such setting.
+    """
     section, _, key = setting.partition(".")
     kinds: dict[str, type[Settings]] = {
         "train": TrainSection,
@@ -47,8 +60,16 @@ def _default(entry: TaskEntry, setting: str) -> tuple[bool, Any]:
     }
     fields = kinds[section].model_fields
     if key not in fields:
-        return False, None
-    return True, _recipe(entry.recipe).get(section, {}).get(key, fields[key].default)
+        return None
+    table = _recipe(entry.tuning if tuning else entry.recipe).get(section, {})
+    if setting == "train.epochs" and key not in table and "epochs_by_data" in table:
+        return str(EpochsByData.model_validate(table["epochs_by_data"]))
+    value = table.get(key, fields[key].default)
+    if value is None:
+        return _NONE.get(setting, "none")
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @cache

@@ -64,8 +64,10 @@ def _show(found: Plan) -> None:
         "a step": f"{found.rows_per_step} rows, {found.tokens_per_step:,} tokens, {found.seconds_per_step:.3f} s",
         "speed": f"{found.tokens_per_second:,.0f} tokens/s",
         "the run": f"{found.steps:,} steps, {found.epochs:.1f} times the text",
-        "time": f"{clock(found.seconds)}, of which {clock(found.setup_seconds)} for setting up",
+        "time": f"{clock(found.seconds_of_run)}, of which {clock(found.setup_seconds)} for setting up",
     }
+    if found.runs > 1:
+        rows["all seeds"] = f"{clock(found.seconds)} for {found.runs:,} such runs, one after the other"
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column()

@@ -57,12 +57,14 @@ class Budget:
 
     @classmethod
     def of(cls, settings: TrainSection, steps_per_epoch: float) -> Budget:
-        """The budget that steps, epochs and minutes give, whichever ends first; raises ConfigError when none is
-        given.
+        """The budget that steps, epochs and minutes give, whichever ends first, or else the rule for the epochs; raises
+        ConfigError when none is given.
         """
         limits = [] if settings.steps is None else [settings.steps]
         if settings.epochs is not None:
             limits.append(max(1, math.ceil(settings.epochs * steps_per_epoch)))
+        if settings.fitted_epochs is not None:
+            limits.append(math.ceil(settings.fitted_epochs.epochs(steps_per_epoch) * steps_per_epoch))
         if not limits and settings.minutes is None:
             raise ConfigError("a run needs an end", got="none", do="set train.steps, train.epochs or train.minutes")
         return cls(min(limits, default=None), None if settings.minutes is None else settings.minutes * 60)

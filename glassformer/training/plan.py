@@ -28,7 +28,8 @@ class Plan:
     """Sizes in bytes, times in seconds. Fields in `measured` were measured by the probe, the others are computed.
 
     `peak_bytes` is the most memory this process has used so far (on a GPU: the device's), None where the system does
-    not report it. `seconds` does not include evaluation and saving.
+    not report it. `runs` are as many as there are seeds, one after the other; `seconds` are those of all of them,
+    without evaluation and saving, and everything else is that of one run.
     """
 
     machine: str
@@ -47,9 +48,18 @@ class Plan:
     setup_seconds: float
     seconds_per_step: float
     tokens_per_second: float
+    seconds_of_run: float
+    runs: int
     seconds: float
     peak_bytes: int | None
-    measured: tuple[str, ...] = ("setup_seconds", "seconds_per_step", "tokens_per_second", "seconds", "peak_bytes")
+    measured: tuple[str, ...] = (
+        "setup_seconds",
+        "seconds_per_step",
+        "tokens_per_second",
+        "seconds_of_run",
+        "seconds",
+        "peak_bytes",
+    )
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain numbers and strings, for JSON."""
@@ -95,6 +105,7 @@ def plan(
     per_step = tokens * statistics.median(second / feed.batch(step).tokens for step, (_, second) in enumerate(times))
     by_clock = None if budget.seconds is None else max(1, int((budget.seconds - setup) / per_step))
     total = min(limit for limit in (budget.steps, by_clock) if limit is not None)
+    seconds = setup + total * per_step
     parameters = list(model.parameters())
     weights_bytes = sum(each.numel() * each.element_size() for each in parameters)
     trained_bytes = sum(each.numel() * each.element_size() for each in trained(model).values())
@@ -118,7 +129,9 @@ def plan(
         setup_seconds=setup,
         seconds_per_step=per_step,
         tokens_per_second=tokens / per_step,
-        seconds=setup + total * per_step,
+        seconds_of_run=seconds,
+        runs=settings.seeds,
+        seconds=settings.seeds * seconds,
         peak_bytes=_peak_bytes(machine.device),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from pydantic import Field
@@ -9,8 +10,28 @@ from pydantic import Field
 from glassformer.settings import MOST_ROWS, Seed, Settings
 
 
+class EpochsByData(Settings):
+    """How many epochs a fine-tuning has: `least`, and with little data more, up to `most`, until it has `steps` steps.
+
+    With 150 records three epochs are some 15 steps, after which a new head has learned next to nothing
+    (decisions/2026-11-22-epochs-of-small-data.md).
+    """
+
+    least: int = Field(default=3, ge=1)
+    steps: int = Field(default=150, ge=1)
+    most: int = Field(default=20, ge=1, le=10_000)
+
+    def epochs(self, steps_per_epoch: float) -> int:
+        """The epochs of data that are so many steps."""
+        return max(self.least, min(self.most, math.ceil(self.steps / steps_per_epoch)))
+
+    def __str__(self) -> str:
+        return f"{self.least} to {max(self.least, self.most)} by the data"
+
+
 class TrainSection(Settings):
-    """Settings of a training run. It ends when the first of `steps`, `epochs` and `minutes` is reached.
+    """Settings of a training run. It ends when the first of `steps`, `epochs` and `minutes` is reached; where none of
+    them is set, after the epochs that `epochs_by_data` finds.
 
     `minutes` are those of the clock, with compiling, evaluation and saving, without the time between a stop and its
     `--resume`. A process that the system holds (Ctrl-Z, a busy machine) uses them up, and the seconds in `metrics.json`
@@ -33,6 +54,7 @@ class TrainSection(Settings):
     steps: int | None = Field(default=None, ge=1)
     epochs: float | None = Field(default=None, gt=0, le=1e9)
     minutes: float | None = Field(default=None, gt=0, le=1e9)
+    epochs_by_data: EpochsByData | None = None
     batch: int = Field(default=32, ge=1, le=MOST_ROWS)
     accumulate: int = Field(default=1, ge=1)
     optimizer: Literal["adamw", "bert-adam", "muon"] = "adamw"
@@ -66,3 +88,8 @@ class TrainSection(Settings):
     checkpoint_every: int | None = Field(default=None, ge=1)
     keep: int = Field(default=2, ge=1)
     tensorboard: bool = False
+
+    @property
+    def fitted_epochs(self) -> EpochsByData | None:
+        """The rule for the number of epochs, where nothing else ends the run."""
+        return self.epochs_by_data if self.steps is self.epochs is self.minutes is None else None

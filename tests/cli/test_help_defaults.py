@@ -32,26 +32,35 @@ def test_every_option_that_takes_a_value_tells_its_default(capsys: pytest.Captur
 
 @pytest.mark.parametrize(("setting", "line"), [(setting, line) for _, _, setting, line in _OPTIONS])
 def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str) -> None:
-    told = defaults.told(setting).removeprefix("[default: ").removesuffix("]")
-    first, *others = told.split("; ")
-    by_task = dict.fromkeys(TASKS, first)
+    first, *others = defaults.told(setting).removeprefix("[default: ").removesuffix("]").split("; ")
+    by_task: dict[bool, dict[str, str]] = {False: dict.fromkeys(TASKS, first), True: {}}
     for other in others:
-        value, _, tasks = other.partition(" for ")
-        by_task |= dict.fromkeys(tasks.split(" and "), value)
+        value, starts, tasks = re.fullmatch(r"(.*?)( with --start)? for (.*)", other).groups()  # type: ignore[union-attr]
+        by_task[bool(starts)] |= dict.fromkeys(re.split(", | and ", tasks), value)
     section, key = setting.split(".")
-    known: dict[str, Any] = {}
+    known: dict[tuple[str, bool], Any] = {}
     for task, entry in TASKS.items():
-        table = getattr(resolve(ready_recipe(entry.recipe)), section)
-        if hasattr(table, key):
-            known[task] = getattr(table, key)
+        for starts in (False, True)[: 2 if section in ("train", "data") else 1]:  # the rest comes with the model
+            table = getattr(resolve(ready_recipe(entry.tuning if starts else entry.recipe)), section)
+            if hasattr(table, key):
+                found = getattr(table, key)
+                by_rule = setting == "train.epochs" and table.fitted_epochs is not None
+                known[task, starts] = str(table.fitted_epochs) if by_rule else found
     assert known
-    for task, value in known.items():
-        shown = by_task[task]
+    for (task, starts), value in known.items():
+        shown = by_task[starts].get(task, by_task[False][task])
         if value is None:
             assert shown in ("none", "all", "the family's own")
+        elif isinstance(value, tuple):
+            assert shown == ", ".join(value)
         else:
             assert shown == str(value) or float(shown) == pytest.approx(value, rel=1e-5)
     assert not re.search(r"default", line)
+
+
+def test_the_help_tells_what_fine_tuning_does_otherwise() -> None:
+    for setting, value in (("train.epochs", "3 to 20 by the data"), ("train.learning_rate", "5e-05")):
+        assert f"; {value} with --start for classify, " in defaults.told(setting)
 
 
 def test_the_class_of_a_tasks_data_is_the_one_that_is_named() -> None:

@@ -10,6 +10,7 @@ import pytest
 from glassformer.errors import ConfigError
 from glassformer.training.budget import Budget, RunProgress
 from glassformer.training.schedule import SHAPES, Schedule
+from glassformer.training.settings import EpochsByData
 from tests.refusals import refused
 from tests.training.toy import toy_settings
 
@@ -108,3 +109,20 @@ def test_the_first_bound_reached_ends_the_run() -> None:
     assert both.fraction(RunProgress(step=2, seconds=30.0)) == 0.5
     with refused(ConfigError, do=("train.steps", "train.epochs", "train.minutes")):
         budget()
+
+
+@pytest.mark.parametrize(("rows", "epochs"), [(10, 20), (224, 20), (320, 15), (1_000, 5), (1_568, 4), (10_000, 3)])
+def test_little_data_is_gone_through_more_often(rows: int, epochs: int) -> None:
+    """At least 150 steps of 32 rows, but three epochs of much data and no more than twenty of little."""
+    rule, steps = EpochsByData(), rows / 32
+    assert rule.epochs(steps) == epochs
+    assert epochs in (3, 20) or epochs * steps >= 150 > (epochs - 1) * steps
+    settings = toy_settings(steps=None, epochs_by_data=rule)
+    assert Budget.of(settings, steps) == Budget(math.ceil(epochs * steps), None)
+    for chosen, budget in (
+        ({"epochs": 1.5}, Budget(math.ceil(1.5 * steps), None)),
+        ({"steps": 7}, Budget(7, None)),
+        ({"minutes": 1.0}, Budget(None, 60.0)),
+    ):
+        assert Budget.of(settings.model_copy(update=chosen), steps) == budget
+    assert EpochsByData(least=5, steps=1, most=2).epochs(steps) == 5

@@ -1,0 +1,63 @@
+"""Fine-tuning on few records: how many epochs it has, what `plan` tells of it, and what is said about both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from glassformer.artefact.recipe import read_saved_recipe
+from glassformer.training.settings import EpochsByData
+from tests.artefact.heads import TEXTS, model_for
+from tests.cli.conftest import Run
+
+RECORDS, HELD_OUT, BATCH = 60, 0.1, 8
+SMALL = ("--batch", str(BATCH), "--length", "24", "--threads", "1", "--set", "train.compile=off")
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> list[str]:
+    """The words of a fine-tuning from a small model."""
+    table = tmp_path / "few.jsonl"
+    records = ({"text": f"{number} {TEXTS[number % 2]}", "label": number % 2} for number in range(RECORDS))
+    table.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    model = model_for("classify", {"labels": ("0", "1")}).save(tmp_path / "start")
+    return ["classify", str(table), "--start", str(model), *SMALL]
+
+
+def test_few_records_are_gone_through_more_often_unless_the_user_says_how_often(run: Run, asked: list[str]) -> None:
+    """Three epochs of these are some twenty steps, which was neither enough nor told."""
+    done = run("plan", *asked, "--json")
+    (found,) = done.records
+    assert found["epochs"] == pytest.approx(EpochsByData().most, abs=0.5)
+    assert found["steps"] > 100
+    assert f"20 epochs, which are {found['steps']:,} steps" in done.err
+    assert "--epochs" in done.err
+    few = run("plan", *asked, "--epochs", "3", "--json")
+    assert few.records[0]["epochs"] == pytest.approx(3, abs=0.5)
+    assert "--epochs" not in few.err
+    rule = run("plan", *asked, "--set", "train.epochs_by_data.steps=40", "--json")
+    assert 40 <= rule.records[0]["steps"] < 40 + found["steps"] / 20 + 1
+
+
+def test_a_run_does_the_steps_that_were_told_and_keeps_the_rule(run: Run, asked: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    rule = ("--set", "train.epochs_by_data={least = 1, steps = 9, most = 5}")
+    done = run("train", *asked, *rule, "--out", out, "--json")
+    assert done.code == 0
+    assert f"which are {done.records[0]['steps']:,} steps" in done.err
+    assert 9 <= done.records[0]["steps"] < 20
+    known = read_saved_recipe(out)
+    assert known is not None
+    assert known.train.fitted_epochs == EpochsByData(least=1, steps=9, most=5)
+
+
+def test_the_time_of_several_seeds_is_that_of_all_runs(run: Run, asked: list[str]) -> None:
+    (one,) = run("plan", *asked, "--json").records
+    (three,) = run("plan", *asked, "--seeds", "3", "--json").records
+    assert (one["runs"], three["runs"]) == (1, 3)
+    assert one["seconds"] == one["seconds_of_run"]
+    assert three["seconds"] == pytest.approx(3 * three["seconds_of_run"])
+    assert three["steps"] == one["steps"]
+    assert "3 such runs" in run("plan", *asked, "--seeds", "3").out
