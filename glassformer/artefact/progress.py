@@ -212,25 +212,21 @@ class _Count:
 
 
 class _Pace:
-    """Losses and speed, smoothed over the last steps."""
+    """The speed, smoothed over the last steps of this process, and the facts of a step that are shown."""
 
     def __init__(self) -> None:
-        self._losses: dict[str, float] = {}
         self._rate: float | None = None
 
     def see(self, step: Step) -> None:
         rate = step.tokens / max(step.seconds, 1e-9)
-        parts = step.losses if len(step.losses) > 1 else {}
-        for name, loss in {"loss": step.loss, **parts}.items():
-            self._losses[name] = 0.95 * self._losses.get(name, loss) + 0.05 * loss
         self._rate = rate if self._rate is None else 0.95 * self._rate + 0.05 * rate
 
     def facts(self, step: Step) -> list[str]:
         """The most important first, as a narrow terminal has no room for the last."""
         left = step.seconds_left
         time = [f"{clock(left)} left"] if left < 1e9 else []
-        parts = [f"{name.replace('_', ' ')} {loss:.3f}" for name, loss in self._losses.items() if name != "loss"]
-        return [f"loss {self._losses['loss']:.3f}", *time, f"{self._rate:,.0f} tokens/s", *parts]
+        parts = [f"{name.replace('_', ' ')} {loss:.3f}" for name, loss in step.means.items() if name != "loss"]
+        return [f"loss {step.means['loss']:.3f}", *time, f"{self._rate:,.0f} tokens/s", *parts]
 
 
 def _fitting(facts: list[str], width: int) -> str:

@@ -29,7 +29,7 @@ class RunProgress:
     time of compiling. `best` is the best held-out score, found at `best_step`; `misses` counts the evaluations since
     then. `smoothed` is the running mean of the loss before the correction for its beginning at 0, `above` the number of
     steps that it has been at the baseline's loss, `noticed` whether that was logged. `window` holds the sums for the
-    next line of `metrics.jsonl`.
+    next line of `metrics.jsonl`. `means` are the running means that are shown, see `Step`.
     """
 
     step: int = 0
@@ -43,6 +43,7 @@ class RunProgress:
     above: int = 0
     noticed: bool = False
     window: Window = field(default_factory=Window)
+    means: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from glassformer.runtime.device import Log, repeatable
 from glassformer.runtime.memory import keep_freed_memory, recomputing
 from glassformer.tasks.feed import Feed
 from glassformer.training.notices import plateau
-from glassformer.training.record import Record, Step
+from glassformer.training.record import Record, Step, running_means
 from glassformer.training.run import Run, to_standard_error
 from glassformer.training.settings import TrainSection
 from glassformer.training.stopping import Interrupted, stop_signals
@@ -92,6 +92,7 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
             state.optimizer.step()
             state.optimizer.zero_grad(set_to_none=True)
             progress.step += 1
+            progress.means = running_means(progress.means, loss, losses)
             progress.setup += run.loss_and_gradient.setup
             run.loss_and_gradient.setup = 0.0
             if state.average is not None:
@@ -115,6 +116,7 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
                 tokens=sum(part.tokens for part in parts),
                 seconds=now - started,
                 elapsed=progress.seconds,
+                means=progress.means,
                 scores=scores,
             )
             masked = "masked_words" in feed.weights

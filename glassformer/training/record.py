@@ -17,6 +17,9 @@ from glassformer.errors import MissingExtraError, TrainingError
 from glassformer.json_text import parse_json
 from glassformer.training.budget import RunProgress, Window
 
+# The share of a step's own loss in the running mean.
+_NEW = 0.05
+
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
@@ -24,7 +27,8 @@ class Step:
     evaluation and saving included, `fraction` is how much of the run is done.
 
     `loss` is the weighted sum of `losses`, each divided by its number of labels in `counts`. `norm` is the norm of the
-    gradient before clipping, `scores` are those of the evaluation after this step.
+    gradient before clipping, `scores` are those of the evaluation after this step. `means` are the running means of the
+    loss, and of each loss where there are several: kept with the checkpoints, so that a resumed run shows the same.
     """
 
     step: int
@@ -39,12 +43,19 @@ class Step:
     tokens: int
     seconds: float
     elapsed: float
+    means: Mapping[str, float]
     scores: Mapping[str, float] | None = None
 
     @property
     def seconds_left(self) -> float:
         """Time to the end at the speed so far; infinite before the first progress."""
         return self.elapsed * (1 - self.fraction) / self.fraction if self.fraction else float("inf")
+
+
+def running_means(before: Mapping[str, float], loss: float, losses: Mapping[str, float]) -> dict[str, float]:
+    """The running means after a step: a twentieth of the step's own loss, the rest what they were before."""
+    of_step = {"loss": loss, **(losses if len(losses) > 1 else {})}
+    return {name: (1 - _NEW) * before.get(name, value) + _NEW * value for name, value in of_step.items()}
 
 
 class Record:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,12 @@ import torch
 from glassformer.artefact import store
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
-from glassformer.artefact.progress import NoProgress
+from glassformer.artefact.progress import ConsoleProgress, NoProgress
 from glassformer.artefact.train import train
 from glassformer.data.split import hash_fraction, text_hash
 from glassformer.errors import CheckpointError, ConfigError, TokenizerError, TrainingError
 from glassformer.training.lock import exclusive
+from glassformer.training.record import Step
 from glassformer.training.stopping import Interrupted
 from tests.artefact.runs import Listener, recipe, weights
 from tests.refusals import refused
@@ -37,6 +40,37 @@ def test_stopped_and_resumed_is_the_run_that_was_not(text_file: Path, tmp_path: 
     assert all(torch.equal(tensor, weights(rest)[name]) for name, tensor in weights(whole).items())
     # And the recipe that the run wrote down is enough to go on with.
     assert train(tmp_path / "parts" / "recipe.toml", out=tmp_path / "parts", resume=True, progress=NoProgress())
+
+
+class Shown(ConsoleProgress):
+    """Keeps what is shown of the losses by step, and stops a run as Ctrl-C does."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        super().__init__()
+        self.listener = Listener(stop_after)
+        self.losses: dict[int, str] = {}
+
+    def note(self, message: str) -> None:
+        if found := re.match(r"step (\d+): loss (\d+\.\d+)", message):
+            self.losses[int(found[1])] = found[2]
+
+    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+        return super().training(self.listener.training(steps))
+
+
+def test_the_losses_shown_after_a_resume_are_those_of_a_run_that_was_not_stopped(
+    text_file: Path, tmp_path: Path
+) -> None:
+    whole, rest, settings = Shown(), Shown(), {"steps": 20, "learning_rate": 0.02}
+    train(recipe(text_file, **settings), out=tmp_path / "whole", progress=whole)
+    with pytest.raises(Interrupted):
+        train(recipe(text_file, **settings), out=tmp_path / "parts", progress=Shown(stop_after=12))
+    train(recipe(text_file, **settings), out=tmp_path / "parts", resume=True, progress=rest)
+    assert min(rest.losses) == 13
+    shared = rest.losses.keys() & whole.losses.keys()
+    assert len(shared) >= 4
+    assert {step: rest.losses[step] for step in shared} == {step: whole.losses[step] for step in shared}
+    assert len(set(whole.losses.values())) > 4
 
 
 def test_a_run_is_resumed_without_its_recipe(text_file: Path, tmp_path: Path) -> None:

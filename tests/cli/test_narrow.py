@@ -33,9 +33,11 @@ class Terminal(io.StringIO):
 
 def step(number: int, *, steps: int | None = 123_456, losses: int = 1) -> Step:
     named = {f"masked_words_{index}": 12.345 for index in range(losses)}
+    means = {"loss": 12.345, **(named if losses > 1 else {})}
     return Step(
         step=number, steps=steps, fraction=number / 123_456, epoch=0.1, loss=12.345, losses=named, learning_rate=1e-3,
         norm=1.0, counts=dict.fromkeys(named, 1.0), tokens=4096, seconds=0.01, elapsed=number * 0.9,
+        means=means,
     )  # fmt: skip
 
 

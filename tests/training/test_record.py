@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from glassformer.errors import MissingExtraError, TrainingError
 from glassformer.training.budget import RunProgress
-from glassformer.training.record import Record, Step
+from glassformer.training.record import Record, Step, running_means
 from tests.refusals import refused
 
 
@@ -23,7 +23,7 @@ def step(number: int, **changes: Any) -> Step:
     usual: dict[str, Any] = {
         "step": number, "steps": 30, "fraction": number / 30, "epoch": 0.5, "loss": float(number), "learning_rate": 0.1,
         "norm": 1.0, "losses": {"one": float(number)}, "counts": {"one": 5.0}, "tokens": 40, "seconds": 0.5, "elapsed":
-        number / 2,
+        number / 2, "means": {"loss": float(number)},
     }  # fmt: skip
     return Step(**usual | changes)
 
@@ -106,6 +106,17 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         record.see(step(10))
     assert str(tmp_path / "run") in caught.value.got
     assert "10 steps" in caught.value.got
+
+
+def test_the_running_means_begin_at_the_first_loss_and_follow_each_of_several() -> None:
+    losses = [4.0, 2.0, 8.0]
+    means: dict[str, float] = {}
+    for loss in losses:
+        means = running_means(means, loss, {"one": loss - 1, "two": 1.0})
+    assert means["loss"] == pytest.approx(0.95**2 * 4 + 0.95 * 0.05 * 2 + 0.05 * 8, abs=1e-15)
+    assert means["one"] == pytest.approx(means["loss"] - 1, abs=1e-15)
+    assert means["two"] == pytest.approx(1.0, abs=1e-15)
+    assert running_means({}, 4.0, {"one": 4.0}) == {"loss": 4.0}
 
 
 def test_tensorboard_by_choice(tmp_path: Path) -> None:

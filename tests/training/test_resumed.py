@@ -45,6 +45,7 @@ def test_stopped_and_resumed_is_unbroken(
     )  # fmt: skip
     assert equal(whole, resumed)
     assert [step.loss for step in more] == [step.loss for step in told[4:]]
+    assert [step.means for step in more] == [step.means for step in told[4:]]
     assert [step.scores for step in more] == [step.scores for step in told[4:]]
     assert "toy: going on after step 4" in said
     assert not any("may differ" in message for message in said)
