@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from glassformer.artefact.artefact import Artefact
@@ -12,12 +12,13 @@ from glassformer.look.explanation import Limits
 from glassformer.look.tables import Table
 from glassformer.look.walkthrough import Step
 from glassformer.tasks.bio import is_scheme
+from glassformer.tasks.candidates import Choice
 from glassformer.tasks.spans import Answer
 from glassformer.tasks.tagging import Tagging
 
 ALONE = (
-    "None for one candidate alone: choose compares the scores of all candidates by a softmax over them. The candidate "
-    "that is read here is the second text (--pair)."
+    "None for one candidate alone: choose compares the scores of all candidates by a softmax over them. Give each with "
+    "--choice."
 )
 LEGAL = "A tag that may not follow the one before it is ruled out: I- goes on with a span of its own label."
 # Which verb answers with the head of a task.
@@ -28,23 +29,27 @@ _VERBS = {
     "sentence-order": "classify",
     "tag": "tag",
     "answer": "answer",
+    "choose": "choose",
 }
 _OF_PAIRS = ("bert", "sentence-order", "answer")
 # Characters of an answer that are repeated.
 _SHOWN = 200
 
 
-def head_answer(model: Artefact, text: str, pair: str | None, limits: Limits) -> Step | None:
-    """The answer of a model's head for labels to a text or pair, as its verb gives it; None where it has none. What its
-    task does to the scores before is told: it is no tensor of the trace.
+def head_answer(
+    model: Artefact, text: str, pair: str | None, limits: Limits, choices: Sequence[str] = ()
+) -> Step | None:
+    """The answer of a model's head for labels to a text or pair, or to a text with candidates, as its verb gives it;
+    None where it has none. What its task does to the scores before is told: it is no tensor of the trace.
     """
     task = "" if model.task is None else model.task.name
-    if task == "choose":
+    if task == "choose" and not choices:
         return Step("The model's answer", remarks=(ALONE,))
     verb = _VERBS.get(task)
     if verb is None or (pair is None and task in _OF_PAIRS):
         return None
-    texts = {"text": text} if pair is None else {"text": text, "pair": pair}
+    texts: dict[str, object] = {"text": text} if pair is None else {"text": text, "pair": pair}
+    texts |= {"choices": list(choices)} if choices else {}
     try:
         (found,) = answer(model, verb, [(texts, "")], {})
     except DataError as error:
@@ -117,7 +122,18 @@ def _answered(found: Answer, limits: Limits) -> Written:
     return (table,), (f"The answer: {best.text[:_SHOWN]} ({where}).",)
 
 
+def _chosen(found: Choice, limits: Limits) -> Written:
+    """How likely each candidate is, the likeliest first."""
+    order = sorted(zip(found.choices, found.probabilities, strict=True), key=lambda each: -each[1])
+    kept = order[: 2 * limits.answers]
+    more = f"{len(order) - len(kept):,} more candidates" if len(order) > len(kept) else ""
+    rows = tuple((" ".join(choice.split())[:_SHOWN], (chance,)) for choice, chance in kept)
+    chance = f"{found.probabilities[found.index]:.1%}, candidate {found.index}"
+    return (Table("", ("probability",), rows, more=more),), (f"The choice: {found.choice[:_SHOWN]} ({chance}).",)
+
+
 _WRITE: dict[str, Callable[[Any, Limits], Written]] = {
+    "choose": _chosen,
     "classify": _classified,
     "tag": _tagged,
     "answer": _answered,

@@ -145,9 +145,10 @@ class Model(Artefact):
         predicts_in: torch.dtype | None = None,
         interventions: Sequence[Intervention] = (),
         gradients: str | None = None,
+        choices: Sequence[str] | None = None,
     ) -> Trace:
         """Run a text, a pair of texts, or the source and the target of an encoder–decoder, and give access to every
-        tensor; several texts are run as one batch.
+        tensor; several texts are run as one batch, and so is a text with each of its candidates (`choices`).
 
         Always in float32 or float64 (`dtype`), whatever type the model predicts in. The options are those of
         `glassformer.trace`. Raises ConfigError for an encoder–decoder without a target, DataError for blanks.
@@ -167,6 +168,7 @@ class Model(Artefact):
             predicts_in=predicts_in,
             interventions=interventions,
             gradients=gradients,
+            choices=choices,
         )
 
     def info(self) -> dict[str, Any]:

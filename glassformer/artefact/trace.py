@@ -41,14 +41,21 @@ def trace(
     predicts_in: torch.dtype | None = None,
     interventions: Sequence[Intervention] = (),
     gradients: str | None = None,
+    choices: Sequence[str] | None = None,
 ) -> Trace:
     """Run a text, a pair, or a source and its target, or several of them as one batch, and trace it; always in float32
     or float64, whatever type the model predicts in. The options are those of `glassformer.trace`.
 
+    `choices` are the candidates of one text: the text with each of them is a row of the batch, and their scores are
+    compared as `choose` does, in `choice.probabilities`.
+
     A masked word can be named by its token, or by the model's best guess for it. Raises ConfigError for an
-    encoder–decoder without a target, DataError for a text of only blanks.
+    encoder–decoder without a target and for candidates of a model that does not choose, DataError for a text of only
+    blanks and for candidates beside a second text or several texts.
     """
     texts, pairs = [text] if isinstance(text, str) else list(text), listed(pair)
+    if choices is not None:
+        texts, pairs = beside_choices(model, texts, pairs, choices)
     first, second = rows_of(model, texts, pairs)
     return look(
         model.module,
@@ -62,13 +69,28 @@ def trace(
             vocabulary=model.tokenizer.vocabulary(),
             labels=label_names(model),
             answers=_guessed(model, texts, [row for row, _ in first]) if pairs is None else {},
+            candidates=choices or (),
         ),
         keep=keep,
         dtype=dtype,
         predicts_in=predicts_in or (torch.bfloat16 if model.fast else None),
         interventions=interventions,
         gradients=gradients,
+        candidates=choices is not None,
     )
+
+
+def beside_choices(
+    model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None, choices: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """A text once for each of its candidates, and the candidates; raises ConfigError and DataError as `choose` does."""
+    if len(texts) != 1 or pairs is not None:
+        got = "a second text too" if pairs is not None else f"{len(texts)} texts"
+        raise DataError("candidates belong to one text, as its second text", got=got)
+    predictor = predictor_of("choose").of(model.module, model.tokenizer, replace(model.context({}), length=None))
+    given = choices if isinstance(choices, str) else list(choices)  # a text in place of several is refused
+    question = predictor.example({"text": texts[0], "choices": given}, "")
+    return [question.text] * len(question.choices), list(question.choices)
 
 
 def label_names(model: Artefact) -> tuple[str, ...]:

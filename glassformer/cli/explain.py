@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.cli.opened import open_model, second_text, split_model
-from glassformer.cli.options import Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
+from glassformer.cli.options import Choices, Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
 from glassformer.errors import UnknownNameError
@@ -28,6 +28,7 @@ def explain(
     model: NamedModel = None,
     pair: PairOrPassage = None,
     target: Target = None,
+    choice: Choices = None,
     cell: Annotated[
         str | None,
         typer.Option(
@@ -40,7 +41,8 @@ def explain(
         str, typer.Option("--word", help="The word whose row is computed: the word, word@3, or its position from 0.")
     ] = "0",
     sentence: Annotated[
-        int, typer.Option("--sentence", min=0, help="Which of several texts the word belongs to, from 0.")
+        int,
+        typer.Option("--sentence", min=0, help="Which of several texts, or candidates, the word belongs to, from 0."),
     ] = 0,
     notes: Annotated[bool, typer.Option("--notes", help="Add where the source documents are imprecise.")] = False,
     json: Json = False,
@@ -49,17 +51,19 @@ def explain(
 ) -> None:
     """Show all steps from words to guesses, with every number of one word's row; or trace one number back to its
     inputs.
+
+    With --choice the text is read with each candidate, and --sentence tells whose steps are shown, from 0.
     """
     which, texts = split_model("explain", text, model)
     opened = open_model(which, device=device, threads=threads)
     second = second_text(opened, pair, target)
     for each in _together(texts):
-        trace = opened.trace(each, second)
+        trace = opened.trace(each, second, choices=choice or None)
         if cell is not None:
             _follow(trace, cell, json=json)
         else:
             given = [each] if isinstance(each, str) else each
-            _walk(opened, given, second, trace, sentence, word, notes=notes, json=json)
+            _walk(opened, given, second, choice or (), trace, sentence, word, notes=notes, json=json)
         _note(str(trace.honesty))
 
 
@@ -75,6 +79,7 @@ def _walk(
     opened: Model,
     given: Sequence[str],
     pair: str | None,
+    choices: Sequence[str],
     trace: Trace,
     sentence: int,
     word: str,
@@ -95,7 +100,7 @@ def _walk(
         raise UnknownNameError(f"--sentence counts from 0 to {texts - 1}", got=str(sentence), do=do)
     place = _place(trace, sentence, word)
     walk = walkthrough(trace, sentence=sentence, word=place, notes=_notes if notes else no_notes, limits=limits)
-    last = head_answer(opened, given[sentence], pair, limits)
+    last = head_answer(opened, given[0 if choices else sentence], pair, limits, choices)
     steps = walk if last is None else chain(walk, [last])
     if json:
         for step in steps:

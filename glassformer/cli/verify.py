@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from glassformer.cli.opened import open_model, second_text, split_model
-from glassformer.cli.options import Device, Fast, Json, NamedModel, PairOrPassage, Target, Texts, Threads
+from glassformer.cli.options import Choices, Device, Fast, Json, NamedModel, PairOrPassage, Target, Texts, Threads
 from glassformer.cli.screen import console, escaped, plain_table, print_table, record
 from glassformer.cli.texts import texts_to_explain
 
@@ -25,6 +25,7 @@ def verify(
     model: NamedModel = None,
     pair: PairOrPassage = None,
     target: Target = None,
+    choice: Choices = None,
     dtype: Annotated[
         Literal["float32", "float64"], typer.Option("--dtype", help="Precision of the check.")
     ] = "float32",
@@ -40,24 +41,29 @@ def verify(
     which, texts = split_model("verify", text, model)
     opened = open_model(which, device=device, fast=fast, threads=threads)
     second = second_text(opened, pair, target)
-    held = [_holds(opened, each, second, dtype, json=json) for each in texts_to_explain(texts)]
+    held = [_holds(opened, each, second, choice or [], dtype, json=json) for each in texts_to_explain(texts)]
     if not all(held):
         raise typer.Exit(1)
 
 
-def _holds(opened: Model, text: str, pair: str | None, dtype: str, *, json: bool) -> bool:
-    """Whether all three checks pass for one text or pair; prints the results, or writes them as a record."""
+def _holds(opened: Model, text: str, pair: str | None, choices: list[str], dtype: str, *, json: bool) -> bool:
+    """Whether all three checks pass for one text or pair, or a text with each candidate; prints the results, or writes
+    them as a record.
+    """
     import torch
 
     from glassformer.artefact.independence import independence
 
-    trace = opened.trace(text, pair, dtype=getattr(torch, dtype))
-    verified, honesty, own = trace.verify(), trace.honesty, independence(opened, text, pair)
+    trace = opened.trace(text, pair, dtype=getattr(torch, dtype), choices=choices or None)
+    each = [independence(opened, text, second) for second in choices or [pair]]
+    own = max(each, key=lambda found: max(found.padding or 0.0, found.batch_mates))
+    verified, honesty = trace.verify(), trace.honesty
     holds = verified.holds and honesty.holds and own.holds
     if json:
         facts: dict[str, Any] = {
             "text": text,
             **({} if pair is None else {"pair": pair}),
+            **({"choices": choices} if choices else {}),
             "holds": holds,
             "formulas": {check.name: check.error for check in verified.checks},
             "limit": verified.limit,
@@ -71,8 +77,8 @@ def _holds(opened: Model, text: str, pair: str | None, dtype: str, *, json: bool
         for check in sorted(verified.checks, key=lambda each: -each.error)[:_SHOWN]:
             table.add_row(check.name, f"{check.error:.1e}", check.note)
         screen = console()
-        for each in (text, pair) if pair is not None else (text,):
-            screen.print(f"[dim]{escaped(each)}[/dim]")
+        for words in (text, *([] if pair is None else [pair]), *choices):
+            screen.print(f"[dim]{escaped(words)}[/dim]")
         print_table(screen, table)
         for result in (verified, honesty, own):
             sign = "[green]✓[/green]" if result.holds else "[red]✗[/red]"

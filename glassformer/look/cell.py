@@ -22,7 +22,8 @@ STEP = re.compile(r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"(?P<at>@
 
 @dataclass(frozen=True)
 class Words:
-    """What cells may be called by: the words of each sentence, the tokens of the vocabulary, the labels.
+    """What cells may be called by: the words of each sentence, the tokens of the vocabulary, the labels, and the
+    candidates of a choice.
 
     `answers` are the right words at masked positions, so that a masked word can be called by its name.
     """
@@ -32,15 +33,16 @@ class Words:
     vocabulary: Sequence[str] = ()
     labels: Sequence[str] = ()
     answers: Mapping[tuple[int, int], str] | None = None
+    candidates: Sequence[str] = ()
 
     def listed(self, axis: str) -> Sequence[str]:
-        """The words of an axis that counts no text: tokens of the vocabulary, labels; none of another."""
-        return {"vocabulary": self.vocabulary, "label": self.labels}.get(axis, ())
+        """The words of an axis that counts no text: tokens of the vocabulary, labels, candidates; none of another."""
+        return {"vocabulary": self.vocabulary, "label": self.labels, "candidate": self.candidates}.get(axis, ())
 
     @cached_property
     def doubles(self) -> frozenset[str]:
         """What is listed more than once: counted once, for a softmax names every token of the vocabulary."""
-        counts = Counter(self.vocabulary) | Counter(self.labels)
+        counts = Counter(self.vocabulary) | Counter(self.labels) | Counter(self.candidates)
         return frozenset(word for word, count in counts.items() if count > 1)
 
     def sentence(self, side: str, sentence: int) -> Sequence[str]:

@@ -51,7 +51,8 @@ def state(config: ModelConfig, given: Collection[str] = ("inputs.ids",), *, at_p
     """The formulas of a model.
 
     `given` names the facts that came with the inputs (`inputs.masked_words`, `decoder_inputs.real` …): only what was
-    given can forbid or mask. `at_places` = the vocabulary was scored at chosen places only.
+    given can forbid or mask, and only `candidates` are compared. `at_places` = the vocabulary was scored at chosen
+    places only.
     """
     return _Writer(config, frozenset(given), at_places).write()
 

@@ -53,6 +53,15 @@ class HeadWriter(Writer):
             self.add("sentence_head.log_probabilities", "sentence label", Activation(logits, "log_sigmoid"))
             self.add("sentence_head.probabilities", "sentence label", Activation(logits, "sigmoid"))
 
+        if "candidates" in self.given:
+            self.choice(Operand("sentence_head.logits", "candidate label"))
+
+    def choice(self, scores: Operand) -> None:
+        """Each sentence is a text with one of its candidates: their scores as probabilities that sum to 1."""
+        axes = "candidate label"
+        self.add("choice.log_probabilities", axes, LogSoftmax(scores, "candidate"))
+        self.add("choice.probabilities", axes, Softmax(scores, "candidate"))
+
     def vector(self, config: SentenceHeadConfig, states: Operand) -> str:
         """The one vector of a text."""
         if config.pooling == "max":

@@ -83,7 +83,7 @@ def measure(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
 
 def shown(replay: Replay) -> dict[str, Tensor | None]:
     """The tensors that show the answer, of a run in which every tensor is looked at."""
-    seen, _ = replay.whole(list(replay.statement.formulas.keys() - {"loss"}))
+    seen, _ = replay.whole(replay.statement.of_model)
     names = answering_names(replay.statement)
     return {name: plain(seen[name]) if name in seen else None for name in names.values()}
 

@@ -62,6 +62,7 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
         keep=None,
         gradients=None,
         predicts_in=next(original.parameters()).dtype,
+        candidates="candidates" in facts,
     )
     if not found.interventions:
         return run.connected(found, Replay(run.model, statement, run.inputs, run.decoder_inputs, scored_at))

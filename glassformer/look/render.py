@@ -169,7 +169,7 @@ def softmax_lines(
     """Number, less the largest, exponential, and the exponential over the sum of all, or the logarithm of that."""
     first = cells[0].quantities
     final = "log of that" if cells[0].rule == "log_softmax" else "over the sum"
-    over = "key" if "key" in words[0] else list(words[0])[-1]
+    over = next((axis for axis in ("key", "candidate") if axis in words[0]), list(words[0])[-1])
     rows = tuple(
         (label(at[over]), (found["score"], found["score"] - found["largest"], found["own"], cell.value))
         for at, cell in zip(words, cells, strict=True)

@@ -48,6 +48,7 @@ def trace(
     predicts_in: torch.dtype | None = None,
     interventions: Sequence[Intervention] = (),
     gradients: str | None = None,
+    candidates: bool = False,
 ) -> Trace:
     """Run `model` on one batch in eval mode and make every tensor available.
 
@@ -58,7 +59,8 @@ def trace(
     everything of a small run. `dtype` is float32 or float64 (default: the model's own, float32 for lower ones);
     `predicts_in` is what the honesty gate compares with (default: the model's). `interventions` are changes made by
     hand. `gradients` is `loss` or one cell, `head.logits[place=0,vocabulary=7]`: then the gradients with respect to all
-    that is stored are kept too.
+    that is stored are kept too. With `candidates` each sentence of the batch is the same text with another
+    candidate, and `choice.probabilities` is the softmax of their scores.
     Raises UnknownNameError, ShapeError, ConfigError, and DeviceError for weights spread over processes.
     """
     original = transformer(model)
@@ -70,6 +72,8 @@ def trace(
         raise ConfigError("a trace runs in float32 or float64", got=str(dtype))
     if inputs.vectors is not None:
         inputs = replace(inputs, vectors=inputs.vectors.to(dtype))
+    if candidates:
+        check_comparable(original)
     places, labels = choose_scored_at(original, inputs, decoder_inputs, scored_at, labels)
     run = Run(
         original=original,
@@ -82,8 +86,17 @@ def trace(
         keep=keep,
         gradients=gradients,
         predicts_in=predicts_in or own,
+        candidates=candidates,
     )
     return run.trace(listed(interventions))
+
+
+def check_comparable(model: Transformer) -> None:
+    """Raise ConfigError for a model that gives no single score to compare candidates by."""
+    head = model.config.sentence_head
+    if head is None or head.labels != 1:
+        scores = "no sentence head" if head is None else f"a sentence head with {head.labels} scores"
+        raise ConfigError("candidates are compared by one score each", got=f"a model with {scores}")
 
 
 def transformer(model: nn.Module | HasModule) -> Transformer:
@@ -108,6 +121,7 @@ class Run:
     keep: Iterable[str] | str | None
     gradients: str | None
     predicts_in: torch.dtype
+    candidates: bool = False
 
     def replay(self, interventions: Sequence[Intervention]) -> tuple[Replay, dict[str, Tensor]]:
         """The run with these interventions, and the facts of its inputs."""
@@ -120,6 +134,8 @@ class Run:
         known = facts(config, inputs, decoder_inputs)
         if self.labels is not None:
             known["labels"] = self.labels
+        if self.candidates:
+            known["candidates"] = torch.ones(inputs.shape[0], dtype=torch.bool, device=inputs.device)
         statement = state(config, known, at_places=self.scored_at is not None)
         shapes = {
             "inputs": inputs.shape,
@@ -145,7 +161,7 @@ class Run:
         interventions, words = self.resolved(interventions)
         replay, known = self.replay(interventions)
         statement = replay.statement
-        names = [name for name in statement.formulas if name != "loss"]
+        names = statement.of_model
         kept = dict.fromkeys([*statement.entering.values(), *([statement.memory] if statement.memory else [])])
         if self.keep is None:
             small = size_of_all(replay) <= SMALL
@@ -154,10 +170,16 @@ class Run:
             kept |= dict.fromkeys(chosen(self.keep, names) if self.keep else [])
         if self.labels is not None:
             kept["head.log_probabilities"] = None
+        if self.candidates:
+            kept["sentence_head.logits"] = None
         seen = self.forward(replay, list(kept))
         stored = {name: seen[name] for name in statement.formulas if name in kept and name in seen}
         if self.labels is not None:
             stored["loss"] = F.nll_loss(seen["head.log_probabilities"], self.labels)
+        if self.candidates:
+            scores = seen["sentence_head.logits"]  # [B, 1]
+            stored["choice.log_probabilities"] = F.log_softmax(scores, dim=0)
+            stored["choice.probabilities"] = F.softmax(scores, dim=0)
         found = Trace(
             statement=statement,
             stored={name: tensor.detach() for name, tensor in stored.items()},
@@ -231,7 +253,7 @@ class Run:
 
     def worth_keeping(self, replay: Replay) -> list[str]:
         """Queries and keys, and the heads where they are small."""
-        names = [name for name in replay.statement.formulas if name != "loss"]
+        names = replay.statement.of_model
         kept = chosen(KEPT, names)
         rows = replay.inputs.shape[0] * replay.inputs.shape[1] if self.scored_at is None else len(self.scored_at)
         if rows * self.model.config.output_stack.embed.vocabulary <= SMALL:

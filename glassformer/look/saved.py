@@ -39,6 +39,7 @@ class WordsRecord(Settings):
     vocabulary: list[str]
     labels: list[str]
     answers: list[tuple[int, int, str]]
+    candidates: tuple[str, ...] = ()
 
     @staticmethod
     def of(words: Words) -> WordsRecord:
@@ -49,12 +50,13 @@ class WordsRecord(Settings):
             vocabulary=list(words.vocabulary),
             labels=list(words.labels),
             answers=[(sentence, place, word) for (sentence, place), word in (words.answers or {}).items()],
+            candidates=tuple(words.candidates),
         )
 
     def words(self) -> Words:
         """And back."""
         answers = {(sentence, place): word for sentence, place, word in self.answers}
-        return Words(self.inputs, self.decoder_inputs, self.vocabulary, self.labels, answers or None)
+        return Words(self.inputs, self.decoder_inputs, self.vocabulary, self.labels, answers or None, self.candidates)
 
 
 class StepRecord(Settings):

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from glassformer.look.rules.evaluator import Formula
 
+# The loss, and the softmax over the candidates of a choice: `run.py` computes them from the model's scores.
+AFTERWARDS = ("loss", "choice")
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -16,8 +19,13 @@ class Statement:
     entering: Mapping[str, str]
     memory: str | None = None
 
+    @property
+    def of_model(self) -> list[str]:
+        """The tensors that the model itself computes: not what is made of its scores afterwards."""
+        return [name for name in self.formulas if self.unit(name) not in AFTERWARDS]
+
     def unit(self, name: str) -> str:
-        """The part of the model that computes a tensor: `encoder.blocks.3`, `head`, `loss` …"""
+        """The part of the model that computes a tensor: `encoder.blocks.3`, `head`, `loss`, `choice` …"""
         steps = name.split(".")
         if steps[0] in ("encoder", "decoder"):
             return ".".join(steps[:3] if steps[1] == "blocks" else steps[:2])

@@ -22,8 +22,11 @@ WORDS = ("token", "query", "key")
 
 HEADS = ("head", "key_value_head")
 
-LISTED = ("vocabulary", "label")
+LISTED = ("vocabulary", "label", "candidate")
 """The axes that run down a table, with the places beside each other."""
+
+ONE_NUMBER = {"logits": "score", "log_probabilities": "logarithm", "probabilities": "probability"}
+"""The heading of a number that is that of no label, by the last word of its tensor's name."""
 
 CHOSEN = "←"
 """Stands behind the row of the chosen word."""
@@ -139,7 +142,7 @@ class Focus:
     def table(self, name: str, axes: tuple[str, str], matrix: Tensor, caption: str, more: str) -> Table:
         """One matrix; the vocabulary runs down, with the places beside each other."""
         down, across = axes
-        if across in LISTED:
+        if across in LISTED and down not in LISTED:
             down, across, matrix = across, down, matrix.T
         steps_across = self.steps(across, matrix[0])
         steps_down = self.steps(down, matrix[:, steps_across[0]])
@@ -175,6 +178,8 @@ class Focus:
             return ["every word"]
         if axis in WORDS:
             return self.words(formula.keys if axis == "key" else formula.tokens, count)
+        if axis == "label" and count == 1:  # one score, which is that of no label
+            return [ONE_NUMBER.get(name.rpartition(".")[2], "")]
         if axis in LISTED:
             listed = self.trace.words.listed(axis)
             return [word_at(listed, step) for step in range(count)]

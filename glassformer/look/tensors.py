@@ -22,6 +22,9 @@ from glassformer.look.statement import Statement
 from glassformer.look.verify import WITHOUT_WEIGHTS
 from glassformer.models.names import parameter_names
 
+# The axes of the facts that belong to no text.
+OWN_AXES = {"labels": ("place",), "candidates": ("candidate",)}
+
 
 @dataclass(frozen=True)
 class Tensors(Mapping[str, Tensor]):
@@ -130,7 +133,7 @@ class Tensors(Mapping[str, Tensor]):
         """The names of a tensor's axes."""
         name = self.full_name(name)
         if name in self.facts:
-            return ("place",) if name == "labels" else axis_names(FACT_AXES[name.partition(".")[2]])
+            return OWN_AXES.get(name) or axis_names(FACT_AXES[name.partition(".")[2]])
         if name in self.parameters:
             return ("row", "column")[2 - self.parameters[name].dim() :]
         return axis_names(self.statement.formulas[name].axes)

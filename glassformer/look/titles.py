@@ -45,6 +45,7 @@ TITLES: Mapping[str, Title] = {
     "log_probability": Title("How likely the best sequence is, as a logarithm", extra=True),
     "log_probabilities": Title("Logarithms of the probabilities", extra=True),
     "probabilities": Title("Softmax: scores become probabilities"),
+    "choice.probabilities": Title("Softmax over the candidates: scores become probabilities", extra=True),
     "loss": Title("The mean of −log probability of the right tokens", extra=True),
 }
 

@@ -21,6 +21,7 @@ from glassformer.look.interventions import Intervention, as_python, touched
 from glassformer.look.named import Source
 from glassformer.look.picture import of_trace
 from glassformer.look.replay import Replay
+from glassformer.look.statement import AFTERWARDS
 from glassformer.look.steps import listed
 from glassformer.look.tensors import Tensors
 from glassformer.look.verify import LIMITS, WITHOUT_WEIGHTS, Check, Verification, check, check_rounded
@@ -100,7 +101,7 @@ class Trace(Tensors):
             held = self.hold(name for name in inside if self.replay is not None or name in self.stored)
             for name in members:
                 found = check(self.statement.formulas[name], held)
-                if LIMITS[self.dtype] < found.error < math.inf and name in self.stored:
+                if LIMITS[self.dtype] < found.error < math.inf and name in self.stored and unit not in AFTERWARDS:
                     found = self.with_rounding(found, unit, held)
                 checks.append(found)
         return Verification(tuple(checks), LIMITS[self.dtype], tuple(by_hand), tuple(unchecked))

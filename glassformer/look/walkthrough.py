@@ -213,7 +213,7 @@ class _Walkthrough:
                 if axis == "key":
                     ways.append(self.focus.first_words(size))
                 elif axis in LISTED:
-                    numbers = tensor[tuple(way[0] for way in ways)]
+                    numbers = tensor[tuple(way[0] for way in ways)].reshape(size, -1)[:, 0]
                     ways.append(self.focus.likeliest(numbers, self.focus.worked_out()))
                 else:
                     ways.append(range(min(size, limits.get(axis, self.limits.cells))))

@@ -16,7 +16,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "classify": {"labels": ("ham", "spam", "other")},
     "tag": {"labels": TAGS, "crf": True},
     "answer": {},
+    "choose": {},
 }
+CHOICES = ("Bob went.", "On a cold day in May", "Rome")
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +28,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def given(task: str) -> list[str]:
+    if task == "choose":
+        return [TEXT, *(word for choice in CHOICES for word in ("--choice", choice))]
     return ["Who went?", "--context", TEXT] if task == "answer" else [TEXT]
 
 
@@ -55,6 +59,12 @@ def test_the_last_step_is_the_answer_of_the_verb(task: str, models: dict[str, Pa
         assert [word for word, _ in table["rows"]] == words
         assert tuple(table["marks"]) == tagging.tags
         assert all(span.text in said and span.label in said for span in tagging.spans)
+    elif task == "choose":
+        choice = model.choose(TEXT, CHOICES)
+        assert f"{choice.choice} ({choice.probabilities[choice.index]:.1%}" in said
+        (table,) = last["tables"]
+        shown = {name: number for name, (number,) in table["rows"]}
+        assert shown == pytest.approx(dict(zip(CHOICES, choice.probabilities, strict=True)), abs=1e-6)
     else:
         best = model.answer("Who went?", TEXT).best
         assert best is not None
@@ -65,6 +75,23 @@ def test_the_last_step_is_the_answer_of_the_verb(task: str, models: dict[str, Pa
 def test_the_crfs_steps_stand_before_the_answer(models: dict[str, Path], run: Run) -> None:
     names = [step["name"] for step in run("explain", models["tag"], TEXT, "--json").records]
     assert names[-4:] == [f"token_head.crf.{word}" for word in ("best_score", "path", "log_probability")] + [""]
+
+
+def test_the_softmax_over_the_candidates_stands_before_the_answer(models: dict[str, Path], run: Run) -> None:
+    words = [models["choose"], *given("choose")]
+    *_, scores, logs, probabilities, _ = run("explain", *words, "--sentence", "2", "--json").records
+    assert scores["name"] == "sentence_head.logits"
+    assert (logs["name"], probabilities["name"]) == ("choice.log_probabilities", "choice.probabilities")
+    (table,) = probabilities["tables"]
+    assert [name for name, _ in table["rows"]] == list(CHOICES)
+    assert sum(number for _, (number,) in table["rows"]) == pytest.approx(1, abs=1e-6)
+    assert len(probabilities["cells"]) == len(CHOICES)
+    cell = run("explain", *words, "--cell", "choice.probabilities[candidate=Rome]", "--json").records
+    assert cell[0]["value"] == pytest.approx(dict(table["rows"])["Rome"][0])
+    (checked,) = run("verify", *words, "--json").records
+    assert checked["choices"] == list(CHOICES)
+    assert {"choice.log_probabilities", "choice.probabilities"} <= checked["formulas"].keys()
+    assert run("explain", models["classify"], *given("choose")).code == 2
 
 
 def test_a_cell_of_the_best_way_is_followed_to_the_first_word(models: dict[str, Path], run: Run) -> None:
