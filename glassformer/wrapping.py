@@ -64,6 +64,12 @@ def width_of(stream: TextIO) -> int | None:
         return _USUAL
 
 
+def columns_of(stream: TextIO) -> int:
+    """The columns of a table or a picture: those of a terminal; of a file or a pipe those that COLUMNS says, or 80."""
+    asked = os.environ.get("COLUMNS", "")
+    return width_of(stream) or (int(asked) if asked.isdecimal() and int(asked) else _USUAL)
+
+
 def for_stream(message: str, stream: TextIO) -> str:
     """The message as it is shown on this stream."""
     width = width_of(stream)

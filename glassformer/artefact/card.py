@@ -19,6 +19,7 @@ from glassformer.text.tokenizer import MASK
 
 _EXAMPLE = f"A text with one {MASK} in it."
 _PLAIN = "A text that you want to classify."
+_QUESTION, _CANDIDATES = "A text with several candidates.", ("the first candidate", "the second candidate")
 # What the vector of a text is, by `SentenceHeadConfig.pooling`.
 _POOLING = {
     "first": "the state of the first token (`first`)",
@@ -84,6 +85,7 @@ def example(model: Artefact) -> tuple[str, list[str]]:
     """A verb and a text to try the model with: words of its vocabulary where it has no token for unknown words."""
     if not model.has_tokenizer or model.task is None:
         return "info", []
+    known: list[str] = []
     try:
         model.tokenizer.encode(_EXAMPLE)
         text = _EXAMPLE
@@ -99,7 +101,8 @@ def example(model: Artefact) -> tuple[str, list[str]]:
         return "answer", ["What is in the passage?", "--context", "The answer is in the passage."]
     plain = _PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")
     if model.task.name == "choose":
-        return "choose", [plain, "--choice", plain, "--choice", f"{plain} {plain}"]
+        question, (one, two) = (_QUESTION, _CANDIDATES) if text == _EXAMPLE else (plain, (known * 2)[:2])
+        return "choose", [question, "--choice", one, "--choice", two]
     pairs = model.task.name == "sentence-order" or getattr(model.data, "pair", None) is not None
     return "classify", [plain, "--pair", plain] if pairs else [plain]
 

@@ -65,7 +65,7 @@ def compare(
     other: Artefact | str | Path,
     *files: str | Path,
     split: Split | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare two models on these files; without files, on what both held out in training.

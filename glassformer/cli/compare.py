@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model
 from glassformer.cli.options import (
     AnswersColumn,
+    ChoicesColumn,
     Device,
     Fast,
     HeldOut,
@@ -17,8 +19,11 @@ from glassformer.cli.options import (
     ModelFolder,
     Out,
     PairColumn,
+    TagsColumn,
     TextColumn,
     Threads,
+    WordsColumn,
+    columns_named,
 )
 from glassformer.cli.screen import console, plain_table, record, refuse_out_over_input, results
 
@@ -33,8 +38,11 @@ def compare(
     split: HeldOut = None,
     text: TextColumn = None,
     pair: PairColumn = None,
+    choices: ChoicesColumn = None,
     label: LabelColumn = None,
     answers: AnswersColumn = None,
+    words: WordsColumn = None,
+    tags: TagsColumn = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
@@ -47,10 +55,10 @@ def compare(
     from glassformer.tasks.verdict import shown
 
     first, second = (open_model(each, device=device, fast=fast, threads=threads) for each in (model, other))
-    named = {"text": text, "pair": pair, "label": label, "answers": answers}
-    columns = {role: column for role, column in named.items() if column is not None}
+    named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
+    columns = columns_named({**named, "words": words, "tags": tags})
     trained = "text" if first.data is None else first.data.text
-    refuse_out_over_input(out, files, text=columns.get("text", trained))
+    refuse_out_over_input(out, files, text=text or trained)
     with results(out) as handle:
         found = measure(first, second, *(files or ()), split=split, columns=columns, progress=ConsoleProgress())
         if json:
@@ -65,6 +73,6 @@ def compare(
             table.add_row(name.replace("_", " "), *numbers, each.verdict)
         screen = console(handle)
         screen.print(f"first: {model}, second: {other}", markup=False)
-        screen.print(table)
+        print_table(screen, table)
         screen.print(f"measured on the same {found.count:,} {found.unit}; paired bootstrap over them")
         screen.print(f"{found.sentence[0].upper()}{found.sentence[1:]}.")

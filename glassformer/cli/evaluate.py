@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model, split_model
 from glassformer.cli.options import (
     AnswersColumn,
@@ -24,6 +25,7 @@ from glassformer.cli.options import (
     TextColumn,
     Threads,
     WordsColumn,
+    columns_named,
 )
 from glassformer.cli.screen import console, plain_table, record, refuse_out_over_input, results
 
@@ -69,12 +71,10 @@ def evaluate(
     from glassformer.tasks.verdict import to_dict
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    named = {"text": text, "pair": pair, "label": label, "answers": answers, "words": words, "tags": tags}
-    columns: dict[str, Any] = {role: column for role, column in named.items() if column is not None}
-    if choices:
-        columns["choices"] = tuple(choices)
+    named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
+    columns = columns_named({**named, "words": words, "tags": tags})
     trained = "text" if opened.data is None else opened.data.text
-    refuse_out_over_input(out, paths, text=columns.get("text", trained))
+    refuse_out_over_input(out, paths, text=text or trained)
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
         scores = measure(opened, paths, split=split, columns=columns, rejects=rejects, progress=ConsoleProgress())
         best = task_named("masked-lm" if opened.task is None else opened.task.name).best_of(opened.task)
@@ -105,7 +105,7 @@ def _show(scores: Scores, best: str, handle: TextIO) -> None:
             cells[0] += f" ({shown(name, low)} … {shown(name, high)})"
         table.add_row(name.replace("_", " "), *cells)
     screen = console(handle)
-    screen.print(table)
+    print_table(screen, table)
     screen.print(f"measured on {scores.count:,} {scores.unit}; in brackets: the 95 % interval ({method})")
     if (judged := verdict(scores, best)) is not None:
         screen.print(f"{judged.sentence[0].upper()}{judged.sentence[1:]}.")

@@ -1,4 +1,4 @@
-"""A report of an evaluation at 80 columns: scores by label, confusion matrix, calibration, worst examples."""
+"""A report of an evaluation in at most 80 columns: scores by label, confusion matrix, calibration, worst examples."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
+from glassformer.cli.layout import print_table
 from glassformer.cli.screen import bar, console, escaped, plain_table
 
 _WIDTH = 80
@@ -24,6 +25,7 @@ def show_report(report: Mapping[str, Any], handle: TextIO) -> None:
     of rows as tables, other numbers and words on a line each.
     """
     screen = console(handle)
+    screen.width = min(_WIDTH, screen.width)
     for name in [*_PARTS, *(name for name in report if name not in _PARTS)]:
         if report.get(name):
             _PARTS.get(name, partial(_other, name))(report[name], screen, report)
@@ -38,12 +40,12 @@ def _labels(labels: Sequence[Mapping[str, Any]], screen: Console, report: Mappin
         cells = ["" if share is None else f"{share:.1%}" for share in shares]
         table.add_row(_cut(each["label"], 24), f"{each['count']:,}", *cells, bar(each["f1"]))
     _title(screen, "By label, the most frequent first")
-    screen.print(table)
+    print_table(screen, table)
 
 
 def _confusion(confusion: Mapping[str, Any], screen: Console, report: Mapping[str, Any]) -> None:
     side, cell = _sizes(confusion)
-    if not _fits(confusion):
+    if not _fits(confusion, screen):
         return  # the pairs that are confused are listed
     names, counts = confusion["labels"], confusion["counts"]
     _title(screen, "Confusion matrix: rows are right, columns were guessed; shade: share of its row")
@@ -60,9 +62,9 @@ def _sizes(confusion: Mapping[str, Any]) -> tuple[int, int]:
     return min(max(map(cell_len, confusion["labels"]), default=0), _LABEL), max(5, widest + 2)
 
 
-def _fits(confusion: Mapping[str, Any]) -> bool:
+def _fits(confusion: Mapping[str, Any], screen: Console) -> bool:
     side, cell = _sizes(confusion)
-    return side + (cell + 1) * len(confusion["labels"]) <= _WIDTH
+    return side + (cell + 1) * len(confusion["labels"]) <= screen.width
 
 
 def _shaded(number: str, share: float, width: int) -> str:
@@ -73,14 +75,14 @@ def _shaded(number: str, share: float, width: int) -> str:
 
 
 def _confused(pairs: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
-    if "confusion" in report and _fits(report["confusion"]):
+    if "confusion" in report and _fits(report["confusion"], screen):
         return  # they stand there
     table = plain_table("right", "guessed", "count")
     table.columns[2].justify = "right"
     for pair in pairs:
         table.add_row(_cut(pair["label"], 30), _cut(pair["guessed"], 30), f"{pair['count']:,}")
     _title(screen, "Confused most often")
-    screen.print(table)
+    print_table(screen, table)
 
 
 def _calibration(found: Mapping[str, Any], screen: Console, report: Mapping[str, Any]) -> None:
@@ -98,17 +100,17 @@ def _calibration(found: Mapping[str, Any], screen: Console, report: Mapping[str,
         table.add_row(
             between, f"{each['count']:,}", f"{each['probability']:.1%}", f"{each['right']:.1%}", bar(each["right"], 20)
         )
-    screen.print(table)
+    print_table(screen, table)
 
 
 def _worst(rows: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
     _title(screen, "Most wrong" + (f": {report['quotes']}" if "quotes" in report else ""))
     for row in rows:
         told = ", ".join(f"{name} {_value(row[name])}" for name in row if name not in ("text", "pair"))
-        screen.print(f"[bold]{escaped(told)}[/bold]", width=_WIDTH)
+        screen.print(f"[bold]{escaped(told)}[/bold]")
         for role in ("text", "pair"):
             if role in row:
-                screen.print(f"  [dim]{escaped(row[role])}[/dim]", width=_WIDTH)
+                screen.print(f"  [dim]{escaped(row[role])}[/dim]")
 
 
 def _other(name: str, value: object, screen: Console, report: Mapping[str, Any]) -> None:
@@ -120,11 +122,11 @@ def _other(name: str, value: object, screen: Console, report: Mapping[str, Any])
         table = plain_table(*(_cut(column, _COLUMN) for column in columns[:_COLUMNS]))
         for row in value[:_ROWS]:
             table.add_row(*(_cut(_value(row.get(column)), _COLUMN) for column in columns[:_COLUMNS]))
-        screen.print(table)
+        print_table(screen, table)
         if len(value) > _ROWS:
             screen.print(f"{len(value) - _ROWS:,} more: --json")
     elif isinstance(value, str | int | float) and name != "quotes":
-        screen.print(escaped(f"{title}: {_value(value)}"), width=_WIDTH)
+        screen.print(escaped(f"{title}: {_value(value)}"))
 
 
 def _value(value: object) -> str:
@@ -136,7 +138,7 @@ def _value(value: object) -> str:
 
 
 def _title(screen: Console, title: str) -> None:
-    screen.print(f"\n[bold]{escaped(title)}[/bold]", width=_WIDTH)
+    screen.print(f"\n[bold]{escaped(title)}[/bold]")
 
 
 def _cut(text: str, width: int, *, pad: bool = False) -> str:

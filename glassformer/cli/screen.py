@@ -11,19 +11,15 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from rich import box
-from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape, render
+from rich.markup import escape
 from rich.table import Table
 
 from glassformer.atomic import atomic_write
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
 from glassformer.paths import behind_links, check_path
-from glassformer.wrapping import for_stream, printable, width_of, wrapped_command
-
-# The columns of a line in a file or a pipe.
-_WIDE = 200
+from glassformer.wrapping import columns_of, for_stream, printable, width_of, wrapped_command
 
 
 def note(message: str) -> None:
@@ -82,9 +78,11 @@ def results(out: Path | None) -> Iterator[TextIO]:
 
 
 def console(handle: TextIO | None = None) -> Console:
-    """A console that never breaks a line of a file or a pipe, and makes no picture of a `:word:` in a text."""
+    """A console as wide as the terminal, for a file or a pipe as COLUMNS says or 80 columns; it makes no picture of a
+    `:word:` in a text.
+    """
     handle = sys.stdout if handle is None else handle
-    return Console(file=handle, highlight=False, emoji=False, width=None if handle.isatty() else _WIDE)
+    return Console(file=handle, highlight=False, emoji=False, width=columns_of(handle))
 
 
 def record(values: Mapping[str, Any], handle: TextIO) -> None:
@@ -110,38 +108,6 @@ def plain_table(*columns: str) -> Table:
     for column in columns:
         table.add_column(column)
     return table
-
-
-def print_table(screen: Console, table: Table) -> None:
-    """Print one of `plain_table`. A file gets the same lines without rich, which would take twenty times as long."""
-    lines = None if screen.is_terminal else _plain_lines(table)
-    if lines is None:
-        screen.print(table)
-    else:
-        screen.file.write("".join(f"{line}\n" for line in lines))
-
-
-def _plain_lines(table: Table) -> list[str] | None:
-    """What rich prints where there are no colours; None for cells of several lines or more than fits."""
-    columns = [[_plain(str(cell)) for cell in (column.header, *column.cells)] for column in table.columns]
-    widths = [
-        max(column.min_width or 0, *map(cell_len, cells)) for column, cells in zip(table.columns, columns, strict=True)
-    ]
-    total = sum(widths) + 3 * len(widths) - 1
-    if total > _WIDE or any("\n" in cell for cells in columns for cell in cells):
-        return None
-    for column, cells, width in zip(table.columns, columns, widths, strict=True):
-        right = column.justify == "right"
-        for place, cell in enumerate(cells):
-            blanks = " " * (width - cell_len(cell))
-            cells[place] = blanks + cell if right else cell + blanks
-    head, *rows = (f" {'   '.join(cells)} " for cells in zip(*columns, strict=True))
-    return [" " * total, head, f" {'─' * (total - 2)} ", *rows, " " * total]
-
-
-def _plain(cell: str) -> str:
-    """A cell without its markup."""
-    return render(cell, emoji=False).plain if "[" in cell or "\\" in cell else cell
 
 
 def bar(share: float, width: int = 12) -> str:

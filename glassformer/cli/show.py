@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from glassformer.cli.screen import bar, console, escaped, note, plain_table, print_table
+from rich.cells import cell_len
+
+from glassformer.cli.layout import print_table
+from glassformer.cli.screen import bar, console, escaped, note, plain_table
 from glassformer.text.tokenizer import MASK
 
 if TYPE_CHECKING:
@@ -19,8 +22,8 @@ if TYPE_CHECKING:
 
 # Characters of an answer in a table, and of the passage on either side of the marked answer.
 _ANSWER, _AROUND = 40, 200
-# Masks side by side in one table.
-_BESIDE = 3
+# Masks side by side in one table: at most, and the columns that each needs for its numbers, bars and blanks.
+_BESIDE, _NUMBERS = 3, 28
 # Labels that are shown: the likeliest.
 _LABELS = 5
 
@@ -28,8 +31,18 @@ _LABELS = 5
 def _fill(values: Mapping[str, object], filled: Filled, handle: TextIO) -> None:
     screen = console(handle)
     screen.print(f"[dim]{escaped(filled.text)}[/dim]")
-    for first in range(0, len(filled.masks), _BESIDE):
-        masks = filled.masks[first : first + _BESIDE]
+    longest = max(
+        (
+            cell_len(cell)
+            for mask in filled.masks
+            for rank in range(len(mask.guesses))
+            for cell in _cells(mask, rank)[:1]
+        ),
+        default=0,
+    )
+    beside = max(1, min(_BESIDE, screen.width // (max(longest, len(MASK) + 3) + _NUMBERS)))
+    for first in range(0, len(filled.masks), beside):
+        masks = filled.masks[first : first + beside]
         table = plain_table()
         for number, _ in enumerate(masks, start=first + 1):
             table.add_column(escaped(MASK) + (f" {number}" if len(filled.masks) > 1 else ""), style="bold")
@@ -111,7 +124,7 @@ def _tag(values: Mapping[str, object], found: Tagging, handle: TextIO) -> None:
         )
     for column in table.columns[:2]:
         column.justify = "right"
-    screen.print(table)
+    print_table(screen, table)
 
 
 def _answer(values: Mapping[str, object], found: Answer, handle: TextIO) -> None:
@@ -127,7 +140,7 @@ def _answer(values: Mapping[str, object], found: Answer, handle: TextIO) -> None
         table.add_row(escaped(" ".join(words.split())), f"{chance:.1%}", bar(chance), place)
     if none is not None:
         table.add_row("(no answer)", f"{none:.1%}", bar(none), "")
-    screen.print(table)
+    print_table(screen, table)
     if none is not None:
         score = f"score of the best span {found.spans[0].score:.2f}"
         screen.print(f"{score}; it is the answer above the threshold {found.threshold:.2f}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.cli.layout import print_table
 from glassformer.cli.options import Json, Set
 from glassformer.cli.recipe_options import Files, What, requested_recipe, with_recipe_options
 from glassformer.cli.screen import console, note_command, plain_table, record
@@ -74,7 +75,7 @@ def _show_seeds(found: Mapping[str, Any], folder: Path) -> None:
     for line in lines(found):
         table.add_row(*line)
     screen = console(sys.stderr)
-    screen.print(table)
+    print_table(screen, table)
     screen.print(
         f"over {len(found['runs'])} seeds. The best by {found['best_by']}: {folder} (being the best of several, "
         "its own score is too high: report the mean)"

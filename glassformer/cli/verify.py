@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import Choices, Device, Fast, Json, NamedModel, PairOrPassage, Target, Texts, Threads
-from glassformer.cli.screen import console, escaped, plain_table, print_table, record
+from glassformer.cli.screen import console, escaped, plain_table, record
 from glassformer.cli.texts import texts_to_explain
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from dataclasses import asdict
 import pytest
 import torch
 
-from glassformer.cli.screen import console, escaped, plain_table, print_table, record
+from glassformer.cli.layout import print_table
+from glassformer.cli.screen import console, escaped, plain_table, record
 from glassformer.look.explanation import number
 from glassformer.look.run import trace
 from glassformer.models.inputs import Inputs

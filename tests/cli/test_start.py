@@ -47,6 +47,7 @@ def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
         "ask",
         "defaults",
         "destination",
+        "layout",
         "opened",
         "options",
         "partial",
