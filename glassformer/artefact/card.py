@@ -101,7 +101,9 @@ def example(model: Artefact) -> tuple[str, list[str]]:
         return "answer", ["What is in the passage?", "--context", "The answer is in the passage."]
     plain = _PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")
     if model.task.name == "choose":
-        question, (one, two) = (_QUESTION, _CANDIDATES) if text == _EXAMPLE else (plain, [*known[1:3], plain, plain][:2])
+        question, (one, two) = (
+            (_QUESTION, _CANDIDATES) if text == _EXAMPLE else (plain, [*known[1:3], plain, plain][:2])
+        )
         return "choose", [question, "--choice", one, "--choice", two]
     pairs = model.task.name == "sentence-order" or getattr(model.data, "pair", None) is not None
     return "classify", [plain, "--pair", plain] if pairs else [plain]
