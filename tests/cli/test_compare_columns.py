@@ -1,0 +1,46 @@
+"""`compare` names the columns of a table by the options that `evaluate` has, for every task."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.cli.compare import compare
+from glassformer.cli.evaluate import evaluate
+from tests.artefact.heads import TAGS, TEXTS, model_for
+from tests.cli.conftest import Run
+
+QUESTIONS = [{"said": TEXTS[n % 2], "one": f"day {n}", "two": "Rome", "right": n % 2} for n in range(8)]
+SENTENCES = [{"forms": text.split(), "kinds": [TAGS[n % 2] for n, _ in enumerate(text.split())]} for text in TEXTS]
+TABLES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[str]]] = {
+    "choose": ({}, QUESTIONS, ["--text", "said", "--choices", "one", "--choices", "two", "--label", "right"]),
+    "tag": ({"labels": TAGS}, SENTENCES, ["--words", "forms", "--tags", "kinds"]),
+}
+
+
+def test_the_options_are_those_of_evaluate() -> None:
+    columns = {
+        name: parameter.annotation
+        for name, parameter in inspect.signature(evaluate, eval_str=True).parameters.items()
+        if "  [default: as in training]"
+        in getattr(getattr(parameter.annotation, "__metadata__", [None])[0], "help", "")
+    }
+    assert {"text", "choices", "words", "tags", "answers"} <= columns.keys()
+    others = inspect.signature(compare, eval_str=True).parameters
+    assert {name: others[name].annotation for name in columns} == columns
+
+
+@pytest.mark.parametrize("task", TABLES)
+def test_two_models_are_compared_on_a_table_with_other_columns(task: str, run: Run, tmp_path: Path) -> None:
+    section, rows, options = TABLES[task]
+    models = [model_for(task, section, layers=layers).save(tmp_path / str(layers)) for layers in (1, 2)]
+    table = tmp_path / "table.jsonl"
+    table.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    done = run("compare", *models, table, *options, "--json")
+    assert done.code == 0, done.err
+    assert done.records[0]["count"] == len(rows)
+    assert run("compare", *models, table).code == 2
