@@ -64,7 +64,7 @@ def width_of(stream: TextIO) -> int | None:
         return _USUAL
 
 
-def columns_of(stream: TextIO) -> int:
+def table_width(stream: TextIO) -> int:
     """The columns of a table or a picture: those of a terminal; of a file or a pipe those that COLUMNS says, or 80."""
     asked = os.environ.get("COLUMNS", "")
     return width_of(stream) or (int(asked) if asked.isdecimal() and int(asked) else _USUAL)

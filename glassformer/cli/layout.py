@@ -91,7 +91,7 @@ def _with_widths(table: Table, widths: list[int], kept: Iterable[int]) -> Table:
     """The table with these of its columns, at these widths."""
     columns = [table.columns[place] for place in kept]
     for place, (column, width) in enumerate(zip(columns, widths, strict=True)):
-        columns[place] = replace(column, _index=place, width=width, min_width=width, overflow="fold")
+        columns[place] = replace(column, _index=place, width=width, min_width=width, no_wrap=False, overflow="fold")
     table.columns = columns
     return table
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 
 from glassformer.artefact.travelling import LICENCE, described, travelling
+from glassformer.cli.layout import print_table
 from glassformer.cli.options import Json
 from glassformer.cli.screen import console, escaped, plain_table, record
 
@@ -25,7 +26,7 @@ def models(json: Json = False) -> None:
     for each in found:
         size, score = f"{each.size / 1e6:.1f} MB", _score(each.scores)
         table.add_row(escaped(each.name), each.task or "", f"{each.parameters:,}", size, LICENCE, score)
-    screen.print(table)
+    print_table(screen, table)
     for each in found:
         about = {
             "learned from": each.text_licence or "text of a licence that is not stated",

@@ -19,7 +19,7 @@ from glassformer.atomic import atomic_write
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
 from glassformer.paths import behind_links, check_path
-from glassformer.wrapping import columns_of, for_stream, printable, width_of, wrapped_command
+from glassformer.wrapping import for_stream, printable, table_width, width_of, wrapped_command
 
 
 def note(message: str) -> None:
@@ -82,7 +82,7 @@ def console(handle: TextIO | None = None) -> Console:
     `:word:` in a text.
     """
     handle = sys.stdout if handle is None else handle
-    return Console(file=handle, highlight=False, emoji=False, width=columns_of(handle))
+    return Console(file=handle, highlight=False, emoji=False, width=table_width(handle))
 
 
 def record(values: Mapping[str, Any], handle: TextIO) -> None:

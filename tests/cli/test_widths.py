@@ -61,6 +61,16 @@ def test_answers_fit(task: str, width: int, models: dict[str, Path], run: Run, m
 
 
 @WIDTHS
+def test_the_list_of_models_fits(width: int, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", WIDE)
+    wide, _, _ = run("models").out.partition("\n\n")
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = run("models").out
+    assert numbers(wide) <= numbers(shown)
+    assert "…" not in shown
+
+
+@WIDTHS
 def test_an_evaluation_and_a_comparison_fit(
     width: int, models: dict[str, Path], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
