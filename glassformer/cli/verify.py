@@ -56,7 +56,8 @@ def _holds(opened: Model, text: str, pair: str | None, choices: list[str], dtype
     from glassformer.artefact.independence import independence
 
     trace = opened.trace(text, pair, dtype=getattr(torch, dtype), choices=choices or None)
-    each = [independence(opened, text, second) for second in choices or [pair]]
+    pairs: list[str | None] = [*choices] or [pair]
+    each = [independence(opened, text, second) for second in pairs]
     own = max(each, key=lambda found: max(found.padding or 0.0, found.batch_mates))
     verified, honesty = trace.verify(), trace.honesty
     holds = verified.holds and honesty.holds and own.holds
