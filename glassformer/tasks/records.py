@@ -150,8 +150,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     @abstractmethod
-    def from_records(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
-        """The task with the settings that its training records determine, such as the names of the labels."""
+    def from_records(
+        cls, section: Any, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
+        """The task with the settings that its training records determine, such as the names of the labels; `held_out`
+        are the records of the same files that the split by hash keeps back: a rare label may stand in these alone.
+        """
 
     @classmethod
     def split_text(cls, record: Record) -> str:
@@ -232,7 +236,9 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         by_split: dict[Split, list[Record]] = {}
         for split, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):
             by_split.setdefault(split, []).extend(record for _, record in found)
-        task = cls.from_records(section, preparation, by_split.get("train", []))
+        own = ("test",) if data.validation_files else ("validation", "test")
+        held_out = [record for split in own for record in by_split.get(split, [])]
+        task = cls.from_records(section, preparation, by_split.get("train", []), held_out)
         sources: dict[Split, Source] = {}
         for split, records in by_split.items():
             examples = list(task.examples(records, bad))
