@@ -21,6 +21,7 @@ from glassformer.data.batch import Integers
 from glassformer.data.corpus import TooFewError, on_bad, shares_for
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad
+from glassformer.data.named_rows import Row as TableRow
 from glassformer.data.order import Order
 from glassformer.data.rejects import bad_rows
 from glassformer.data.rows import Columns, by_role, names_of, read_table
@@ -38,10 +39,13 @@ from glassformer.tasks.task import Example, Prediction, Predictor, Preparation, 
 
 
 class Record(NamedTuple):
-    """The values of a row of a table by their role, and its file and line."""
+    """The values of a row of a table by their role, its file and line, and the row as the file has it, where such rows
+    are to be set aside.
+    """
 
     values: Mapping[str, object]
     where: str
+    own: object = None
 
     @property
     def text(self) -> str:
@@ -179,7 +183,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         for path in files_of(files, text=data.text, tables=True):
             found = cls.format_of(data, path)
             for row in read_table(path, names_of(columns), format=found, bad=bad):
-                yield Record(by_role(row.values, columns), row.where)
+                yield Record(by_role(row.values, columns), row.where, kept(data, row))
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
@@ -236,7 +240,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         by_split: dict[Split, list[Record]] = {}
         for split, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):
             by_split.setdefault(split, []).extend(record for _, record in found)
-        own = ("test",) if data.validation_files else ("validation", "test")
+        own: tuple[Split, ...] = ("test",) if data.validation_files else ("validation", "test")
         held_out = [record for split in own for record in by_split.get(split, [])]
         task = cls.from_records(section, preparation, by_split.get("train", []), held_out)
         sources: dict[Split, Source] = {}
@@ -256,7 +260,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             try:
                 yield self.example(record.values, record.where)
             except DataError as error:
-                bad(error.about(record.where, dict(record.values)))
+                bad(error.about(record.where, record.own))
 
     # ------------------------------------------------------------------ measuring
 
@@ -286,6 +290,11 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     ) -> Scores:
         """With TF-IDF and a linear model, where the task says what they learn."""
         return beside_tfidf(self, scores, train.examples, _measured(source, limit), log)
+
+
+def kept(data: RecordSection, row: TableRow) -> object:
+    """A row as its file has it, where rows that cannot be used are set aside in a file."""
+    return None if data.rejects is None else row.own
 
 
 def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:
