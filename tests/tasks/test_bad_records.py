@@ -58,7 +58,7 @@ def test_a_label_unseen_in_training_is_told_with_its_row(tmp_path: Path) -> None
     with refused(DataError, wanted="held out.jsonl, line 4", got="'perhaps'", do=("no, yes",)):
         prepared(path, validation=0.0, validation_files=(str(held_out),))
     rejects = tmp_path / "rejects.jsonl"
-    more = {"validation": 0.0, "validation_files": (str(held_out),), "rejects": str(rejects)}
+    more: dict[str, Any] = {"validation": 0.0, "validation_files": (str(held_out),), "rejects": str(rejects)}
     task, sources, notes = prepared(path, **more)
     (found,) = map(json.loads, rejects.read_text().splitlines())
     assert (found["file"], found["line"], found["row"]["label"]) == (str(held_out), 4, "perhaps")
