@@ -29,6 +29,8 @@ def told(setting: str) -> str:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
