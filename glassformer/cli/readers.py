@@ -164,8 +164,7 @@ def _holds_objects(path: Path) -> bool:
 
 
 def _begins_object(text: str) -> bool:
-    rest = text.lstrip()
-    return rest[:1] == "{" and rest[1:].lstrip()[:1] in ('"', "}")
+    return text.lstrip().startswith("{")  # also a damaged one: the lines after it must not be read as texts
 
 
 def _by_role(row: Row, columns: Mapping[str, Columns], bad: OnBad) -> Iterator[Text]:

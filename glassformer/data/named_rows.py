@@ -34,7 +34,7 @@ NAME_IT = (
 
 class Row(NamedTuple):
     """One row of a table: its values by column, and its file and line or row for messages. `own`: the row as the file
-    has it, with the columns that nobody asked for.
+    has it, with the columns that nobody asked for; a list where columns have no names.
     """
 
     values: Mapping[str, object]

@@ -72,7 +72,7 @@ def read_table(
             bad(error.about(where, cells))
         else:
             values = {column: cells[place] for column, place in zip(asked, places, strict=True)}
-            yield Row(values, where, dict(zip(names, cells, strict=True)))
+            yield Row(values, where, dict(zip(names, cells, strict=True)) if format.header else cells)
 
 
 def names_of(columns: Mapping[str, Columns]) -> tuple[str, ...]:

@@ -155,6 +155,7 @@ def test_a_stream_of_lines_that_are_no_text(run: Run, model: Path, tmp_path: Pat
     with opened(None, content) as name:
         done = run("classify", model, "--file", name, "--json", "--rejects", rejects)
     assert [each["id"] for each in done.records] == [0, 1, 2]
+    assert run("classify", model, "--file", "-", stdin=b"{not json\n" + LINES).code == 2  # never read as texts
     found = [json.loads(line) for line in rejects.read_text().splitlines()]
     assert [(each["file"], each["line"], each["row"]) for each in found] == [
         (name, 4, "{not json"),

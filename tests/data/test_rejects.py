@@ -22,7 +22,7 @@ def found(path: Path) -> list[dict[str, Any]]:
     [
         ("a.jsonl", '{"id": 3, "said": "She", "more": [1, "x"]}\n', {"id": 3, "said": "She", "more": [1, "x"]}),
         ("a.csv", 'id,said,more\n3,"She, too",x\n', {"id": "3", "said": "She, too", "more": "x"}),
-        ("a.tsv", "3\tShe\tx\n4\tHe\ty\n", {"0": "3", "1": "She", "2": "x"}),
+        ("a.tsv", "3\tShe\tx\n4\tHe\ty\n", ["3", "She", "x"]),
     ],
 )
 def test_a_row_has_its_own_columns_also_those_that_nobody_asked_for(
