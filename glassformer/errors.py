@@ -42,11 +42,12 @@ class ShapeError(GlassformerError):
 
 class DataError(GlassformerError):
     """A file or a row of it cannot be used. `where` and `row` are its file and line and what stands there, where that
-    is known.
+    is known; `left_out_by` is the setting of `[data]` by which such rows are left out: the error of a row alone has it.
     """
 
     where: str = ""
     row: object = None
+    left_out_by: str = ""
 
     def about(self, where: str, row: object) -> Self:
         """The same error, with the row that it is about, for a file of rejects."""

@@ -5,19 +5,51 @@ exception.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 
-def parse_json(text: str | bytes) -> Any:
-    """The value that a JSON text holds.
+class RepeatedKey:
+    """Stands for an object that has a key twice: which of the two values is meant nobody knows."""
 
-    Raises ValueError for text that is no JSON, brackets nested too deep to read, and numbers of thousands of digits.
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def __repr__(self) -> str:
+        return f"an object with the key {self.key[:40]!r} twice"
+
+
+def parse_json(text: str | bytes, *, marked: bool = False) -> Any:
+    """The value that a JSON text holds; with `marked`, a RepeatedKey stands for each object that has a key twice.
+
+    Raises ValueError for text that is no JSON, for such an object without `marked`, brackets nested too deep to read,
+    and numbers of thousands of digits.
     """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:
-        return json.loads(text)
+        return (_MARKING if marked else _REFUSING).decode(text)
     except RecursionError:
         raise ValueError("brackets within brackets, too deep to read") from None
+
+
+def _marked(pairs: list[tuple[str, Any]]) -> dict[str, Any] | RepeatedKey:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    return RepeatedKey(Counter(key for key, _ in pairs).most_common(1)[0][0])
+
+
+def _refused(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = _marked(pairs)
+    if isinstance(found, RepeatedKey):
+        raise ValueError(repr(found))
+    return found
+
+
+# Made once: json.loads would make a decoder for each text, which takes longer than reading a short one.
+_REFUSING, _MARKING = json.JSONDecoder(object_pairs_hook=_refused), json.JSONDecoder(object_pairs_hook=_marked)
 
 
 def read_json(path: Path) -> Any:

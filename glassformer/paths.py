@@ -60,5 +60,5 @@ def refuse_endless(path: str | Path, error: type[GlassformerError], *, do: str =
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether the shell made this path, of a pipe that is readable only once, for <(command) or for standard input."""
-    return os.fspath(path).startswith(_STREAMS) and os.path.exists(path) and not os.path.isfile(path)
+    """Whether the shell made this path, of what is readable only once, for <(command) or for standard input."""
+    return os.fspath(path).startswith(_STREAMS) and os.path.exists(path) and not os.path.isdir(path)

@@ -15,8 +15,10 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.progress import NoProgress, Progress
 from glassformer.data.corpus import fingerprint_of
 from glassformer.data.files import files_of
+from glassformer.data.rows import named
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.split import Split
+from glassformer.data.table_format import names_columns
 from glassformer.errors import ConfigError, DataError
 from glassformer.tasks import task_named
 from glassformer.tasks.baselines import repeated
@@ -27,6 +29,8 @@ from glassformer.tasks.task import Preparation, Source, TaskSection
 
 # Rows of a model that has not been trained here, where no length is known.
 _LENGTH = 128
+# Settings of `[data]` that name columns.
+_ROLES = ("text", "pair", "choices", "label", "answers", "words", "tags")
 # The most files that a note names.
 _NAMED = 4
 # From so many labels on, an evaluation has at most so many scores in memory, and measures no fewer records than these.
@@ -161,8 +165,10 @@ def _named_files(
     known = {"files", *columns} - set(type(usual).model_fields)
     if known:
         raise ConfigError(f"the data of this task has no setting {sorted(known)[0]!r}")
-    return (model.data or usual).model_copy(
+    trained = model.data or usual
+    return trained.model_copy(
         update={
+            **_by_role(trained, usual, files),
             "files": tuple(map(str, files)),
             "validation_files": (),
             "validation": 0.0,
@@ -171,6 +177,19 @@ def _named_files(
             **columns,
         }
     )
+
+
+def _by_role(trained: DataSection, usual: DataSection, files: Sequence[str | Path]) -> dict[str, Any]:
+    """Where the training table had numbered columns and all files name theirs, the columns by their usual names, else
+    by their roles.
+    """
+    if not isinstance(trained, RecordSection):
+        return {}
+    if not all(map(names_columns, files_of(files, text=trained.text, tables=True))):
+        return {}
+    columns = {role: of for role in _ROLES if (of := getattr(trained, role, None)) is not None}
+    found = named(columns, {role: getattr(usual, role) or role for role in columns})
+    return {role: of for role, of in found.items() if of != columns[role]}
 
 
 def _learned_from(model: Artefact, asked: DataSection) -> list[Path]:

@@ -14,11 +14,11 @@ import inspect
 import io
 import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated
 
 from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepare_streams
-from glassformer.errors import GlassformerError, did_you_mean
+from glassformer.errors import DataError, GlassformerError, did_you_mean
 from glassformer.tasks import VERBS as ANSWERS
 from glassformer.wrapping import for_stream, in_one_line
 
@@ -47,6 +47,12 @@ VERBS: dict[str, dict[str, str]] = {
     },
 }
 
+# By the setting of [data] that leaves out rows which cannot be used: the parameter of a command that can change it, and
+# what to type.
+_LEAVES_OUT = {
+    "rejects": ("rejects", "set such rows aside with --rejects FILE"),
+    "on_bad_row": ("set", "leave such rows out with --set data.on_bad_row=skip"),
+}
 DONE, FAILED, IMPOSSIBLE, INTERRUPTED = 0, 1, 2, 130
 _NO_MEMORY = str(
     GlassformerError(
@@ -128,12 +134,23 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     # Typer's versions contain click under different names; its base error is found through one that all of them export.
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command()(_reporting_interrupts(_quietly(_command(verb))))
+    command = _command(verb)
+    app.command()(_reporting_interrupts(_quietly(command)))
     try:
         code = app(args=list(arguments), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:
         raise _readable(verb, error) from None
+    except DataError as error:
+        raise _advised(error, inspect.signature(command).parameters) from None
     return code if isinstance(code, int) else DONE
+
+
+def _advised(error: DataError, options: Collection[str]) -> DataError:
+    """The error of a row that cannot be used with the option by which this command leaves such rows out, if any."""
+    option, advice = _LEAVES_OUT.get(error.left_out_by, ("", ""))
+    if option not in options:
+        return error
+    return type(error)(error.wanted, got=error.got, do=f"{error.do}; {advice}" if error.do else f"mend it, or {advice}")
 
 
 def _command(verb: str) -> Callable[..., None]:

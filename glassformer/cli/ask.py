@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,13 +21,14 @@ from glassformer.cli.options import (
     Passage,
     Rejects,
     Resume,
-    TextFiles,
     Texts,
     Threads,
 )
+from glassformer.cli.readers import Text, reader_of
 from glassformer.cli.screen import note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
-from glassformer.cli.texts import Text, batches, records, stop
+from glassformer.cli.texts import batches, records
+from glassformer.data.lines import stop_unless
 from glassformer.errors import DataError
 from glassformer.tasks import VERBS
 
@@ -103,7 +104,7 @@ def asking(verb: str) -> Callable[..., None]:
         "model": (NamedModel, None),
         **({"pair": (_SECOND.get(verb, Pair), None)} if "pair" in entry.columns else {}),
         **({"choice": (Choices, None)} if "choices" in entry.columns else {}),
-        "file": (TextFiles, None),
+        "file": (_files(entry.files), None),
         **{f"{role}_column": _COLUMNS[role] for role in entry.columns},
         **_OPTIONS.get(verb, {}),
         "out": (Out, None),
@@ -131,6 +132,12 @@ def asking(verb: str) -> Callable[..., None]:
     return command
 
 
+def _files(kinds: str) -> Any:
+    """The option for files of these kinds."""
+    help = f"A file of texts, one a line, or a {kinds}; - and pipes too: texts or JSON (repeatable).  [default: none]"
+    return Annotated[list[str] | None, typer.Option("--file", "-f", help=help)]
+
+
 def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
@@ -148,12 +155,12 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     asks = {"verb": verb, **options, "columns": columns, "json": values["json"], "rejects": bool(values["rejects"])}
     asks |= {"choices": choices} if choices else {}
     with (
-        set_aside(values["rejects"], values["out"], values["file"]) as bad,
+        set_aside(values["rejects"], values["out"], values["file"], text=columns["text"]) as bad,
         destination(opened, {**values, "text": texts}, asks) as out,
         counted(values["out"], out.done) as advance,
     ):
-        tagged, other = "words" in VERBS[verb].columns, stop if bad is None else bad
-        asked = records(texts, values["file"], by_role, values.get("pair"), choices, tagged=tagged, bad=other)
+        reader = reader_of(verb, by_role, _USUAL.get(verb, {}))
+        asked = records(texts, values["file"], reader, values.get("pair"), choices, bad=bad or stop_unless("rejects"))
         _write(opened, verb, asked, options, out, advance, json=values["json"], bad=bad)
 
 
@@ -172,7 +179,7 @@ def _write(
 
     A batch in which only some have it is computed again as a whole: in another batch an answer may round otherwise.
     """
-    from glassformer.artefact.verbs import answer, refusals  # not at the top: --help must not import torch
+    from glassformer.artefact.verbs import refusals  # not at the top: --help must not import torch
 
     number = 0
     for texts in batches(asked):
@@ -182,12 +189,12 @@ def _write(
             batch = [one for one, error in zip(texts, why, strict=True) if error is None]
             for one, error in zip(texts, why, strict=True):
                 if error is not None:
-                    bad(error.about(one.where, {**one.kept, **one.values}))
+                    bad(error.about(one.where, {**one.kept, **one.values} if one.own is None else one.own))
         if number + len(batch) <= out.done:
             number += len(batch)
             continue
         before = max(number, out.done)
-        found = answer(opened, verb, ((one.values, one.where) for one in batch), options)
+        found = _answers(opened, verb, batch, options)
         for each, its in zip(batch, found, strict=True):
             number += 1
             if number <= out.done:
@@ -202,3 +209,16 @@ def _write(
         out.handle.flush()  # who sends one line waits for its answer
     if bad is not None and bad.count and not number:
         raise DataError("a record that can be answered is needed", got=bad.first[0])
+
+
+def _answers(opened: Model, verb: str, batch: Sequence[Text], options: Mapping[str, Any]) -> Iterator[Any]:
+    """The answers to a batch; the error of a record of a file says that such records can be left out."""
+    from glassformer.artefact.verbs import answer, refusals
+
+    try:
+        yield from answer(opened, verb, ((one.values, one.where) for one in batch), options)
+    except DataError as error:
+        of_files = ((one.values, one.where) for one in batch if one.where)
+        if any(str(why) == str(error) for why in refusals(opened, verb, of_files, options)):
+            error.left_out_by = "rejects"
+        raise

@@ -9,6 +9,7 @@ import typer
 from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model
 from glassformer.cli.options import (
+    DATA_FILES,
     AnswersColumn,
     ChoicesColumn,
     Device,
@@ -33,7 +34,10 @@ def compare(
     other: ModelFolder,
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILES]", help="Data to measure both on; by default what both held out in training."),
+        typer.Argument(
+            metavar="[FILES]",
+            help=f"Data to measure both on ({DATA_FILES}); by default what both held out in training.",
+        ),
     ] = None,
     split: HeldOut = None,
     text: TextColumn = None,

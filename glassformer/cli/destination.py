@@ -85,16 +85,24 @@ def destination(model: Model, values: Mapping[str, Any], asks: Mapping[str, Any]
 
 
 @contextmanager
-def set_aside(path: Path | None, out: Path | None, files: Sequence[str] | None) -> Iterator[RejectsFile | None]:
-    """Inside, the file of the records that cannot be answered, where there is to be one; at the end a note about it."""
+def set_aside(
+    path: Path | None, out: Path | None, files: Sequence[str] | None, *, text: str
+) -> Iterator[RejectsFile | None]:
+    """Inside, the file of the records that cannot be answered, where there is to be one; at the end a note about it.
+    `text` is the column of tables in folders.
+    """
     if path is None:
         yield None
         return
+    from glassformer.data.files import files_of
     from glassformer.data.rejects import rejecting
 
     if out is not None and os.path.abspath(path) == os.path.abspath(out):
         raise DataError("rejects need a file of their own", got=f"{out} for both", do="choose another --rejects")
-    with rejecting(path, files or ()) as bad:
+    inputs: list[str | Path] = []
+    for file in files or ():
+        inputs += [file] if file == "-" or is_stream(file) else files_of([file], text=text)
+    with rejecting(path, inputs) as bad:
         yield bad
         if bad.count:
             note(bad.sentence)

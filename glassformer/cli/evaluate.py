@@ -10,6 +10,7 @@ import typer
 from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model, split_model
 from glassformer.cli.options import (
+    DATA_FILES,
     AnswersColumn,
     ChoicesColumn,
     Device,
@@ -39,7 +40,8 @@ def evaluate(
         typer.Argument(
             metavar="[MODEL] FILES",
             help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
-            "of the package. Then data to measure on; by default what was held out in training.",
+            f"of the package. Then data to measure on (.txt, .md, {DATA_FILES}); by default what was held out in "
+            "training.",
         ),
     ] = None,
     model: NamedModel = None,

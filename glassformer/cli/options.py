@@ -37,14 +37,8 @@ Choices = Annotated[
     list[str] | None, typer.Option("--choice", help="A candidate for the text (repeatable).  [default: none]")
 ]
 Passage = Annotated[str | None, typer.Option("--context", "--pair", help="The passage.  [default: none]")]
-TextFiles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--file",
-        "-f",
-        help="A file of texts, one a line, or a .jsonl, .csv, .tsv, .parquet (repeatable).  [default: none]",
-    ),
-]
+# The files of tables that a training or a measurement reads.
+DATA_FILES = ".jsonl, .csv, .tsv, .parquet, to tag also .conll and .conllu, to answer also SQuAD's .json; each also .gz"
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the results here.  [default: the screen]")]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the results of a command that was stopped, in --out.")

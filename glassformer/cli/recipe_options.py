@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.cli.defaults import told
+from glassformer.cli.options import DATA_FILES
 from glassformer.cli.screen import note
 from glassformer.errors import ConfigError, DataError, did_you_mean
 from glassformer.tasks import TASKS
@@ -27,7 +28,12 @@ What = Annotated[
     typer.Argument(metavar="WHAT", help=f"A recipe (.toml), or a task: {', '.join(TASKS)}.", show_default=False),
 ]
 Files = Annotated[
-    list[str] | None, typer.Argument(metavar="FILES", help="Files, folders and patterns.", show_default=False)
+    list[str] | None,
+    typer.Argument(
+        metavar="FILES",
+        help=f"Files, folders and patterns: .txt, .md, {DATA_FILES}.",
+        show_default=False,
+    ),
 ]
 
 # The sizes that `artefact/sizes.py` chooses.

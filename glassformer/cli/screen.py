@@ -18,7 +18,7 @@ from rich.table import Table
 from glassformer.atomic import atomic_write
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
-from glassformer.paths import behind_links, check_path
+from glassformer.paths import behind_links, check_path, is_stream
 from glassformer.wrapping import for_stream, printable, table_width, width_of, wrapped_command
 
 
@@ -49,7 +49,8 @@ def refuse_out_over_input(out: Path | None, files: Sequence[str] | None, *, text
 
     if out is None or not out.is_file():
         return
-    if any(out.samefile(path) for file in files or () if file != "-" for path in files_of([file], text=text)):
+    regular = [file for file in files or () if file != "-" and not is_stream(file)]
+    if any(out.samefile(path) for file in regular for path in files_of([file], text=text)):
         raise DataError("results need a file of their own", got=f"{out}, which is read", do="choose another --out")
 
 

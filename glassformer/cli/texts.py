@@ -5,19 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
+from glassformer.cli.readers import Reader, TableReader, Text, read_lines_as
+from glassformer.data.lines import UTF8_MARK, OnBad, decoded, stop
 from glassformer.errors import DataError
 from glassformer.paths import check_path, is_stream, refuse_endless
 
 if TYPE_CHECKING:
     from io import BufferedReader
-
-    from glassformer.data.lines import OnBad
-    from glassformer.data.named_rows import Row
-    from glassformer.data.rows import Columns
-    from glassformer.data.settings import TagData
 
 # Records given to the model together: few at first, so that the first predictions come soon, then enough to be sorted
 # by length, but not more than a command that was stopped can compute again.
@@ -26,39 +22,18 @@ _FIRST, _TOGETHER = 64, 2048
 _CHARACTERS = 1 << 24
 
 
-# The field of a record that comes back with its answer, to tell which record it is of.
-_KEPT = ("id",)
-
-
-class Text(NamedTuple):
-    """The values of a record by role, and its file and line (empty for one from the command itself). `last`: no further
-    record can be read without waiting for input. `kept`: the record's `id`, where it has one.
-    """
-
-    values: Mapping[str, object]
-    where: str = ""
-    last: bool = False
-    kept: Mapping[str, object] = MappingProxyType({})
-
-
-def stop(error: DataError) -> None:
-    """Raise the error of the first line or row that cannot be used."""
-    raise error
-
-
 def records(
     given: Sequence[str] | None,
     files: Sequence[str] | None,
-    columns: Mapping[str, Columns],
+    reader: Reader,
     pair: str | None = None,
     choices: Sequence[str] | None = None,
     *,
-    tagged: bool = False,
     bad: OnBad = stop,
 ) -> Iterator[Text]:
-    """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
-    of the command, `choices` are the candidates of every text. `tagged`: files may hold sentences as words. A line or
-    row that cannot be used goes to `bad`. Raises DataError when there is none or a file cannot be read.
+    """All records for a verb; `reader` reads files, `pair` is a second text for each text of the command, `choices` are
+    the candidates of every text. A line or row that cannot be used goes to `bad`. Raises DataError when there is none
+    or a file cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
@@ -72,7 +47,7 @@ def records(
         else:
             yield Text({"text": _without_surrogates(text), **more})
     for file in files or ():
-        for each in _of_one(file, columns, tagged=tagged, bad=bad):
+        for each in _of_one(file, reader, bad):
             yield each._replace(values={**each.values, **same})
 
 
@@ -80,95 +55,31 @@ def _standard_input() -> BufferedReader:
     return cast("BufferedReader", sys.stdin.buffer)
 
 
-def _of_one(file: str, columns: Mapping[str, Columns], *, tagged: bool, bad: OnBad) -> Iterator[Text]:
-    """The records of a file, or for - those of standard input, as JSON."""
+def _of_one(file: str, reader: Reader, bad: OnBad) -> Iterator[Text]:
+    """The records of a file, or for - those of standard input; what can be read only once is opened once."""
     if file == "-":
-        yield from _records_of(_lines_of(_standard_input(), "standard input", bad), columns, bad, tagged=tagged)
+        yield from read_lines_as(reader, _lines_of(_standard_input(), "standard input", bad), bad)
     elif is_stream(file):
-        with open(file, "rb") as stream:
-            lines = _lines_of(stream, file, bad)
-            yield from lines if len(columns) == 1 else _records_of(lines, columns, bad, tagged=tagged)
+        with _opened(file) as stream:
+            yield from read_lines_as(reader, _lines_of(stream, file, bad), bad)
     else:
-        yield from _of_file(file, columns, tagged=tagged, bad=bad)
+        yield from _of_file(file, reader, bad)
 
 
-def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool, bad: OnBad) -> Iterator[Text]:
+def _opened(file: str) -> BufferedReader:
+    try:
+        return open(file, "rb")
+    except OSError as error:
+        raise DataError(f"{file} must be readable", got=error.strerror or str(error)) from None
+
+
+def _of_file(file: str, reader: Reader, bad: OnBad) -> Iterator[Text]:
     from glassformer.data.files import files_of
-    from glassformer.data.read import read
-    from glassformer.data.rows import names_of, read_table
-    from glassformer.data.table_format import table_kind
-    from glassformer.tasks.tagged import tagged_rows
 
     check_path(file, DataError)
     refuse_endless(file, DataError, do="- reads standard input")
-    column = columns["text"]
-    assert isinstance(column, str)
-    for path in files_of([file], text=column):
-        kind = table_kind(path)
-        if tagged and kind in ("conll", "jsonl", "parquet"):
-            yield from _of_sentences(tagged_rows(path, _tag_data(columns), bad=bad, tagged=False))
-        elif kind is None and len(columns) == 1:
-            for document in read(path, text=column, documents="line", bad=bad):
-                yield Text({"text": document.text}, document.where)
-        else:
-            mine = _named(columns) if kind in ("jsonl", "parquet", "squad") else columns
-            for row in read_table(path, names_of(mine), optional=_KEPT, bad=bad):
-                yield from _text_of(row, mine, bad)
-
-
-def _named(columns: Mapping[str, Columns]) -> dict[str, Columns]:
-    """Columns for a table that names them: by their role where the training table had numbers."""
-    from glassformer.data.table_format import is_number
-
-    return {role: role if isinstance(name, str) and is_number(name) else name for role, name in columns.items()}
-
-
-def _records_of(lines: Iterable[Text], columns: Mapping[str, Columns], bad: OnBad, *, tagged: bool) -> Iterator[Text]:
-    """The records of lines of JSON, each as soon as it is there."""
-    from glassformer.data.named_rows import json_row
-    from glassformer.data.rows import names_of
-    from glassformer.tasks.tagged import sentence_rows
-
-    mine = _named(columns)
-    for line in lines:
-        try:
-            row = json_row(str(line.values["text"]), line.where, () if tagged else names_of(mine), _KEPT)
-        except DataError as error:
-            bad(error)
-            continue
-        if tagged:
-            rows = sentence_rows([row], _tag_data(columns), bad=bad, tagged=False)
-            found: Iterator[Text] = _of_sentences(rows)
-        else:
-            found = _text_of(row, mine, bad)
-        yield from (each._replace(last=line.last) for each in found)
-
-
-def _text_of(row: Row, columns: Mapping[str, Columns], bad: OnBad) -> Iterator[Text]:
-    from glassformer.data.rows import by_role
-
-    values = by_role(row.values, columns)
-    if isinstance(values["text"], str):
-        yield Text(values, row.where, kept=_kept(row))
-    else:
-        error = DataError(f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80])
-        bad(error.about(row.where, dict(row.values)))
-
-
-def _of_sentences(rows: Iterable[Row]) -> Iterator[Text]:
-    for row in rows:
-        left_out = ("tags", "spans", *_KEPT)
-        yield Text({role: row.values[role] for role in row.values if role not in left_out}, row.where, kept=_kept(row))
-
-
-def _kept(row: Row) -> dict[str, object]:
-    return {name: row.values[name] for name in _KEPT if name in row.values}
-
-
-def _tag_data(columns: Mapping[str, Columns]) -> TagData:
-    from glassformer.data.settings import TagData
-
-    return TagData.model_validate(dict(columns))
+    for path in files_of([file], text=reader.column):
+        yield from reader.of_file(path, bad)
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
@@ -177,7 +88,7 @@ def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
     Raises DataError when there is no text, and when standard input has no line.
     """
     found = False
-    for asked in records(texts, None, {}):
+    for asked in records(texts, None, TableReader({"text": "text"})):
         found = True
         yield str(asked.values["text"])
     if not found:
@@ -190,12 +101,18 @@ def batches(asked: Iterable[Text]) -> Iterator[list[Text]]:
     characters, most = 0, _FIRST
     for each in asked:
         batch.append(each)
-        characters += sum(len(value) for value in each.values.values() if isinstance(value, str))
+        characters += max(map(_size, (each.values, each.own)))
         if each.last or len(batch) == most or characters >= _CHARACTERS:
             yield batch
             batch, characters, most = [], 0, _TOGETHER
     if batch:
         yield batch
+
+
+def _size(values: object) -> int:
+    """The characters of a record, as far as they are not in lists."""
+    held = values.values() if isinstance(values, Mapping) else (values,)
+    return sum(len(value) for value in held if isinstance(value, str))
 
 
 def _without_surrogates(text: str) -> str:
@@ -213,19 +130,18 @@ def _without_surrogates(text: str) -> str:
 
 
 def _lines_of(stream: BufferedReader, name: str, bad: OnBad) -> Iterator[Text]:
-    number = 0
+    """The lines of a stream that are not blank; one that is no text goes to `bad`."""
+    number = byte = 0
     for lines in _lines_as_they_come(stream, name):
         there = []
         for raw in lines:
             number += 1
-            try:
-                text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                where, byte = f"{name}, line {number}", error.object[error.start]
-                bad(DataError(f"{where} must be UTF-8 text", got=f"the byte 0x{byte:02x}").about(where, None))
-                continue
-            if text.strip():
-                there.append(Text({"text": text}, f"{name}, line {number}"))
+            mark = len(UTF8_MARK) if number == 1 and raw.startswith(UTF8_MARK) else 0
+            where = f"{name}, line {number}"
+            text = decoded(raw[mark:].rstrip(b"\r\n"), where, byte + mark, bad)
+            byte += len(raw) + 1
+            if text is not None and text.strip():
+                there.append(Text({"text": text}, where, own=text))
         if there:
             yield from [*there[:-1], there[-1]._replace(last=True)]
 
@@ -246,7 +162,7 @@ def _lines_as_they_come(stream: BufferedReader, name: str) -> Iterator[list[byte
         size += len(rest)
         if size > LONGEST_LINE:
             raise DataError(
-                f"a line of standard input must have at most {LONGEST_LINE:,} bytes", got="more without an end of line"
+                f"a line of {name} must have at most {LONGEST_LINE:,} bytes", got="more without an end of line"
             )
         yield lines
     yield [b"".join(begun)]

@@ -33,8 +33,8 @@ def train(
 ) -> None:
     """Train a model and save it with its tokenizer, recipe, scores and model card.
 
-    WHAT is a recipe file, or a task followed by files (.txt, .md, .jsonl, .csv, .tsv, .parquet, each also .gz, folders
-    of them, and patterns). Ctrl-C saves the run and prints how to resume it: --resume --out RUN.
+    WHAT is a recipe file, or a task followed by files. Ctrl-C saves the run and prints how to resume it: --resume
+    --out RUN.
     """
     if what is None:
         what = _recorded(out, resume=resume)

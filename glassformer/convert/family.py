@@ -163,11 +163,7 @@ BOOKKEEPING = Unused(
     (
         "_name_or_path",
         "_num_labels",
-        "architectures",
-        "model_type",
         "transformers_version",
-        "torch_dtype",
-        "dtype",
         "torchscript",
         "use_cache",
         "use_bfloat16",
@@ -197,6 +193,10 @@ BOOKKEEPING = Unused(
     "bookkeeping, or about heads that are not read",
 )
 
+CLASS = Unused(
+    ("architectures", "model_type", "dtype", "torch_dtype"), "what the table and the tensors say", told=False
+)
+
 DRAWING = Unused(
     ("initializer_range", "initializer_factor", "initializer_cutoff_factor", "init_std"),
     "says only how fresh weights are drawn",
@@ -215,7 +215,8 @@ TOKEN_SETTINGS = Unused(
         "forced_bos_token_id",
         "forced_eos_token_id",
     ),
-    "tokens with a role; kept in the report",
+    "tokens with a role; kept with the model",
+    told=False,
 )
 
 # All that transformers takes for generation from a config.json beside the tokens with a role.
@@ -236,4 +237,4 @@ GENERATION = Unused(
 WHOLE = Only("pruned_heads", ({}, None), "all layers have all their heads here")
 ONE_STACK = Only("is_encoder_decoder", (False,), "it has one stack")
 
-SHARED = (WHOLE, BOOKKEEPING, DRAWING, TOKEN_SETTINGS, GENERATION)
+SHARED = (WHOLE, CLASS, BOOKKEEPING, DRAWING, TOKEN_SETTINGS, GENERATION)

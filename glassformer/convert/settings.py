@@ -107,10 +107,13 @@ class Only:
 
 @dataclass(frozen=True)
 class Unused:
-    """Keys that say nothing about the model's numbers."""
+    """Keys that say nothing about the model's numbers. `told`: a report names those that a file has, which need not be
+    where what they say is kept or known in another way.
+    """
 
     keys: tuple[str, ...]
     reason: str
+    told: bool = True
 
     def read(self, values: Values) -> dict[str, Any]:
         """Nothing."""
@@ -144,7 +147,7 @@ def read_values(rows: Sequence[SettingRow], values: Values, *, where: str) -> tu
                 do=did_you_mean(key, known) or "take it out of the file if it does not",
             )
         row = known[key]
-        if isinstance(row, Unused):
+        if isinstance(row, Unused) and row.told:
             aside[key] = row.reason
     for row in rows:
         try:

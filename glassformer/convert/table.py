@@ -179,7 +179,8 @@ def read_tensors(
             if copy in source and copy not in used:
                 _same_bits(copy, row.theirs, source[copy], tensor, where, may_be_untied=copy in alone)
                 aside[copy] = f"the same as {row.theirs}"
-        if row.idle in source and row.theirs in source:
+        idle = source.get(row.idle)
+        if idle is not None and row.theirs in source and (tensor.is_meta or not torch.equal(idle, tensor)):
             aside[row.idle] = f"{row.theirs} is computed with, not this"
     for name in source:
         if name not in used and name not in aside:

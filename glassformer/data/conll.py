@@ -68,29 +68,39 @@ def conll_rows(
     """
     layout = _Layout(words=words, tags=tags)
     sentence: list[_Cells] = []
-    broken = False
-    for line in read_lines(path, bad=bad):
+    fault: DataError | None = None  # of this sentence, the first
+
+    def broken(error: DataError) -> None:
+        nonlocal fault
+        fault = fault or error
+
+    def ended() -> Iterator[Row]:
+        nonlocal sentence, fault
+        whole, why = sentence, fault
+        sentence, fault = [], None
+        if why is not None:
+            bad(why.about(why.where, [each.cells for each in whole] or None))
+        elif whole:
+            yield _row(path, whole, layout)
+
+    for line in read_lines(path, bad=broken):
         text = line.text
         if not text.strip():
-            if sentence and not broken:
-                yield _row(path, sentence, layout)
-            sentence, broken = [], False
+            yield from ended()
             continue
         if not sentence and _is_comment(text, layout):
             continue
         if not layout.count:
             _begin(path, text, line.number, layout, columns)
         cells = text.split("\t") if layout.tabs else text.split()
-        if cells[0] == _DOCUMENT or broken:
-            continue
-        if len(cells) < layout.count or not cells[layout.asked[WORDS]].strip():
-            broken = True
-            got = "a blank word" if len(cells) >= layout.count else f"{len(cells)} of them: {text.strip()[:40]!r}"
-            bad(DataError(f"{path}, line {line.number} must have {layout.count} columns with a word", got=got))
+        if cells[0] == _DOCUMENT:
             continue
         sentence.append(_Cells(cells, line.number))
-    if sentence and not broken:
-        yield _row(path, sentence, layout)
+        if len(cells) < layout.count or not cells[layout.asked[WORDS]].strip():
+            where = f"{path}, line {line.number}"
+            got = "a blank word" if len(cells) >= layout.count else f"{len(cells)} of them: {text.strip()[:40]!r}"
+            broken(DataError(f"{where} must have {layout.count} columns with a word", got=got).about(where, None))
+    yield from ended()
 
 
 def conll_columns(path: Path) -> tuple[str, ...]:
@@ -154,7 +164,7 @@ def _row(path: Path, sentence: Sequence[_Cells], layout: _Layout) -> Row:
     for column, index in layout.asked.items():
         if column != WORDS:
             values[column] = [word.cells[index].strip() for word in words]
-    return Row(values, f"{path}, line {sentence[0].line}")
+    return Row(values, f"{path}, line {sentence[0].line}", [each.cells for each in sentence])
 
 
 def joined(words: Sequence[str], glued: Sequence[bool] = ()) -> tuple[str, list[tuple[int, int]]]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from glassformer.checksum import read_sealed_json, sealed_json
 from glassformer.data.files import files_of
-from glassformer.data.lines import OnBad, Skipped, left_out
+from glassformer.data.lines import OnBad, Skipped, left_out, stop_unless
 from glassformer.data.read import Document, read
-from glassformer.data.settings import CorpusSection, DataSection
+from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.split import SPLITS, Repeats, Split, hash_fraction, repeats, shared, split_of, text_hash
 from glassformer.data.store import TokenStore, damaged
 from glassformer.data.table_format import table_kind
@@ -159,13 +159,7 @@ def prepare(
 def on_bad(section: DataSection) -> OnBad:
     """The handler for rows that cannot be used: stop or skip, as the recipe says."""
     skips = section.on_bad_row == "skip" or getattr(section, "rejects", None) is not None
-    return Skipped() if skips else _stop_with_way_out
-
-
-def _stop_with_way_out(error: DataError) -> None:
-    """Raise the error of a bad row with what a user can do, where it does not say that itself."""
-    way_out = "mend it, or let a training leave bad rows out with --set data.on_bad_row=skip"
-    raise type(error)(error.wanted, got=error.got, do=f"{error.do}; {way_out}" if error.do else way_out)
+    return Skipped() if skips else stop_unless("rejects" if isinstance(section, RecordSection) else "on_bad_row")
 
 
 def _documents(paths: Iterable[str], section: CorpusSection, bad: OnBad) -> Iterator[Document]:

@@ -18,8 +18,14 @@ _HEAD = 8192
 LONGEST_LINE = 32 << 20
 # Lines are read in parts of this size, so that a file of one huge line is never in memory as a whole.
 _BLOCK = 1 << 20
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_UTF8_MARK = b"\xef\xbb\xbf"
+# Beginnings of files in other encodings; that of UTF-32 begins like one of UTF-16.
+_MARKS = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+UTF8_MARK = b"\xef\xbb\xbf"
 
 
 class Line(NamedTuple):
@@ -36,6 +42,16 @@ OnBad = Callable[[DataError], None]
 def stop(error: DataError) -> None:
     """Raise the error of the first bad row."""
     raise error
+
+
+def stop_unless(setting: str) -> OnBad:
+    """`stop`, where `[data]` has a setting by which such rows are left out."""
+
+    def stop_naming(error: DataError) -> None:
+        error.left_out_by = setting
+        raise error
+
+    return stop_naming
 
 
 class Skipped:
@@ -89,9 +105,13 @@ def special_file(path: Path) -> str:
 
 def not_text(head: bytes) -> str:
     """Why the first bytes of a file are no text that can be read, "" where they may be."""
-    if head.startswith(_UTF16_MARKS):
-        return "UTF-16, not UTF-8"
+    if encoding := _other_encoding(head):
+        return f"{encoding}, not UTF-8"
     return "not text" if b"\0" in head else ""
+
+
+def _other_encoding(head: bytes) -> str:
+    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), "")
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:
@@ -101,9 +121,9 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 def read_lines(path: Path, *, bad: OnBad = stop, longest: int | None = None) -> Iterator[Line]:
     """The lines of a UTF-8 file. With `longest`, lines of more bytes come in parts; else at most LONGEST_LINE is kept.
 
-    Raises DataError for an empty or binary file and a damaged archive; a longer line, and one that is not UTF-8, goes
-    to `bad`, the latter with the byte at fault (counted from 0 in the uncompressed file). Reading takes 5 times the
-    memory of the longest line at most.
+    Raises DataError for an empty or binary file and a damaged archive; a longer line, and one that is not UTF-8 or has
+    a zero byte, goes to `bad`, the latter with the byte at fault (counted from 0 in the uncompressed file). Reading
+    takes 5 times the memory of the longest line at most.
     """
     with open_bytes(path) as handle, _failing(path):
         yield from _in_parts(path, handle, bad, longest) if longest else _in_one(path, handle, bad)
@@ -163,31 +183,39 @@ def _line(path: Path, parts: list[bytes], number: int, byte: int, size: int, bad
 def _decode(path: Path, parts: list[bytes], number: int, byte: int, bad: OnBad) -> str | None:
     raw = b"".join(parts)
     parts.clear()
-    mark = len(_UTF8_MARK) if byte == 0 and raw.startswith(_UTF8_MARK) else 0
+    mark = len(UTF8_MARK) if byte == 0 and raw.startswith(UTF8_MARK) else 0
+    return decoded(raw[mark:].rstrip(b"\r\n"), f"{path}, line {number}", byte + mark, bad)
+
+
+def decoded(raw: bytes, where: str, byte: int, bad: OnBad) -> str | None:
+    """The text of a line or a part of one that begins at this byte of its file; one that is no text goes to `bad`."""
     try:
-        return raw[mark:].rstrip(b"\r\n").decode("utf-8")
+        text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        bad(_not_utf8(path, number, byte + mark + error.start, error.object[error.start]))
+        bad(_no_text(where, byte + error.start, raw[error.start]))
         return None
+    if "\0" in text:
+        bad(_no_text(where, byte + raw.index(0), 0))
+        return None
+    return text
 
 
 def _in_parts(path: Path, handle: BinaryIO, bad: OnBad, longest: int) -> Iterator[Line]:
     number, byte, held, whole = 1, 0, b"", True
     for raw in _parts(path, handle, longest):
-        if byte == 0 and not held and raw.startswith(_UTF8_MARK):
-            raw, byte = raw[len(_UTF8_MARK) :], len(_UTF8_MARK)
+        if byte == 0 and not held and raw.startswith(UTF8_MARK):
+            raw, byte = raw[len(UTF8_MARK) :], len(UTF8_MARK)
         raw = held + raw
         whole = raw.endswith(b"\n")
         cut = len(raw) if whole else _last_boundary(raw)
         held, raw = raw[cut:], raw[:cut]
-        try:
-            yield Line(raw.rstrip(b"\r\n").decode("utf-8") if whole else raw.decode("utf-8"), number)
-        except UnicodeDecodeError as error:
-            bad(_not_utf8(path, number, byte + error.start, raw[error.start]))
+        text = decoded(raw.rstrip(b"\r\n") if whole else raw, f"{path}, line {number}", byte, bad)
+        if text is not None:
+            yield Line(text, number)
         byte += len(raw)
         number += whole
     if held:
-        bad(_not_utf8(path, number, byte, held[0]))
+        bad(_no_text(f"{path}, line {number}", byte, held[0]))
 
 
 def _parts(path: Path, handle: BinaryIO, longest: int) -> Iterator[bytes]:
@@ -219,17 +247,16 @@ def _last_boundary(raw: bytes) -> int:
     return len(raw)
 
 
-def _not_utf8(path: Path, number: int, byte: int, value: int) -> DataError:
-    where = f"{path}, line {number}"
+def _no_text(where: str, byte: int, value: int) -> DataError:
     return DataError(
         f"{where} must be UTF-8 text",
         got=f"the byte 0x{value:02x} at byte {byte} of the file",
-        do="convert the file to UTF-8",
+        do="convert the file to UTF-8" if value else "a text has no zero bytes: is the file whole?",
     ).about(where, None)
 
 
 def _refuse_binary(path: Path, head: bytes) -> None:
-    if head.startswith(_UTF16_MARKS):
-        raise DataError(f"{path} must be UTF-8 text", got="UTF-16", do="convert the file to UTF-8")
+    if encoding := _other_encoding(head):
+        raise DataError(f"{path} must be UTF-8 text", got=encoding, do="convert the file to UTF-8")
     if b"\0" in head[:_HEAD]:
         raise DataError(f"{path} must hold text", got=f"a binary file (a zero at byte {head.index(0)})")

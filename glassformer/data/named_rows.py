@@ -33,10 +33,13 @@ NAME_IT = (
 
 
 class Row(NamedTuple):
-    """One row of a table: its values by column, and its file and line or row for messages."""
+    """One row of a table: its values by column, and its file and line or row for messages. `own`: the row as the file
+    has it, with the columns that nobody asked for; a list where columns have no names.
+    """
 
     values: Mapping[str, object]
     where: str
+    own: object = None
 
 
 def json_rows(
@@ -66,12 +69,13 @@ def json_row(line: str, where: str, columns: Sequence[str] = (), optional: Seque
         raise DataError(f"{where} must be a JSON object", got=type(values).__name__).about(where, values)
     if missing := [column for column in columns if column not in values]:
         raise no_column(where, missing[0], values).about(where, values)
+    own = values
     if columns:
         values = {column: values[column] for column in [*columns, *(name for name in optional if name in values)]}
     # Only an escape can encode one, and few lines have escapes: the others need no second check.
     if "\\u" in line and (half := _half_character(values)):
         raise DataError(f"{where} must be text", got=f"{half!r}, half of a character").about(where, line)
-    return Row(values, where)
+    return Row(values, where, own)
 
 
 def _half_character(values: object) -> str:
@@ -105,7 +109,7 @@ def parquet_rows(path: Path, columns: Sequence[str] = (), *, optional: Sequence[
         for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=[*columns, *more] if columns else None):
             for values in _in_python(batch, path):
                 number += 1
-                yield Row(values, f"{path}, row {number}")
+                yield Row(values, f"{path}, row {number}", values)
 
 
 @contextmanager

@@ -5,35 +5,75 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import tempfile
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from glassformer.atomic import atomic_write
 from glassformer.data.corpus import on_bad
+from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, Skipped, left_out
 from glassformer.errors import DataError
 from glassformer.paths import check_path
 
-# File and number of a row, in what an error says of its place.
-_PLACE = re.compile(r"(?P<file>.*), (?:line|row|question) (?P<number>[\d,]+)", re.DOTALL)
+# File and number of a row in `DataError.where`, or its place in SQuAD's JSON.
+_PLACE = re.compile(
+    r"(?P<file>.*?), (?:(?:line|row) (?P<number>\d+)|(?P<place>data\[\d+\][^ ]*)(?: \(id .*\))?)", re.DOTALL
+)
+# Bits of a place's last two numbers, where it has three: a row is then ordered by one number.
+_BITS = 20
 
 
 class RejectsFile(Skipped):
-    """Writes each bad row to a file; counts them, and keeps the first message."""
+    """Writes each bad row to a file as it comes; counts them, and keeps the first message. `files` is the order in
+    which files are read: at the end the rows are put in this order, and in that of their lines.
+    """
 
-    def __init__(self, path: Path, handle: TextIO) -> None:
+    def __init__(self, path: Path, handle: BinaryIO, files: Iterable[str | Path]) -> None:
         super().__init__()
         self.path, self._handle = path, handle
+        self._files = {str(file): number for number, file in enumerate(files)}
+        # Of each row, in the order they came: its file, its place there, and where it begins in the file of rejects.
+        self._order = (array("q"), array("q"), array("q"))
 
     def __call__(self, error: DataError) -> None:
         """Set the row of an error aside."""
         super().__call__(error)
-        found_at = _PLACE.match(error.where)
-        file, number = (found_at["file"], int(found_at["number"].replace(",", ""))) if found_at else (None, None)
-        found = {"file": file, "line": number, "reason": str(error), "row": error.row}
-        self._handle.write(json.dumps(found, ensure_ascii=False, default=str) + "\n")
+        found_at = _PLACE.fullmatch(error.where)
+        file, number, place = found_at.group("file", "number", "place") if found_at else (None, None, None)
+        found = {"file": file, "line": None if number is None else int(number), "reason": str(error), "row": error.row}
+        if place is not None:
+            found["place"] = place
+        begins = self._handle.tell()
+        line = json.dumps(found, ensure_ascii=False, default=str) + "\n"
+        self._handle.write(line.encode("utf-8", errors="backslashreplace"))
+        key = int(number or 0)
+        if place is not None:
+            article, paragraph, question = [*map(int, re.findall(r"\d+", place)), 0, 0][:3]
+            key = (((article << _BITS) + paragraph) << _BITS) + question
+        order = self._files.setdefault(file or "", len(self._files))
+        for column, value in zip(self._order, (order, key, begins), strict=True):
+            column.append(value)
+
+    def sort(self) -> None:
+        """Put the rows that were written in the order of the files and lines they came from."""
+        files, keys, begins = (np.array(column, np.int64) for column in self._order)
+        order = np.lexsort((keys, files))  # rows of the same place stay in their order
+        if (order[1:] >= order[:-1]).all():
+            return
+        with tempfile.TemporaryFile() as written:
+            self._handle.seek(0)
+            shutil.copyfileobj(self._handle, written)
+            self._handle.seek(0)
+            for begin in begins[order].tolist():
+                written.seek(begin)
+                self._handle.write(written.readline())
 
     @property
     def sentence(self) -> str:
@@ -44,19 +84,22 @@ class RejectsFile(Skipped):
 @contextmanager
 def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[RejectsFile]:
     """Inside, bad rows are written to the file at `path`, which replaces an older one at the end, also after an error
-    or Ctrl-C. Raises DataError when it cannot be written, or is one of the inputs.
+    or Ctrl-C. `inputs` are the files that are read, in this order. Raises DataError when it cannot be written, or is
+    one of the inputs.
     """
     check_path(path, DataError)
-    path = Path(path)
+    path, inputs = Path(path), list(inputs)
     if path.exists() and any(os.path.exists(each) and path.samefile(each) for each in inputs):
         raise DataError("rejects need a file of their own", got=f"{path}, which is read", do="choose another --rejects")
     stopped: BaseException | None = None
     try:
-        with atomic_write(path) as draft, draft.open("w", encoding="utf-8", errors="backslashreplace") as handle:
+        with atomic_write(path) as draft, draft.open("w+b") as handle:
+            rejects = RejectsFile(path, handle, inputs)
             try:
-                yield RejectsFile(path, handle)
+                yield rejects
             except BaseException as error:  # what was set aside until then is told all the same
                 stopped = error
+            rejects.sort()
     except OSError as error:
         raise DataError(
             f"rejects must be written to {path}", got=error.strerror or str(error), do="choose another --rejects"
@@ -70,10 +113,16 @@ def bad_rows(data: Any, log: Callable[[str], None]) -> Iterator[OnBad]:
     """Inside, the handler of rows that cannot be used, as a RecordSection says; at the end what was left out is
     logged.
     """
-    inputs = (*data.files, *data.validation_files)
-    with nullcontext(on_bad(data)) if data.rejects is None else rejecting(data.rejects, inputs) as bad:
+    with nullcontext(on_bad(data)) if data.rejects is None else _rejecting(data) as bad:
         yield bad
         if isinstance(bad, RejectsFile) and bad.count:
             log(bad.sentence)
         elif isinstance(bad, Skipped) and bad.count:
             log(left_out(bad.count, bad.first[0]))
+
+
+@contextmanager
+def _rejecting(data: Any) -> Iterator[RejectsFile]:
+    inputs = files_of([*data.files, *data.validation_files], text=data.text, tables=True)
+    with rejecting(data.rejects, inputs) as bad:
+        yield bad

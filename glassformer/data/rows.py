@@ -11,7 +11,7 @@ from glassformer.data.delimited import quoted_records, split_records
 from glassformer.data.lines import OnBad, stop
 from glassformer.data.named_rows import NAME_IT, Row, json_rows, no_column, parquet_rows
 from glassformer.data.squad import squad_rows
-from glassformer.data.table_format import TableFormat, find_format, is_number, table_kind
+from glassformer.data.table_format import TableFormat, find_format, is_number, names_columns, table_kind
 from glassformer.errors import DataError, MissingColumnError
 
 # The column of a role, or several whose cells belong together.
@@ -43,7 +43,7 @@ def read_table(
     if kind == "conll":
         yield from conll_rows(path, columns, bad=bad)
         return
-    if kind == "jsonl" or kind == "parquet" or kind == "squad":
+    if names_columns(path):
         if numbers := [column for column in columns if is_number(column)]:
             raise MissingColumnError(
                 f"{path} must be asked for columns by their names", got=f"the number {numbers[0]}", do=NAME_IT
@@ -71,12 +71,21 @@ def read_table(
             error = DataError(f"{where} must have {len(names)} columns, as the first row has", got=str(len(cells)))
             bad(error.about(where, cells))
         else:
-            yield Row({column: cells[place] for column, place in zip(asked, places, strict=True)}, where)
+            values = {column: cells[place] for column, place in zip(asked, places, strict=True)}
+            yield Row(values, where, dict(zip(names, cells, strict=True)) if format.header else cells)
 
 
 def names_of(columns: Mapping[str, Columns]) -> tuple[str, ...]:
     """The names of all columns of these roles."""
     return tuple(name for of in columns.values() for name in ([of] if isinstance(of, str) else of))
+
+
+def named(columns: Mapping[str, Columns], usual: Mapping[str, Columns]) -> dict[str, Columns]:
+    """Columns for a table that names them: where another table had numbers, the usual ones, else those called as their
+    role.
+    """
+    numbered = {role for role, of in columns.items() if all(map(is_number, names_of({role: of})))}
+    return {role: usual.get(role, role) if role in numbered else of for role, of in columns.items()}
 
 
 def by_role(values: Mapping[str, object], columns: Mapping[str, Columns]) -> dict[str, object]:

@@ -38,38 +38,39 @@ def squad_rows(
     one passage share its string.
 
     The file is read as a whole. Raises DataError, with line and column, for damaged JSON, and for JSON of another
-    shape; a question that cannot be used goes to `bad`.
+    shape; an article, a paragraph or a question that cannot be used goes to `bad`, with its place in the file
+    (`data[3].paragraphs[2].qas[0]`, counted from 0).
     """
-    number = 0
-    for paragraph, place in _paragraphs(path):
+    for paragraph, place in _paragraphs(path, bad):
         context, questions = paragraph.get("context"), paragraph.get("qas")
         if not isinstance(questions, list):
-            raise DataError(f"{place} must be {_SHAPE}", got=f"qas {repr(questions)[:60]}")
-        for question in questions:
-            number += 1
-            where = f"{path}, question {number:,}"
+            bad(DataError(f"{place} must have a list qas", got=repr(questions)[:60]).about(place, paragraph))
+            continue
+        for number, question in enumerate(questions):
+            where = f"{place}.qas[{number}]"
             if not isinstance(question, dict):
-                bad(DataError(f"{where} must be a JSON object", got=type(question).__name__).about(where, question))
+                bad(_no_object(where, question))
                 continue
             where = f"{where} (id {str(question['id'])[:40]})" if "id" in question else where
             values = {name: question[name] for name in ("id", "question", "answers") if name in question}
             values["context"] = context
+            own = {**question, "context": context}
             if question.get("is_impossible") is True and values.setdefault("answers", []):
-                bad(DataError(f"{where} must have answers or be impossible", got="both").about(where, question))
+                bad(DataError(f"{where} must have answers or be impossible", got="both").about(where, own))
                 continue
             if missing := [column for column in columns if column not in values]:
-                bad(no_column(where, missing[0], values).about(where, question))
+                bad(no_column(where, missing[0], values).about(where, own))
             elif half := _half_character([values.get("question"), context]):
-                bad(DataError(f"{where} must be text", got=f"{half!r}, half of a character").about(where, question))
+                bad(DataError(f"{where} must be text", got=f"{half!r}, half of a character").about(where, own))
             else:
                 asked = [*columns, *(name for name in optional if name in values)] if columns else values
-                yield Row({name: values[name] for name in asked}, where)
+                yield Row({name: values[name] for name in asked}, where, own)
 
 
-def _paragraphs(path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _paragraphs(path: Path, bad: OnBad) -> Iterator[tuple[Mapping[str, Any], str]]:
     """The paragraphs of all articles, each with its place for messages."""
     try:
-        whole = parse_json(_text_of(path))
+        whole = parse_json(_text_of(path), marked=True)
     except json.JSONDecodeError as error:
         where, got = f"{path}, line {error.lineno}", f"{error.msg} at column {error.colno}"
         raise DataError(f"{where} must be JSON", got=got) from None
@@ -79,12 +80,24 @@ def _paragraphs(path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
     if not isinstance(articles, list):
         do = "write JSON of another shape with one object a line, as .jsonl"
         raise DataError(f"{path} must be {_SHAPE}", got="no list under data", do=do)
-    for number, article in enumerate(articles, start=1):
-        paragraphs = article.get("paragraphs") if isinstance(article, dict) else None
-        if not isinstance(paragraphs, list) or not all(isinstance(each, dict) for each in paragraphs):
-            raise DataError(f"{path}, article {number} must be {_SHAPE}", got="no list of objects under paragraphs")
-        for place, paragraph in enumerate(paragraphs, start=1):
-            yield paragraph, f"{path}, article {number}, paragraph {place}"
+    for number, article in enumerate(articles):
+        where = f"{path}, data[{number}]"
+        if not isinstance(article, dict):
+            bad(_no_object(where, article))
+            continue
+        paragraphs = article.get("paragraphs")
+        if not isinstance(paragraphs, list):
+            bad(DataError(f"{where} must have a list paragraphs", got=repr(paragraphs)[:60]).about(where, article))
+            continue
+        for place, paragraph in enumerate(paragraphs):
+            if isinstance(paragraph, dict):
+                yield paragraph, f"{where}.paragraphs[{place}]"
+            else:
+                bad(_no_object(f"{where}.paragraphs[{place}]", paragraph))
+
+
+def _no_object(where: str, value: object) -> DataError:
+    return DataError(f"{where} must be a JSON object", got=repr(value)[:60]).about(where, value)
 
 
 def _text_of(path: Path) -> str:

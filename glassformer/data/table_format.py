@@ -74,6 +74,11 @@ def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet", "conll",
     return None
 
 
+def names_columns(path: Path) -> bool:
+    """Whether a file's name says that it is a table whose format names the columns, so that they have no numbers."""
+    return table_kind(path) in ("jsonl", "parquet", "squad")
+
+
 def is_number(column: str) -> bool:
     """Whether a column is given by its number, counted from 0, and not by its name."""
     return column.isascii() and column.isdecimal() and len(column) < 9

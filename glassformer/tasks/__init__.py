@@ -35,7 +35,8 @@ class TaskEntry(NamedTuple):
 
 class VerbEntry(NamedTuple):
     """Module and class of a verb's predictor, its line of help, the roles of the columns that it reads, the tasks whose
-    model in the package answers where none is named, and by task the module and class of another predictor.
+    model in the package answers where none is named, by task the module and class of another predictor, and the files
+    that it reads beside running text.
     """
 
     module: str
@@ -44,6 +45,7 @@ class VerbEntry(NamedTuple):
     columns: tuple[str, ...] = ("text",)
     tasks: tuple[str, ...] = ("masked-lm",)
     others: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    files: str = ".jsonl, .csv, .tsv, .parquet"
 
 
 TASKS: dict[str, TaskEntry] = {
@@ -133,9 +135,21 @@ VERBS: dict[str, VerbEntry] = {
         {"regress": ("regress", "Regress")},
     ),
     "choose": VerbEntry("choose", "Choose", "which candidate belongs to a text", ("text", "choices"), ("choose",)),
-    "tag": VerbEntry("tag", "Tag", "the tags of a text's words, as spans of characters", ("text", "words"), ("tag",)),
+    "tag": VerbEntry(
+        "tag",
+        "Tag",
+        "the tags of a text's words, as spans of characters",
+        ("text", "words"),
+        ("tag",),
+        files=".conll, .conllu, .jsonl, .csv, .tsv, .parquet",
+    ),
     "answer": VerbEntry(
-        "answer", "AnswerQuestions", "the answer to a question, from a passage", ("text", "pair"), ("answer",)
+        "answer",
+        "AnswerQuestions",
+        "the answer to a question, from a passage",
+        ("text", "pair"),
+        ("answer",),
+        files=".json as SQuAD has it, .jsonl, .csv, .tsv, .parquet",
     ),
 }
 

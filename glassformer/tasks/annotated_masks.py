@@ -88,7 +88,13 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         check_encoder(body)
 
     @classmethod
-    def from_records(cls, section: AnnotatedMasksSection, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(
+        cls,
+        section: AnnotatedMasksSection,
+        preparation: Preparation,
+        records: Sequence[Record],
+        held_out: Sequence[Record],
+    ) -> Self:
         """With the frequencies of the training texts' tokens."""
         tokenizer, length = preparation.tokenizer, preparation.data.length
         counts = preparation.facts.get("unigram_counts")

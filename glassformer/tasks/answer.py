@@ -222,7 +222,9 @@ class AnswerQuestions(RecordTask[Question, Answer]):
             )
 
     @classmethod
-    def from_records(cls, section: AnswerSection, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(
+        cls, section: AnswerSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
         """With `no_answer` as the training records are."""
         without = 0
         for record in records:

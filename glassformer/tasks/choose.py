@@ -173,7 +173,9 @@ class Choose(RecordTask[Question, Choice]):
             )
 
     @classmethod
-    def from_records(cls, section: ChooseSection, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(
+        cls, section: ChooseSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
         """With the places of the right candidates of the training records."""
         known = preparation.facts.get("place_counts")
         found = {int(count): of for count, of in known.items()} if known else _places(records)

@@ -23,7 +23,7 @@ from glassformer.tasks.baselines import Lesson
 from glassformer.tasks.bert import BertSection
 from glassformer.tasks.calibration import fitted_temperature
 from glassformer.tasks.labelling import Labelling, OneLabel, SeveralLabels
-from glassformer.tasks.labels import Class, Classes, Labelled
+from glassformer.tasks.labels import Class, Classes, Labelled, Unlearned
 from glassformer.tasks.measure import Reals
 from glassformer.tasks.predict import predict
 from glassformer.tasks.records import Record
@@ -170,30 +170,32 @@ class Classify(TextPairTask[Labelled, Any]):
     # ------------------------------------------------------------------ training
 
     @classmethod
-    def from_records(cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record]) -> Self:
-        """With the labels of the training records, sorted."""
+    def from_records(
+        cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
+        """With the labels of the records, sorted."""
         data, found, count = preparation.data, Counter[str](), 0
         assert isinstance(data, ClassifyData)
         for record in records:
             with suppress(DataError):  # reported when the record becomes an example
-                for role in ("text", "pair"):
-                    text_of(record.values.get(role, "absent"), record.where)
-                value = record.values["label"]
-                if section.several:
-                    found.update(set(labels_of(value, record.where, data.separator)))
-                else:
-                    found[label_of(value, record.where)] += 1
+                found.update(_labels_in(record, section, data))
                 count += 1
-        labels = section.labels or tuple(sorted(found))
+        unlearned = Unlearned()
+        for record in held_out:
+            with suppress(DataError):
+                unlearned.add(_labels_in(record, section, data) - found.keys(), record.where)
+        learned = section.labels or tuple(found)
+        labels = section.labels or tuple(sorted({*found, *unlearned.places}))
         least = 1 if section.several else 2
-        if len(labels) < least:
+        if len(learned) < least:
             raise DataError(
                 f"to classify there must be at least {'one label' if least == 1 else 'two labels'}",
-                got=f"{len(labels)} in {len(records):,} records" + (f" ({labels[0]!r})" if labels else ""),
+                got=f"{len(learned)} in {len(records):,} records" + (f" ({learned[0]!r})" if learned else ""),
                 do="check which column holds the label",
             )
         if not preparation.measuring:
             preparation.log(_label_counts(found, labels))
+            unlearned.note(labels, "records", preparation.log)
         frequencies = dict(preparation.facts.get("label_counts") or {label: found[label] for label in labels})
         values = section.model_dump() | {"labels": labels}
         return cls(
@@ -269,6 +271,16 @@ class Classify(TextPairTask[Labelled, Any]):
             records=self.known,
             separator=self.separator,
         )
+
+
+def _labels_in(record: Record, section: ClassifySection, data: ClassifyData) -> set[str]:
+    """The labels of a record, as they are written; raises DataError for a record that no example can be made of."""
+    for role in ("text", "pair"):
+        text_of(record.values.get(role, "absent"), record.where)
+    value = record.values["label"]
+    if section.several:
+        return set(labels_of(value, record.where, data.separator))
+    return {label_of(value, record.where)}
 
 
 def _label_counts(found: Counter[str], labels: Sequence[str]) -> str:

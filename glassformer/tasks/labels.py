@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 # The most labels of which a JSON record lists the probabilities: the likeliest.
 LISTED = 100
+# Labels that a note names, and records of each.
+_NAMED, _PLACES = 10, 2
 
 
 class Labelled(NamedTuple):
@@ -23,6 +25,30 @@ class Labelled(NamedTuple):
     def numbers(self) -> tuple[int, ...] | None:
         """The numbers of its labels; None where they are not known."""
         return self.several if self.label is None else (self.label,)
+
+
+class Unlearned:
+    """Labels that only held-out records have: by label, the places of these records."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, list[str]] = {}
+
+    def add(self, labels: Iterable[str], where: str) -> None:
+        """Such labels of a held-out record."""
+        for label in labels:
+            self.places.setdefault(label, []).append(where)
+
+    def note(self, labels: Collection[str], unit: str, log: Callable[[str], None]) -> None:
+        """Log those of the `labels` that are never learned, with their records, which are `unit`."""
+        found = {label: places for label, places in sorted(self.places.items()) if label in labels}
+        for label, places in list(found.items())[:_NAMED]:
+            more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
+            log(
+                f"the label {label[:30]!r} is not learned: all {unit} that have it ({len(places):,}) are held out: "
+                f"{', '.join(places[:_PLACES])}{more}"
+            )
+        if len(found) > _NAMED:
+            log(f"nor are {len(found) - _NAMED:,} more labels, of which all {unit} are held out too")
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from glassformer.data.batch import Integers
 from glassformer.data.corpus import TooFewError, on_bad, shares_for
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad
+from glassformer.data.named_rows import Row as TableRow
 from glassformer.data.order import Order
 from glassformer.data.rejects import bad_rows
 from glassformer.data.rows import Columns, by_role, names_of, read_table
@@ -38,10 +39,13 @@ from glassformer.tasks.task import Example, Prediction, Predictor, Preparation, 
 
 
 class Record(NamedTuple):
-    """The values of a row of a table by their role, and its file and line."""
+    """The values of a row of a table by their role, its file and line, and the row as the file has it, where such rows
+    are to be set aside.
+    """
 
     values: Mapping[str, object]
     where: str
+    own: object = None
 
     @property
     def text(self) -> str:
@@ -150,8 +154,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     @abstractmethod
-    def from_records(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
-        """The task with the settings that its training records determine, such as the names of the labels."""
+    def from_records(
+        cls, section: Any, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
+        """The task with the settings that its training records determine, such as the names of the labels; `held_out`
+        are the records of the same files that the split by hash keeps back: a rare label may stand in these alone.
+        """
 
     @classmethod
     def split_text(cls, record: Record) -> str:
@@ -175,7 +183,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         for path in files_of(files, text=data.text, tables=True):
             found = cls.format_of(data, path)
             for row in read_table(path, names_of(columns), format=found, bad=bad):
-                yield Record(by_role(row.values, columns), row.where)
+                yield Record(by_role(row.values, columns), row.where, kept(data, row))
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
@@ -232,7 +240,9 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         by_split: dict[Split, list[Record]] = {}
         for split, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):
             by_split.setdefault(split, []).extend(record for _, record in found)
-        task = cls.from_records(section, preparation, by_split.get("train", []))
+        own: tuple[Split, ...] = ("test",) if data.validation_files else ("validation", "test")
+        held_out = [record for split in own for record in by_split.get(split, [])]
+        task = cls.from_records(section, preparation, by_split.get("train", []), held_out)
         sources: dict[Split, Source] = {}
         for split, records in by_split.items():
             examples = list(task.examples(records, bad))
@@ -250,7 +260,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             try:
                 yield self.example(record.values, record.where)
             except DataError as error:
-                bad(error.about(record.where, dict(record.values)))
+                bad(error.about(record.where, record.own))
 
     # ------------------------------------------------------------------ measuring
 
@@ -280,6 +290,11 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     ) -> Scores:
         """With TF-IDF and a linear model, where the task says what they learn."""
         return beside_tfidf(self, scores, train.examples, _measured(source, limit), log)
+
+
+def kept(data: RecordSection, row: TableRow) -> object:
+    """A row as its file has it, where rows that cannot be used are set aside in a file."""
+    return None if data.rejects is None else row.own
 
 
 def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:

@@ -138,7 +138,9 @@ class Regress(TextPairTask[Rated, Number]):
     # ------------------------------------------------------------------ training
 
     @classmethod
-    def from_records(cls, section: RegressSection, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(
+        cls, section: RegressSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
         """With mean and deviation of the numbers of the training records."""
         if section.mean is None and not preparation.measuring:
             numbers = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -29,7 +29,8 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.tasks.cross_entropy import cross_entropy, widened
-from glassformer.tasks.records import Record, RecordTask
+from glassformer.tasks.labels import Unlearned
+from glassformer.tasks.records import Record, RecordTask, kept
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
 from glassformer.tasks.tag_baselines import TagBaselines
@@ -157,7 +158,7 @@ class Tag(RecordTask[Tagged, Tagging]):
         """The sentences of these files, with their tags or spans."""
         for path in files_of(files, text=data.text, tables=True):
             for row in tagged_rows(path, data, bad=bad, tagged=True):
-                yield Record(row.values, row.where)
+                yield Record(row.values, row.where, kept(data, row))
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
@@ -197,22 +198,26 @@ class Tag(RecordTask[Tagged, Tagging]):
             )
 
     @classmethod
-    def from_records(cls, section: TagSection, preparation: Preparation, records: Sequence[Record]) -> Self:
-        """With the labels of the training records: O, and B- and I- of each type, or the tags sorted."""
-        sentences: list[Sentence] = []
-        for record in records:
-            with suppress(DataError):  # reported when the record becomes an example
-                sentences.append(sentence_of(record.values, record.where))
+    def from_records(
+        cls, section: TagSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
+        """With the labels of the records: O, and B- and I- of each type, or the tags sorted."""
+        sentences = [sentence for _, sentence in _sentences(records)]
         raw = [sentence.tags or () for sentence in sentences]
-        marked = is_scheme(section.labels or {tag for tags in raw for tag in tags})
+        kept = [(where, sentence.tags or ()) for where, sentence in _sentences(held_out)]
+        marked = is_scheme(section.labels or {tag for tags in (*raw, *(tags for _, tags in kept)) for tag in tags})
         bio = is_bio(section.labels) if section.labels else marked
         tagged = [tuple(_in_bio(tags)) for tags in raw] if bio else raw
         found = Counter(tag for tags in tagged for tag in tags)
-        labels = section.labels or _labels_of(found, bio=bio)
-        if len(labels) < 2:
+        unlearned = Unlearned()
+        for where, tags in kept:
+            unlearned.add(set(_in_bio(tags) if bio else tags) - found.keys(), where)
+        learned = section.labels or _labels_of(found, bio=bio)
+        labels = section.labels or _labels_of({*found, *unlearned.places}, bio=bio)
+        if len(learned) < 2:
             raise DataError(
                 "to tag there must be at least two labels",
-                got=f"{len(labels)} in {len(records):,} sentences" + (f" ({labels[0]!r})" if labels else ""),
+                got=f"{len(learned)} in {len(records):,} sentences" + (f" ({learned[0]!r})" if learned else ""),
                 do="check which column holds the tags",
             )
         if not preparation.measuring:
@@ -221,6 +226,7 @@ class Tag(RecordTask[Tagged, Tagging]):
             shown = ", ".join(f"{label[:30]} {count:,}" for label, count in found.most_common(_SHOWN))
             more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
             preparation.log(f"{found.total():,} words with {len(found):,} labels: {shown}{more}")
+            unlearned.note(labels, "sentences", preparation.log)
             _note_words(sentences, preparation.log)
         facts = preparation.facts.get("word_tag_counts")
         return cls(
@@ -269,6 +275,13 @@ class Tag(RecordTask[Tagged, Tagging]):
         return tag_scores(known, self.baselines)
 
 
+def _sentences(records: Iterable[Record]) -> Iterator[tuple[str, Sentence]]:
+    """Place and sentence of each record; those of which none can be made are reported when they become examples."""
+    for record in records:
+        with suppress(DataError):
+            yield record.where, sentence_of(record.values, record.where)
+
+
 def _note_words(sentences: Sequence[Sentence], log: Callable[[str], None]) -> None:
     """Log how many of the words that files gave would be found in their text: those of a raw text are found so."""
     given = [sentence for sentence in sentences if sentence.given]
@@ -285,7 +298,7 @@ def _in_bio(tags: Sequence[str]) -> list[str]:
     return tags_of(spans_of(tags), len(tags))
 
 
-def _labels_of(found: Mapping[str, int], *, bio: bool) -> tuple[str, ...]:
+def _labels_of(found: Iterable[str], *, bio: bool) -> tuple[str, ...]:
     """All labels, in a fixed order; of spans both B- and I-, also where all spans have one word."""
     if not bio:
         return tuple(sorted(found))

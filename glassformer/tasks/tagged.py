@@ -66,11 +66,12 @@ def sentence_rows(rows: Iterable[Row], data: TagData, *, bad: OnBad, tagged: boo
         own = {"id": row.values["id"]} if "id" in row.values and not tagged else {}
         values = {role: row.values[name] for role, name in names.items() if row.values.get(name) is not None}
         if "words" not in values and "text" not in values:
-            bad(no_column(row.where, names["text"], row.values))
+            bad(no_column(row.where, names["text"], row.values).about(row.where, row.own))
         elif tagged and ("tags" if "words" in values else "spans") not in values:
-            bad(no_column(row.where, names["tags" if "words" in values else "spans"], row.values))
+            missing = names["tags" if "words" in values else "spans"]
+            bad(no_column(row.where, missing, row.values).about(row.where, row.own))
         else:
-            yield Row({**_with_text(values), **own}, row.where)
+            yield Row({**_with_text(values), **own}, row.where, row.own)
 
 
 def _with_text(values: dict[str, object]) -> dict[str, object]:

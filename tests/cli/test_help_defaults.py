@@ -10,7 +10,7 @@ import pytest
 
 from glassformer.artefact.recipe import ready_recipe, resolve
 from glassformer.cli import defaults
-from glassformer.cli.__main__ import VERBS, _command
+from glassformer.cli.__main__ import VERBS, _command, main
 from glassformer.cli.recipe_options import _OPTIONS
 from glassformer.data import settings as data_settings
 from glassformer.tasks import TASKS, task_named
@@ -61,6 +61,23 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
 def test_the_help_tells_what_fine_tuning_does_otherwise() -> None:
     for setting, value in (("train.epochs", "3 to 20 by the data"), ("train.learning_rate", "5e-05")):
         assert f"; {value} with --start for classify, " in defaults.told(setting)
+
+
+def test_help_names_the_files_that_a_verb_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    every = {".jsonl", ".csv", ".tsv", ".parquet"}
+    asked = {"fill": every, "classify": every, "tag": {*every, ".conll", ".conllu"}, "answer": {*every, ".json"}}
+    measured = {*every, ".conll", ".conllu", ".json"}
+    for verb, suffixes in {
+        **asked,
+        "train": measured,
+        "plan": measured,
+        "evaluate": measured,
+        "compare": measured,
+    }.items():
+        assert main([verb, "--help"]) == 0
+        told = capsys.readouterr().out
+        assert suffixes <= set(re.findall(r"\.[a-z]+\b", told)), verb
+        assert "('" not in told
 
 
 def test_the_class_of_a_tasks_data_is_the_one_that_is_named() -> None:

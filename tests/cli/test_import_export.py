@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,15 @@ TEXT = "She [MASK] the summer [MASK]."
 def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_path: Path) -> None:
     there, back = tmp_path / "theirs", tmp_path / "ours"
     assert run("export", trained, there).out == f"{there}\n"
-    assert run("import", there, back).out == f"{back}\n"
+    done = run("import", there, back)
+    assert done.out == f"{back}\n"
+    assert "aside" not in done.err
+    settings = json.loads((there / "config.json").read_text())
+    (there / "config.json").write_text(json.dumps({**settings, "initializer_range": 0.02}))
+    foreign = run("import", there, tmp_path / "with more")
+    assert [line for line in foreign.err.splitlines() if "aside" in line] == [
+        "left aside, setting initializer_range: says only how fresh weights are drawn"
+    ]
     said = run("export", trained, tmp_path / "theirs too", "--json")
     assert said.records == [{"model": str(tmp_path / "theirs too"), "format": "huggingface", "left_behind": []}]
     (record,) = run("import", there, tmp_path / "ours too", "--json").records

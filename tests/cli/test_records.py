@@ -206,7 +206,7 @@ def test_evaluate_sets_rows_aside(run: Run, model: Path, tmp_path: Path) -> None
     assert done.records[0]["targets"] == 2
     found = [json.loads(line) for line in rejects.read_text().splitlines()]
     assert [each["line"] for each in found] == [2, 3]
-    assert found[0]["row"]["label"] == "perhaps"
+    assert [each["row"] for each in found] == [["Something old", "perhaps"], ["", "no"]]
 
 
 def test_seeds_give_mean_and_deviation(run: Run, seeds: Path, table: Path) -> None:

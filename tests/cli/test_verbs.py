@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from glassformer.artefact.open import load
+from glassformer.cli.readers import TableReader
 from glassformer.cli.texts import batches, records
 from glassformer.tasks.score import interval
 
@@ -180,7 +181,7 @@ def test_a_line_is_answered_before_the_next_one_is_waited_for(monkeypatch: pytes
             return self.read(7)
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Typed(b"one\ntwo\n\nthree\nfour")))
-    for batch in batches(records(["zero", "-"], None, {"text": "text"})):
+    for batch in batches(records(["zero", "-"], None, TableReader({"text": "text"}))):
         happened.append([each.values["text"] for each in batch])  # noqa: PERF401 - the loop itself adds to the list
     assert happened == ["wait", ["zero", "one"], "wait", ["two"], "wait", ["three"], "wait", ["four"]]
 

@@ -32,7 +32,10 @@ def test_each_question_is_a_row_and_those_of_a_passage_share_it(tmp_path: Path) 
     path = write(tmp_path / "some.json")
     rows = list(read_table(path))
     assert [row.values["id"] for row in rows] == ["x1", "x2", "x1", "x2"]
-    assert [row.where for row in rows[:2]] == [f"{path}, question 1 (id x1)", f"{path}, question 2 (id x2)"]
+    assert [row.where for row in rows[:2]] == [
+        f"{path}, data[0].paragraphs[0].qas[0] (id x1)",
+        f"{path}, data[0].paragraphs[0].qas[1] (id x2)",
+    ]
     assert rows[0].values["context"] is rows[1].values["context"]
     assert rows[1].values["answers"] == []
     zipped = tmp_path / "some.json.gz"
@@ -45,7 +48,7 @@ def test_each_question_is_a_row_and_those_of_a_passage_share_it(tmp_path: Path) 
 def test_a_question_without_answers_can_be_asked_but_not_learned(tmp_path: Path) -> None:
     path = write(tmp_path / "test.json", [{"id": 7, "question": "Where?"}])
     assert len(list(read_table(path, ["question", "context"]))) == 2
-    with refused(MissingColumnError, wanted=(f"{path}, question 1 (id 7)", "'answers'")):
+    with refused(MissingColumnError, wanted=(f"{path}, data[0].paragraphs[0].qas[0] (id 7)", "'answers'")):
         list(read_table(path, ["question", "context", "answers"]))
 
 
@@ -56,8 +59,11 @@ def test_a_question_without_answers_can_be_asked_but_not_learned(tmp_path: Path)
         ('{"data": [', "line 1", "column 11"),
         ('{"data": {}}', "SQuAD", "data"),
         ('[{"question": "Who?"}]', "SQuAD", "data"),
-        ('{"data": [{"paragraphs": [7]}]}', "article 1", "paragraphs"),
-        ('{"data": [{"paragraphs": [{"context": "a", "qas": null}]}]}', "paragraph 1", "None"),
+        ('{"data": [{"paragraphs": [7]}]}', "data[0].paragraphs[0]", "7"),
+        ('{"data": [7]}', "data[0]", "7"),
+        ('{"data": [{"title": "a"}]}', "data[0]", "None"),
+        ('{"data": [{"paragraphs": [{"context": "a", "qas": null}]}]}', "data[0].paragraphs[0]", "None"),
+        ('{"data": [], "data": []}', "SQuAD", "data"),
         ("[" * 100_000, "JSON", "deep"),
     ],
 )
@@ -71,7 +77,7 @@ def test_damage_is_named_with_its_place(tmp_path: Path, text: str, wanted: str, 
 @pytest.mark.parametrize(
     ("question", "got"),
     [
-        ("no object", "str"),
+        ("no object", "'no object'"),
         ({**ASKED[0], "is_impossible": True}, "both"),
         ({**ASKED[0], "question": "half \ud83d"}, "'\\ud83d'"),
     ],
@@ -80,10 +86,26 @@ def test_a_bad_question_is_set_aside_and_the_others_are_read(tmp_path: Path, que
     path = write(tmp_path / "some.json", [question, ASKED[1]])
     bad: list[DataError] = []
     assert len(list(read_table(path, bad=bad.append))) == 2
-    assert [f"{path}, question {number}" in error.wanted for number, error in zip((1, 3), bad, strict=True)] == [
-        True
-    ] * 2
+    assert [error.where.partition(" (id")[0] for error in bad] == [
+        f"{path}, data[0].paragraphs[{number}].qas[0]" for number in (0, 1)
+    ]
     assert got in bad[0].got
+
+
+def test_of_a_damaged_file_only_what_is_damaged_is_set_aside(tmp_path: Path) -> None:
+    """An article, a paragraph, a question with one key twice: each with its place, and as it stands in the file."""
+    path = tmp_path / "some.json"
+    paragraphs: list[Any] = [{"context": CONTEXT, "qas": None}, "none", {"context": CONTEXT, "qas": ASKED}]
+    whole = json.dumps({"data": [{"paragraphs": paragraphs}, {"title": "empty"}]})
+    path.write_text(whole.replace('"id": "x2"', '"id": "x2", "id": "x3"'), encoding="utf-8")
+    bad: list[DataError] = []
+    assert [row.values["id"] for row in read_table(path, bad=bad.append)] == ["x1"]
+    assert [(error.where, error.row) for error in bad[:2]] == [
+        (f"{path}, data[0].paragraphs[0]", paragraphs[0]),
+        (f"{path}, data[0].paragraphs[1]", "none"),
+    ]
+    assert (bad[2].where, "'id'" in bad[2].got) == (f"{path}, data[0].paragraphs[2].qas[1]", True)
+    assert (bad[3].where, bad[3].row) == (f"{path}, data[1]", {"title": "empty"})
 
 
 FRANCE = (StatedAnswer("France", 53),)

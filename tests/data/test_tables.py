@@ -232,9 +232,9 @@ def test_damaged_rows_are_told_with_their_lines_and_the_others_read(tmp_path: Pa
     before = csv.field_size_limit()
     found = list(read_table(path, ["id", "text"], bad=bad))
     assert csv.field_size_limit() == before
-    assert [row.values["id"] for row in found] == ["1", "3", "8", "9"]
+    assert [row.values["id"] for row in found] == ["1", "3", "8"]
     assert [found[0].values["text"], found[1].values["text"]] == ["a, b", "e\nf"]
-    assert [message.partition("line ")[2].partition(" ")[0] for message in bad.first] == ["3", "6", "7", "8", "9"]
+    assert [message.partition("line ")[2].partition(" ")[0] for message in bad.first] == ["3", "6", "7", "8", "9", "11"]
 
 
 def test_the_limit_of_the_csv_module_is_given_back_between_rows(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from glassformer.artefact.progress import NoProgress
 from glassformer.data.lines import stop
-from glassformer.data.split import Split
+from glassformer.data.split import Split, hash_fraction, text_hash
 from glassformer.errors import DataError
 from glassformer.models.families import bert
 from glassformer.tasks.classify import Classify, ClassifySection
@@ -23,7 +23,9 @@ from tests.refusals import refused
 ROWS = [(f"She likes day {n}" if n % 2 else f"He cooks on day {n}", "yes" if n % 2 else "no") for n in range(40)]
 
 
-def prepared(path: Path, **settings: Any) -> tuple[Classify, dict[Split, Source], list[str]]:
+def prepared(
+    path: Path, *, section: ClassifySection | None = None, **settings: Any
+) -> tuple[Classify, dict[Split, Source], list[str]]:
     """The task, the records of each split and the notes, as a training has them."""
     data = Classify.Data.model_validate({"files": (str(path),), "length": 16, "validation": 0.2, **settings})
     notes: list[str] = []
@@ -36,7 +38,7 @@ def prepared(path: Path, **settings: Any) -> tuple[Classify, dict[Split, Source]
         log=notes.append,
         stage=NoProgress().reading,
     )
-    task, sources = Classify.prepared(ClassifySection(), preparation)
+    task, sources = Classify.prepared(section or ClassifySection(), preparation)
     return task, sources, notes
 
 
@@ -56,7 +58,7 @@ def test_a_label_unseen_in_training_is_told_with_its_row(tmp_path: Path) -> None
     with refused(DataError, wanted="held out.jsonl, line 4", got="'perhaps'", do=("no, yes",)):
         prepared(path, validation=0.0, validation_files=(str(held_out),))
     rejects = tmp_path / "rejects.jsonl"
-    more = {"validation": 0.0, "validation_files": (str(held_out),), "rejects": str(rejects)}
+    more: dict[str, Any] = {"validation": 0.0, "validation_files": (str(held_out),), "rejects": str(rejects)}
     task, sources, notes = prepared(path, **more)
     (found,) = map(json.loads, rejects.read_text().splitlines())
     assert (found["file"], found["line"], found["row"]["label"]) == (str(held_out), 4, "perhaps")
@@ -141,3 +143,42 @@ def test_rows_repeated_across_splits_are_told(tmp_path: Path) -> None:
     held_out = table(tmp_path / "more.jsonl", [*ROWS[:3], ("Something else", "no")])
     _, _, notes = prepared(path, validation=0.0, validation_files=(str(held_out),))
     assert any("3 of the validation records" in note for note in notes)
+
+
+def held_out_text(path: Path) -> str:
+    """A text that the random split of `prepared` holds out."""
+    data = Classify.Data(files=(str(path),), length=16, validation=0.2)
+    texts = (f"They hike on day {n}" for n in range(1000))
+    return next(text for text in texts if hash_fraction(text_hash(text), data.seed) < data.validation)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_label_of_which_the_random_split_holds_out_all_records_is_known_and_told(
+    tmp_path: Path, several: bool
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    rare = held_out_text(path)
+    table(path, [*ROWS, (rare, "rare")])
+    task, sources, notes = prepared(path, section=ClassifySection(several=several))
+    assert task.section.labels == ("no", "rare", "yes")
+    assert task.frequencies["rare"] == 0
+    assert count(sources) == len(ROWS) + 1
+    (told,) = [note for note in notes if "'rare'" in note]
+    assert f"{path}, line {len(ROWS) + 1}" in told
+    assert "(1)" in told
+    # The same label in a validation file of its own is still a mistake.
+    held_out = table(tmp_path / "held out.jsonl", [ROWS[0], (rare, "rare")])
+    with refused(DataError, wanted="held out.jsonl, line 2", got="'rare'"):
+        prepared(
+            table(path, ROWS),
+            section=ClassifySection(several=several),
+            validation=0.0,
+            validation_files=(str(held_out),),
+        )
+
+
+def test_a_second_label_that_is_held_out_whole_is_still_one_class_only(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    table(path, [*((text, "yes") for text, _ in ROWS), (held_out_text(path), "rare")])
+    with refused(DataError, got=("1", "'yes'")):
+        prepared(path)

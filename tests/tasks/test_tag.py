@@ -13,6 +13,7 @@ import torch
 import glassformer as gf
 from glassformer.artefact.progress import NoProgress
 from glassformer.data.corrupt import IGNORED
+from glassformer.data.split import hash_fraction, text_hash
 from glassformer.errors import ConfigError, DataError, MissingColumnError
 from glassformer.models.chain import Chain, viterbi
 from glassformer.models.families import gpt2
@@ -249,6 +250,17 @@ def test_unseen_labels_and_missing_tags_are_named(tmp_path: Path) -> None:
     rows.write_text('{"text": "EU"}\n')
     with refused(MissingColumnError, wanted=(f"{rows}, line 1", "spans")):
         model.evaluate(rows)
+
+
+@pytest.mark.parametrize(("tag", "labels"), [("B-LOC", {"B-LOC", "I-LOC"}), ("S-LOC", {"B-LOC", "I-LOC"})])
+def test_tags_of_which_the_random_split_holds_out_all_sentences_are_known_and_told(
+    tmp_path: Path, tag: str, labels: set[str]
+) -> None:
+    words = next(word for n in range(1000) if hash_fraction(text_hash(word := f"Bonn{n}"), 0) < 0.2)
+    model, notes = trained(tmp_path, f"{SENTENCES}\n{words}\t{tag}\n", data={"validation": 0.2, "seed": 0})
+    assert labels < set(model.labels)
+    (told,) = [note for note in notes if "'B-LOC'" in note]
+    assert f"{tmp_path / 'a.conll'}, line {SENTENCES.count(chr(10)) + 2}" in told
 
 
 def test_one_label_and_a_table_of_sentences_are_refused(tmp_path: Path) -> None:

@@ -62,7 +62,9 @@ class Choose(RecordTask[Question, int]):
         return {"text": data.text}
 
     @classmethod
-    def from_records(cls, section: Any, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(
+        cls, section: Any, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
         return cls(preparation.tokenizer)
 
     @classmethod

@@ -1,0 +1,188 @@
+"""How a verb reads records: the columns of a table by their role, or sentences as words; and lines as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from glassformer.data.lines import OnBad
+from glassformer.errors import DataError
+
+if TYPE_CHECKING:
+    from glassformer.data.named_rows import Row
+    from glassformer.data.rows import Columns
+
+# The field of a record that comes back with its answer, to tell which record it is of.
+_KEPT = ("id",)
+# Bytes of a file that show whether it holds objects.
+_HEAD = 8192
+
+
+class Text(NamedTuple):
+    """The values of a record by role, and its file and line (empty for one from the command itself). `last`: no further
+    record can be read without waiting for input. `kept`: the record's `id`, where it has one; `own`: the record as its
+    file has it.
+    """
+
+    values: Mapping[str, object]
+    where: str = ""
+    last: bool = False
+    kept: Mapping[str, object] = MappingProxyType({})
+    own: object = None
+
+
+class Reader(Protocol):
+    """How a verb reads files. `column` is the one with the text, by which tables of a folder are chosen; `plain`: a
+    line that is no JSON is a text.
+    """
+
+    column: str
+    plain: bool
+
+    def of_file(self, path: Path, bad: OnBad) -> Iterator[Text]:
+        """The records of a file."""
+        ...
+
+    def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
+        """The record of a line of JSON."""
+        ...
+
+
+class TableReader:
+    """Records are the rows of tables; `columns` are their columns by role, `usual` those of a table that names its
+    columns where these are numbers.
+    """
+
+    def __init__(self, columns: Mapping[str, Columns], usual: Mapping[str, Columns] = MappingProxyType({})) -> None:
+        column = columns["text"]
+        assert isinstance(column, str)
+        self.column, self.plain = column, len(columns) == 1
+        self._columns, self._usual = columns, usual
+
+    def of_file(self, path: Path, bad: OnBad) -> Iterator[Text]:
+        """A record for each row, or for each line of a file that is no table where a text is all that is read."""
+        from glassformer.data.named_rows import json_rows
+        from glassformer.data.read import read
+        from glassformer.data.rows import named, names_of, read_table
+        from glassformer.data.table_format import names_columns, table_kind
+
+        objects = _holds_objects(path)
+        if self.plain and not objects and table_kind(path) is None:
+            for document in read(path, text=self.column, documents="line", bad=bad):
+                yield Text({"text": document.text}, document.where, own=document.text)
+            return
+        columns = named(self._columns, self._usual) if objects or names_columns(path) else self._columns
+        read_rows = json_rows if objects else read_table
+        for row in read_rows(path, names_of(columns), optional=_KEPT, bad=bad):
+            yield from _by_role(row, columns, bad)
+
+    def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
+        """The record of an object."""
+        from glassformer.data.named_rows import json_row
+        from glassformer.data.rows import named, names_of
+
+        columns = named(self._columns, self._usual)
+        yield from _by_role(json_row(line, where, names_of(columns), _KEPT), columns, bad)
+
+
+class SentenceReader:
+    """Records are sentences, as words in columns, lists of words, or texts; `columns` are those of the text and of the
+    words.
+    """
+
+    plain = True
+
+    def __init__(self, columns: Mapping[str, Columns], usual: Mapping[str, Columns]) -> None:
+        from glassformer.data.rows import named
+        from glassformer.data.settings import TagData
+
+        self._data = TagData.model_validate(dict(columns))
+        self._named = TagData.model_validate(named(columns, usual))
+        self.column = self._data.text
+        self._lines = TableReader({"text": self.column})
+
+    def of_file(self, path: Path, bad: OnBad) -> Iterator[Text]:
+        """The sentences of a file; each line of a file that is neither a table nor words in columns."""
+        from glassformer.data.named_rows import json_rows
+        from glassformer.data.table_format import table_kind
+        from glassformer.tasks.tagged import sentence_rows, tagged_rows
+
+        kind = table_kind(path)
+        if _holds_objects(path):
+            yield from map(_sentence, sentence_rows(json_rows(path, bad=bad), self._named, bad=bad, tagged=False))
+        elif kind in ("jsonl", "parquet", "conll"):
+            data = self._data if kind == "conll" else self._named
+            yield from map(_sentence, tagged_rows(path, data, bad=bad, tagged=False))
+        else:
+            yield from self._lines.of_file(path, bad)
+
+    def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
+        """The sentence of an object."""
+        from glassformer.data.named_rows import json_row
+        from glassformer.tasks.tagged import sentence_rows
+
+        yield from map(_sentence, sentence_rows([json_row(line, where)], self._named, bad=bad, tagged=False))
+
+
+# The readers of verbs that do not read tables by their columns.
+_READERS: Mapping[str, Callable[[Mapping[str, Columns], Mapping[str, Columns]], Reader]] = MappingProxyType(
+    {"tag": SentenceReader}
+)
+
+
+def reader_of(verb: str, columns: Mapping[str, Columns], usual: Mapping[str, Columns]) -> Reader:
+    """How a verb reads files whose columns are these."""
+    return _READERS.get(verb, TableReader)(columns, usual)
+
+
+def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator[Text]:
+    """The records of a stream of lines, each as soon as it is there: its first line shows whether they are objects of
+    JSON or, where a text is all that is read, texts.
+    """
+    plain: bool | None = None
+    for line in lines:
+        text = str(line.values["text"])
+        if plain is None:
+            plain = reader.plain and not _begins_object(text)
+        if plain:
+            yield line
+            continue
+        try:
+            yield from (each._replace(last=line.last) for each in reader.of_line(text, line.where, bad))
+        except DataError as error:
+            bad(error)
+
+
+def _holds_objects(path: Path) -> bool:
+    """Whether a file whose name does not tell what it holds begins with an object of JSON."""
+    from glassformer.data.files import plain_suffix
+    from glassformer.data.lines import decoded_head
+
+    return not plain_suffix(path) and _begins_object(decoded_head(path, _HEAD)[0])
+
+
+def _begins_object(text: str) -> bool:
+    return text.lstrip().startswith("{")  # also a damaged one: the lines after it must not be read as texts
+
+
+def _by_role(row: Row, columns: Mapping[str, Columns], bad: OnBad) -> Iterator[Text]:
+    from glassformer.data.rows import by_role
+
+    values = by_role(row.values, columns)
+    if isinstance(values["text"], str):
+        yield Text(values, row.where, kept=_kept(row), own=row.own)
+    else:
+        error = DataError(f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80])
+        bad(error.about(row.where, row.own))
+
+
+def _sentence(row: Row) -> Text:
+    left_out = ("tags", "spans", *_KEPT)
+    values = {role: row.values[role] for role in row.values if role not in left_out}
+    return Text(values, row.where, kept=_kept(row), own=row.own)
+
+
+def _kept(row: Row) -> dict[str, object]:
+    return {name: row.values[name] for name in _KEPT if name in row.values}
