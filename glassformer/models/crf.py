@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from glassformer.models.chain import Chain, viterbi
+from glassformer.models.chain import Chain
 from glassformer.parts.tap import tap
 
 
@@ -34,13 +34,8 @@ class Crf(nn.Module):
 
     @property
     def chain(self) -> Chain:
-        """The trained scores, in float64 on the CPU."""
-        steps, first, last = (each.detach().cpu().double() for each in (self.steps, self.first, self.last))
-        return Chain(steps, first, last)
-
-    def decode(self, logits: Tensor, scored: Tensor) -> Tensor:
-        """The labels of the likeliest sequence, [B, S], 0 where not scored: logits [B, S, L] and scored [B, S] bool."""
-        return viterbi(logits, scored, Chain(self.steps, self.first, self.last))
+        """The trained scores, for decoding."""
+        return Chain(*(each.detach().cpu().double().numpy() for each in (self.steps, self.first, self.last)))
 
     def log_likelihood(self, logits: Tensor, labels: Tensor, scored: Tensor) -> Tensor:
         """The log-probability of each sequence, [B]: logits [B, S, L], labels [B, S] and scored [B, S] bool.
