@@ -155,6 +155,29 @@ def test_its_gradient_is_that_of_small_differences() -> None:
     assert torch.autograd.gradcheck(likelihood, (logits, *parameters))
 
 
+@pytest.mark.parametrize("wrong", [0, 3])
+@pytest.mark.parametrize("scale", [1.0, 40.0, 1000.0])
+def test_float32_loses_no_digits_of_far_scores(scale: float, wrong: int) -> None:
+    """Of a long sentence and its best labels, but for a few: score and sum are some 60,000 at the largest scale."""
+    crf = crf_of(5).float()
+    logits = scale * torch.randn(4, 64, 5)
+    scored = torch.rand(4, 64) > 0.2
+    scored[0] = True
+    labels = torch.zeros(4, 64, dtype=torch.int64)
+    for row, its, mine in zip(logits, scored, labels, strict=True):
+        mine[its] = torch.from_numpy(viterbi(row[its].numpy(), crf.chain))
+    labels[:, :wrong] = (labels[:, :wrong] + 1) % 5
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        own = logits.to(dtype).requires_grad_()
+        each = crf.to(dtype).log_likelihood(own, labels, scored)
+        found.append((each.detach(), torch.autograd.grad(each.sum(), own)[0]))
+    (single, its_gradient), (double, gradient) = found
+    # Two sums of 64 float32 numbers: of steps, about 6 each, and of losses; where all labels are right, these are near 0.
+    assert (single - double).abs().max() <= 5e-5 + 1e-6 * double.abs().max()
+    assert (its_gradient - gradient).abs().max() <= 1e-5
+
+
 def test_far_scores_stay_finite_in_float32() -> None:
     crf = Crf(3)
     logits = torch.tensor([[[500.0, -500.0, 0.0], [-500.0, 500.0, 0.0]]], requires_grad=True)
