@@ -14,6 +14,7 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.info import describe
 from glassformer.errors import GlassformerError
 from glassformer.tasks import TASKS, task_named
+from glassformer.tasks.calibration import limit_of
 from glassformer.tasks.score import BASELINES, interval, not_above_a_baseline
 from glassformer.text.tokenizer import MASK
 
@@ -155,7 +156,9 @@ def _answers(model: Artefact) -> Iterator[str]:
     yield f"* Sentence vector: {_POOLING[model.config.sentence_head.pooling]}"
     temperature = getattr(model.task, "temperature", 1.0)
     if temperature != 1.0:
-        yield f"* Probabilities: calibrated on the held-out records, temperature {temperature:g}"
+        limit = limit_of(temperature)
+        doubt = f", {limit}" if limit else ""
+        yield f"* Probabilities: calibrated on the held-out records, temperature {temperature:g}{doubt}"
 
 
 def _saved(model: Artefact) -> Iterator[str]:

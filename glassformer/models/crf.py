@@ -55,6 +55,7 @@ class Crf(nn.Module):
         else:
             total = _Eager.apply(logits, scored, *own)  # type: ignore[no-untyped-call]
         return _score_of_steps(labels, scored, *own) - total  # [B]
+
     def _table(self, logits: Tensor, scored: Tensor, over: Callable[[Tensor, int], Tensor]) -> Tensor:
         """Token by token, for each label all sequences that end with it, put together by `over`: [B, S, L]. A token
         that is not scored has the numbers of the one before it, or 0.

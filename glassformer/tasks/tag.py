@@ -6,6 +6,7 @@ B rows · S tokens of a row · L labels · N words
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -182,7 +183,7 @@ class Tag(RecordTask[Tagged, Tagging]):
             start, end = tokens.first.searchsorted([window.first, window.last]).tolist()
             of_words = 0 if labels is None else labels[start:end]
             marks[tokens.first[start:end] - window.start + len(before)] = of_words
-            yield Row(ids=ids, labels={"tag": marks})
+            yield Row(ids=array("i", ids.tobytes()), labels={"tag": array("i", marks.tobytes())})
 
     # ------------------------------------------------------------------ training
 

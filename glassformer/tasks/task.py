@@ -218,9 +218,9 @@ class Task(ABC):
         """
         return scores
 
-    def fitted(self, model: Transformer, source: Any) -> Self:
+    def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """The task with what is chosen on validation data and saved in its section, such as a temperature; called with
-        the trained model and the source of the validation split.
+        the trained model and the source of the validation split. Logs what makes the choice doubtful.
         """
         return self
 

@@ -173,7 +173,7 @@ def test_float32_loses_no_digits_of_far_scores(scale: float, wrong: int) -> None
         each = crf.to(dtype).log_likelihood(own, labels, scored)
         found.append((each.detach(), torch.autograd.grad(each.sum(), own)[0]))
     (single, its_gradient), (double, gradient) = found
-    # Two sums of 64 float32 numbers: of steps, about 6 each, and of losses; where all labels are right, these are near 0.
+    # Two sums of 64 float32 numbers: of steps, about 6 each, and of losses, near 0 where all labels are right.
     assert (single - double).abs().max() <= 5e-5 + 1e-6 * double.abs().max()
     assert (its_gradient - gradient).abs().max() <= 1e-5
 

@@ -17,6 +17,7 @@ from glassformer.errors import ConfigError, DataError, MissingColumnError
 from glassformer.models.chain import Chain, viterbi
 from glassformer.models.families import gpt2
 from glassformer.tasks.bio import spans_of, tags_of
+from glassformer.tasks.predict import predict
 from glassformer.tasks.tag import Tag, TagSection
 from glassformer.tasks.tagged import Sentence, sentence_of
 from glassformer.tasks.tagging import decoded
@@ -261,3 +262,26 @@ def test_one_label_and_a_table_of_sentences_are_refused(tmp_path: Path) -> None:
         trained(tmp_path, "text,tags\nEU,O\n", "a.csv")
     with refused(ConfigError, got="gpt2"):
         Tag.check_body(TagSection(), gpt2(layers=1, width=8, heads=2, vocabulary=30))
+
+
+@pytest.mark.parametrize("crf", [False, True])
+def test_the_right_tags_of_a_record_change_nothing_of_what_is_found(tmp_path: Path, crf: bool) -> None:
+    """Which tokens are tagged is chosen without them: with right tags, with wrong ones and with none, to the bit."""
+    model, _ = trained(tmp_path, SENTENCES, task={"crf": crf})
+    assert isinstance(model.task, TagSection)
+    task = Tag(model.task, model.tokenizer, length=12)
+    words = ["the", "EU", "rejects", "German", "call", "unquestionably", "."] * 5
+    sets: tuple[dict[str, Any], ...] = (
+        {},
+        {"tags": ["O", "B-ORG", "O", "B-MISC", "O", "O", "O"] * 5},
+        {"tags": ["B-MISC", "I-MISC", "I-MISC", "O", "B-ORG", "O", "I-ORG"] * 5},
+    )
+    examples = [task.example({"words": words, **tags}, "") for tags in sets]
+    assert [each.labels is None for each in examples] == [True, False, False]
+    asked = [[np.asarray(row.labels["tag"]) != IGNORED for row in task.rows(each)] for each in examples]
+    for masks in asked[1:]:
+        assert all(np.array_equal(one, other) for one, other in zip(asked[0], masks, strict=True))
+    none, right, wrong = predict(task, model.module.eval(), examples)
+    assert none == right == wrong
+    assert none.windows > 1
+    assert task.scores([(examples[1], none)])["accuracy"] != task.scores([(examples[2], none)])["accuracy"]
