@@ -77,7 +77,8 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
     if known is not None and (not resume or known.train.seeds == 1):
         raise _holds_a_run(out)
     runs, best = {}, None
-    name = task_named(recipe.task.name).best_of(recipe.task)
+    kind = task_named(recipe.task.name)
+    name = kind.best_of(recipe.task)
     for seed in range(recipe.train.seeds):
         folder, its = out / seeds.folder(seed), seeds.recipe_of(recipe, seed)
         if resume and seeds.is_finished(folder, its):
@@ -90,7 +91,7 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
             write_recipe(out, recipe, None)
         runs[seed] = model.metrics["scores"]
         best = model if seeds.Seeds(runs, name).best == seed else best
-    found = seeds.Seeds(runs, name)
+    found = seeds.Seeds(runs, name, kind.baseline_names)
     found.write(out)
     assert best is not None
     best.metrics = {**best.metrics, "seeds": found.to_dict()}
@@ -265,7 +266,7 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: P
         found = task.beside(found, train, measured.source, limit=limit, log=progress.note)
         scores = found.flat()
     judged = verdict(found, measured.best)
-    if said := not_above_a_baseline(measured.best, scores) if judged is None else judged.sentence:
+    if said := not_above_a_baseline(measured.best, scores, task.baseline_names) if judged is None else judged.sentence:
         progress.note(said)
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if prepared.held_out is not None else "the training text",

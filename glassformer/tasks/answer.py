@@ -86,6 +86,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     weights: ClassVar[Mapping[str, float]] = {"start": 0.5, "end": 0.5}
     axes: ClassVar[Mapping[str, Axis]] = {"start": "row", "end": "row"}
     best = "f1"
+    baseline_names = ("sliding_window", "never_answering")
     shares = ()
     section: AnswerSection
 

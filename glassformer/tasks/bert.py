@@ -57,6 +57,7 @@ class Bert(CorpusTask):
     Section = BertSection
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
     best = "-loss"
+    baseline_names = ("most_frequent",)
     shares = ("masked_words_accuracy",)  # there are fewer pairs than masked words
 
     def __init__(self, section: BertSection, unigram: Unigram, text_fingerprint: str, pair_counts: LabelCounts) -> None:

@@ -80,6 +80,7 @@ class Classify(TextPairTask[Labelled, Any]):
     weights: ClassVar[Mapping[str, float]] = {"label": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"label": "set"}
     best = "accuracy"
+    baseline_names = ("most_frequent", "tf_idf")
     section: ClassifySection
 
     def __init__(

@@ -110,6 +110,7 @@ class SentenceOrder(CorpusTask):
     Section = SentenceOrderSection
     weights: ClassVar[Mapping[str, float]] = {"sentence_order": 1.0}
     best = "-loss"
+    baseline_names = ("most_frequent",)
     section: SentenceOrderSection
 
     def __init__(self, section: SentenceOrderSection, counts: LabelCounts, text_fingerprint: str) -> None:

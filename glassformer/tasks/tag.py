@@ -83,6 +83,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     weights: ClassVar[Mapping[str, float]] = {"tag": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"tag": "token"}
     best = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
+    baseline_names = ("most_frequent", "by_word")
     section: TagSection
 
     def __init__(

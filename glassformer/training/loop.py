@@ -116,6 +116,7 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
                 seconds=now - started,
                 elapsed=progress.seconds,
                 scores=scores,
+                baseline_names=feed.baseline_names,
             )
             masked = "masked_words" in feed.weights
             if notice := plateau(progress, loss, report.fraction, feed.baseline_loss, settings, masked=masked):

@@ -24,7 +24,7 @@ class Step:
     evaluation and saving included, `fraction` is how much of the run is done.
 
     `loss` is the weighted sum of `losses`, each divided by its number of labels in `counts`. `norm` is the norm of the
-    gradient before clipping, `scores` are those of the evaluation after this step.
+    gradient before clipping, `scores` are those of the evaluation after this step; `baseline_names`: see `Task`.
     """
 
     step: int
@@ -40,6 +40,7 @@ class Step:
     seconds: float
     elapsed: float
     scores: Mapping[str, float] | None = None
+    baseline_names: tuple[str, ...] = ()
 
     @property
     def seconds_left(self) -> float:
