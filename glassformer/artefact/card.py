@@ -14,7 +14,8 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.info import describe
 from glassformer.errors import GlassformerError
 from glassformer.tasks import TASKS, task_named
-from glassformer.tasks.score import BASELINES, interval, not_above_a_baseline
+from glassformer.tasks.calibration import limit_of
+from glassformer.tasks.score import interval, not_above_a_baseline
 from glassformer.text.tokenizer import MASK
 
 _EXAMPLE = f"A text with one {MASK} in it."
@@ -160,7 +161,9 @@ def _answers(model: Artefact) -> Iterator[str]:
     yield f"* Sentence vector: {_POOLING[model.config.sentence_head.pooling]}"
     temperature = getattr(model.task, "temperature", 1.0)
     if temperature != 1.0:
-        yield f"* Probabilities: calibrated on the held-out records, temperature {temperature:g}"
+        limit = limit_of(temperature)
+        doubt = f", {limit}" if limit else ""
+        yield f"* Probabilities: calibrated on the held-out records, temperature {temperature:g}{doubt}"
 
 
 def _saved(model: Artefact) -> Iterator[str]:
@@ -180,8 +183,8 @@ def _scores(model: Artefact) -> Iterator[str]:
     yield ""
     yield "| | score |"
     yield "|---|---:|"
-    shares = ("accuracy",) if model.task is None else task_named(model.task.name).shares
-    shares = (*shares, *(f"{baseline}_{share}" for baseline in BASELINES for share in shares))
+    kind = task_named("masked-lm" if model.task is None else model.task.name)
+    shares = (*kind.shares, *(f"{baseline}_{share}" for baseline in kind.baseline_names for share in kind.shares))
     intervals = model.metrics.get("intervals") or {}
     for name, value in scores.items():
         if name != "targets" and value is not None:
@@ -236,6 +239,7 @@ def _limits(model: Artefact) -> Iterator[str]:
     if model.data is not None and not (model.data.validation or model.data.validation_files):
         yield "No text was held out: the scores measure how well it remembers its own text."
     if model.task is not None and not model.metrics.get("verdict"):
-        best = task_named(model.task.name).best_of(model.task)
-        if said := not_above_a_baseline(best, model.metrics.get("scores") or {}):
+        kind = task_named(model.task.name)
+        scores = model.metrics.get("scores") or {}
+        if said := not_above_a_baseline(kind.best_of(model.task), scores, kind.baseline_names):
             yield f"**{said[0].upper()}{said[1:]}**"

@@ -95,7 +95,7 @@ def _between(section: Any) -> tuple[str, ...]:
 
 def _tagged(found: Tagging, limits: Limits) -> Written:
     """The tag of each word, and the spans that the tags mark."""
-    words = [found.text[start:end] for start, end in found.words]
+    words = found.words
     kept = 2 * limits.words
     more = f"{len(words) - kept:,} more words" if len(words) > kept else ""
     table = Table("the tag of each word", (), tuple((word, ()) for word in words[:kept]), found.tags[:kept], more)

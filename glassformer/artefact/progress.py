@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
@@ -13,7 +13,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from glassformer.tasks.score import BASELINES
 from glassformer.training.record import Step
 from glassformer.wrapping import wrapped
 
@@ -179,19 +178,19 @@ class ConsoleProgress:
 
     def _scores(self, step: Step) -> None:
         if step.scores is not None:
-            own = {name: value for name, value in step.scores.items() if not name.startswith(BASELINES)}
+            own = {name: value for name, value in step.scores.items() if not name.startswith(step.baseline_names)}
             shown = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in own.items() if name.endswith("loss")]
             shown += [
-                f"{name.replace('_', ' ')} {value:.1%}{_beside(name, step.scores)}"
+                f"{name.replace('_', ' ')} {value:.1%}{_beside(name, step.scores, step.baseline_names)}"
                 for name, value in own.items()
                 if name.endswith(("accuracy", "f1", "exact_match"))
             ]
             self.note(f"step {step.step:,}: held-out {', '.join(shown)}")
 
 
-def _beside(name: str, scores: Mapping[str, float]) -> str:
+def _beside(name: str, scores: Mapping[str, float], baselines: Sequence[str]) -> str:
     """The baseline's value of the same score."""
-    for baseline in BASELINES:
+    for baseline in baselines:
         if f"{baseline}_{name}" in scores:
             return f" ({baseline.replace('_', ' ')} {scores[f'{baseline}_{name}']:.1%})"
     return ""

@@ -12,7 +12,6 @@ from typing import Any
 from glassformer.artefact import store
 from glassformer.artefact.recipe import Recipe, read_saved_recipe
 from glassformer.atomic import atomic_write, current
-from glassformer.tasks.score import BASELINES
 from glassformer.tasks.verdict import shown
 
 SEEDS = "seeds.json"
@@ -20,10 +19,13 @@ SEEDS = "seeds.json"
 
 @dataclass(frozen=True)
 class Seeds:
-    """The scores of each run by its seed, and the name of the score that keeps the best model (`-loss`, `accuracy`)."""
+    """The scores of each run by its seed, and the name of the score that keeps the best model (`-loss`, `accuracy`).
+    `baseline_names`: see `Task`.
+    """
 
     runs: Mapping[int, Mapping[str, float]]
     best_score: str
+    baseline_names: tuple[str, ...] = ()
 
     @property
     def best(self) -> int:
@@ -37,7 +39,7 @@ class Seeds:
         runs = list(self.runs.values())
         # A score that is not a number is null in the file of a finished run.
         shared = [name for name in runs[0] if all(run.get(name) is not None for run in runs)]
-        return [name for name in shared if name != "targets" and not name.startswith(BASELINES)]
+        return [name for name in shared if name != "targets" and not name.startswith(self.baseline_names)]
 
     def of(self, name: str) -> list[float]:
         """A score, run by run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from glassformer.tasks import task_named
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.score import not_above_a_baseline
 from glassformer.tasks.verdict import intervals_by_flat_name, verdict
+from glassformer.training.cadence import EVALUATION_ROWS
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
@@ -76,7 +77,8 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
     if known is not None and (not resume or known.train.seeds == 1):
         raise _holds_a_run(out)
     runs, best = {}, None
-    name = task_named(recipe.task.name).best_of(recipe.task)
+    kind = task_named(recipe.task.name)
+    name = kind.best_of(recipe.task)
     for seed in range(recipe.train.seeds):
         folder, its = out / seeds.folder(seed), seeds.recipe_of(recipe, seed)
         if resume and seeds.is_finished(folder, its):
@@ -89,7 +91,7 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
             write_recipe(out, recipe, None)
         runs[seed] = model.metrics["scores"]
         best = model if seeds.Seeds(runs, name).best == seed else best
-    found = seeds.Seeds(runs, name)
+    found = seeds.Seeds(runs, name, kind.baseline_names)
     found.write(out)
     assert best is not None
     best.metrics = {**best.metrics, "seeds": found.to_dict()}
@@ -114,12 +116,16 @@ def _train_one(resolved: Recipe, out: Path, progress: Progress, *, resume: bool)
             # A run that is stopped and resumed must find the same tokens and the same settings.
             prepared.tokenizer.save(out)
             write_recipe(out, prepared.recipe, prepared.tokenizer)
-        facts = _run(prepared, out, known, progress, resume=resume)
-    return _finish(prepared, out, facts, progress)
+        facts, bfloat16 = _run(prepared, out, known, progress, resume=resume)
+    return _finish(prepared, out, facts, progress, bfloat16=bfloat16)
 
 
-def _run(prepared: Prepared, out: Path, known: Recipe | None, progress: Progress, *, resume: bool) -> dict[str, Any]:
-    """Train to the end; returns the steps and seconds of the whole run, those before an interruption included."""
+def _run(
+    prepared: Prepared, out: Path, known: Recipe | None, progress: Progress, *, resume: bool
+) -> tuple[dict[str, Any], bool]:
+    """Train to the end; returns the steps and seconds of the whole run, those before an interruption included, and
+    whether it computed in bfloat16.
+    """
     feed, settings, held_out = prepared.feed, prepared.recipe.train, prepared.held_out
     steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, log=progress.note)
     for number, _ in enumerate(progress.training(steps)):
@@ -127,7 +133,8 @@ def _run(prepared: Prepared, out: Path, known: Recipe | None, progress: Progress
             write_recipe(out, prepared.recipe, prepared.tokenizer)
     last = Checkpoints(out / _CHECKPOINTS).newest()
     assert last is not None  # a run ends with a checkpoint
-    return {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
+    facts = {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
+    return facts, bool(last.facts["bfloat16"])
 
 
 def _recorded(out: Path, *, resume: bool) -> Recipe:
@@ -227,11 +234,25 @@ def _measured(feed: TaskFeed, recipe: Recipe) -> dict[str, Any]:
     return {"count": min(there, _MEASURED_ROWS), "of": there, "unit": unit}
 
 
-def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: Progress) -> Model:
+def note_other_scores(there: int, during: str, final: str, log: Callable[[str], None]) -> None:
+    """Log why the scores of the steps and those of the end differ, for one model on one held-out text of so many
+    examples; `during` and `final` name the arithmetic of both.
+    """
+    some, more = (min(there, rows) for rows in (EVALUATION_ROWS, _MEASURED_ROWS))
+    if during != final or some < more:
+        log(
+            f"the scores of the end are measured anew, on {more:,} of {there:,} held-out examples in {final}; those of "
+            f"the steps were measured on {some:,} of them in {during}, and may differ"
+        )
+
+
+def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: Progress, *, bfloat16: bool) -> Model:
     module, recipe = prepared.module.eval(), prepared.recipe
     measured, task = prepared.held_out or prepared.feed, prepared.task
     if prepared.held_out is not None:
-        task = task.fitted(module, prepared.held_out.source)
+        task = task.fitted(module, prepared.held_out.source, progress.note)
+        final = str(next(module.parameters()).dtype).removeprefix("torch.")
+        note_other_scores(len(measured.source), "bfloat16" if bfloat16 else final, final, progress.note)
     found = task.evaluate(module, measured.source, limit=_MEASURED_ROWS)
     scores = found.flat()
     if not math.isfinite(better_if_higher(measured.best, scores)):
@@ -245,7 +266,7 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: P
         found = task.beside(found, train, measured.source, limit=limit, log=progress.note)
         scores = found.flat()
     judged = verdict(found, measured.best)
-    if said := not_above_a_baseline(measured.best, scores) if judged is None else judged.sentence:
+    if said := not_above_a_baseline(measured.best, scores, task.baseline_names) if judged is None else judged.sentence:
         progress.note(said)
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if prepared.held_out is not None else "the training text",

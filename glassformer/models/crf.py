@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from glassformer.models.chain import Chain, viterbi
+from glassformer.models.chain import Chain
 from glassformer.parts.tap import tap
 
 
@@ -34,13 +34,8 @@ class Crf(nn.Module):
 
     @property
     def chain(self) -> Chain:
-        """The trained scores, in float64 on the CPU."""
-        steps, first, last = (each.detach().cpu().double() for each in (self.steps, self.first, self.last))
-        return Chain(steps, first, last)
-
-    def decode(self, logits: Tensor, scored: Tensor) -> Tensor:
-        """The labels of the likeliest sequence, [B, S], 0 where not scored: logits [B, S, L] and scored [B, S] bool."""
-        return viterbi(logits, scored, Chain(self.steps, self.first, self.last))
+        """The trained scores, for decoding."""
+        return Chain(*(each.detach().cpu().double().numpy() for each in (self.steps, self.first, self.last)))
 
     def log_likelihood(self, logits: Tensor, labels: Tensor, scored: Tensor) -> Tensor:
         """The log-probability of each sequence, [B]: logits [B, S, L], labels [B, S] and scored [B, S] bool.
@@ -48,24 +43,18 @@ class Crf(nn.Module):
         0 for a sequence without scored tokens. At least float32. Can be differentiated once.
         """
         logits = logits if logits.dtype == torch.float64 else logits.float()
+        labels = labels.where(scored, 0)  # [B, S]
+        # Of two sums of large scores the difference would have few digits in float32. So the logits are taken less that
+        # of the right label, and the steps less the largest: the score of the right labels is then that of their steps,
+        # and both sums are near 0 where the model is right.
+        logits = logits - logits.gather(2, labels[..., None])  # [B, S, L]
         own = [each.to(logits.dtype) for each in (self.steps, self.first, self.last)]
+        own = [each - each.detach().max() for each in own]
         if torch.compiler.is_compiling():
             total, *_ = _operator(logits, scored, *own)
         else:
             total = _Eager.apply(logits, scored, *own)  # type: ignore[no-untyped-call]
-        return self._score(logits, labels.where(scored, 0), scored) - total  # [B]
-
-    def _score(self, logits: Tensor, labels: Tensor, scored: Tensor) -> Tensor:
-        """The score of one sequence of labels in each row, [B]."""
-        places = torch.arange(labels.shape[1], device=labels.device)  # [S]
-        newest = places.where(scored, -1).cummax(dim=1).values  # [B, S]: the last scored token up to each
-        source = torch.cat([torch.full_like(newest[:, :1], -1), newest[:, :-1]], dim=1)  # [B, S]: the one before it
-        before = labels.gather(1, source.clamp(min=0))  # [B, S]
-        step = self.steps[before, labels].where(source >= 0, self.first[labels])  # [B, S]
-        own = logits.gather(2, labels[..., None])[..., 0]  # [B, S]
-        end = newest[:, -1:]  # [B, 1]
-        last = self.last[labels.gather(1, end.clamp(min=0))] * (end >= 0)  # [B, 1]
-        return ((own + step) * scored).sum(dim=1) + last[:, 0]
+        return _score_of_steps(labels, scored, *own) - total  # [B]
 
     def _table(self, logits: Tensor, scored: Tensor, over: Callable[[Tensor, int], Tensor]) -> Tensor:
         """Token by token, for each label all sequences that end with it, put together by `over`: [B, S, L]. A token
@@ -103,6 +92,18 @@ class Crf(nn.Module):
             onwards = self.steps.T[chosen].where(here, onwards)  # [B, L]
             path.append(F.one_hot(chosen, best.shape[2]).to(best.dtype) * here)  # [B, L]
         return torch.stack(path[::-1], dim=1)  # [B, S, L]
+
+
+def _score_of_steps(labels: Tensor, scored: Tensor, steps: Tensor, first: Tensor, last: Tensor) -> Tensor:
+    """The score of one sequence of labels in each row without its logits, [B]."""
+    places = torch.arange(labels.shape[1], device=labels.device)  # [S]
+    newest = places.where(scored, -1).cummax(dim=1).values  # [B, S]: the last scored token up to each
+    source = torch.cat([torch.full_like(newest[:, :1], -1), newest[:, :-1]], dim=1)  # [B, S]: the one before it
+    before = labels.gather(1, source.clamp(min=0))  # [B, S]
+    step = steps[before, labels].where(source >= 0, first[labels])  # [B, S]
+    end = newest[:, -1:]  # [B, 1]
+    ending = last[labels.gather(1, end.clamp(min=0))] * (end >= 0)  # [B, 1]
+    return (step * scored).sum(dim=1) + ending[:, 0]
 
 
 def _log_total(

@@ -53,6 +53,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"masked_words": "scored"}
     best = "-loss"
+    baseline_names = ("unigram",)
 
     def __init__(
         self, section: AnnotatedMasksSection, tokenizer: Tokenizer, *, length: int | None, unigram: Unigram

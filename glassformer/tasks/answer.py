@@ -6,7 +6,7 @@ B rows · S tokens of a row · N best spans
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -86,6 +86,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     weights: ClassVar[Mapping[str, float]] = {"start": 0.5, "end": 0.5}
     axes: ClassVar[Mapping[str, Axis]] = {"start": "row", "end": "row"}
     best = "f1"
+    baseline_names = ("sliding_window", "never_answering")
     shares = ()
     section: AnswerSection
 
@@ -268,7 +269,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
             "end": cross_entropy(ends, batch.labels["end"], batch.weights),
         }
 
-    def fitted(self, model: Transformer, source: Any) -> Self:
+    def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """With the threshold at which F1 on the source is highest; unchanged where all of its questions, or none, have
         an answer.
         """

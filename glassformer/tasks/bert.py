@@ -21,7 +21,7 @@ from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.corpus import CorpusTask, MaskedRows
+from glassformer.tasks.corpus import CorpusTask, MaskedRows, held_out_sources
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.masked_lm import answered, check_encoder, unigram_of
 from glassformer.tasks.pair_labels import LabelCounts
@@ -57,6 +57,7 @@ class Bert(CorpusTask):
     Section = BertSection
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
     best = "-loss"
+    baseline_names = ("most_frequent",)
     shares = ("masked_words_accuracy",)  # there are fewer pairs than masked words
 
     def __init__(self, section: BertSection, unigram: Unigram, text_fingerprint: str, pair_counts: LabelCounts) -> None:
@@ -111,15 +112,8 @@ class Bert(CorpusTask):
             )
 
         trained = source(corpus.stores["train"], preparation.seed)
-        sources: dict[Split, Source] = {"train": trained}
-        for split in ("validation", "test"):
-            store = corpus.stores[split]
-            if store.documents > 1:
-                sources[split] = source(store, data.seed)
-            elif store.documents:
-                preparation.log(
-                    f"one document is held out ({split}): it is not used, as unrelated pairs need two documents"
-                )
+        held_out = held_out_sources(corpus, lambda store: source(store, data.seed), preparation.log, least=2)
+        sources: dict[Split, Source] = {"train": trained, **held_out}
         pair_counts = LabelCounts.of(trained.row_labels["next_sentence"], preparation.facts.get("pair_counts"))
         if not preparation.measuring:
             for note in pair_counts.notes(section.labels, data.length):

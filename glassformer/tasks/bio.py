@@ -9,8 +9,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
+
+from glassformer.models.chain import Chain
 
 OUTSIDE = "O"
 _TAG = re.compile(r"([BIESLUM])-(.+)", re.DOTALL)
@@ -102,16 +103,16 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
     return Scheme(name, unbegun)
 
 
-def legal_steps(labels: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
-    """0 where a label may follow another [L, L], be the first [L], be the last [L]; −∞ where not. float64.
+def legal_steps(labels: Sequence[str]) -> Chain:
+    """0 where a label may follow another [L, L], be the first [L], be the last [L]; −∞ where not.
 
     A label that goes on with a span needs one of its type before it, as far as the labels can begin one; where a
     scheme closes its spans (BIOES), an open one needs a label that goes on. All 0 where labels do not mark spans.
     """
     count = len(labels)
-    steps, first, last = (torch.zeros(*size, dtype=torch.float64) for size in ((count, count), (count,), (count,)))
+    steps, first, last = np.zeros((count, count)), np.zeros(count), np.zeros(count)
     if not is_scheme(labels):
-        return steps, first, last
+        return Chain(steps, first, last)
     parts = [_parts(label) for label in labels]
     begun = {label for prefix, label in parts if prefix == "B"}
     closed = {label for prefix, label in parts if prefix in "EL" and prefix}
@@ -128,7 +129,7 @@ def legal_steps(labels: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
     for before, (other, its) in enumerate(parts):
         if other and other not in _CLOSES and its in closed:
             last[before] = illegal
-    return steps, first, last
+    return Chain(steps, first, last)
 
 
 def _parts(tag: str) -> tuple[str, str]:

@@ -39,6 +39,21 @@ def fitted_temperature(log_loss: Callable[[float], float], *, tolerance: float =
     return float(f"{math.exp((low + high) / 2):.4g}")
 
 
+def log_prior(temperature: float) -> float:
+    """−log of a normal density of log T around 0 with deviation 1, but for a constant: it weighs as much as a record or
+    two, so that a handful of records moves T little, and thousands of them alone determine it.
+    """
+    return math.log(temperature) ** 2 / 2
+
+
+def limit_of(temperature: float) -> str:
+    """A part of a sentence where the search has ended at its limit; "" elsewhere."""
+    if COLDEST * 1.001 < temperature < HOTTEST / 1.001:
+        return ""
+    side = "least" if temperature < 1 else "largest"
+    return f"the {side} that is looked for: the held-out records do not determine it, and the probabilities may mislead"
+
+
 class Reliability:
     """How often guesses came true, by the probability that they had."""
 

@@ -60,6 +60,7 @@ class Choose(RecordTask[Question, Choice]):
     weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
     best = "accuracy"
+    baseline_names = ("most_frequent_place", "chance", "tf_idf")
     section: ChooseSection
 
     def __init__(

@@ -6,7 +6,7 @@ B rows · L labels · M most labels of a text
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Literal, Self
 
@@ -21,7 +21,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson
 from glassformer.tasks.bert import BertSection
-from glassformer.tasks.calibration import fitted_temperature
+from glassformer.tasks.calibration import fitted_temperature, limit_of, log_prior
 from glassformer.tasks.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels import Class, Classes, Labelled, Unlearned
 from glassformer.tasks.measure import Reals
@@ -80,6 +80,7 @@ class Classify(TextPairTask[Labelled, Any]):
     weights: ClassVar[Mapping[str, float]] = {"label": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"label": "set"}
     best = "accuracy"
+    baseline_names = ("most_frequent", "tf_idf")
     section: ClassifySection
 
     def __init__(
@@ -242,9 +243,9 @@ class Classify(TextPairTask[Labelled, Any]):
         """As `scores`, which keeps little of each prediction."""
         return self.labelling.scores(pairs)
 
-    def fitted(self, model: Transformer, source: Any) -> Self:
-        """With the temperature that makes the log loss of the validation records least; 1 where all are guessed right,
-        since that loss then has no minimum.
+    def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
+        """With the temperature that makes the log loss of the validation records and `log_prior` together least; 1
+        where all are guessed right, since that loss then has no minimum.
         """
         limit = min(len(source.examples), _FITTED, max(_LOGITS // self.outputs, 1))
         order = Order(len(source.examples), limit, source.fingerprint, 0)
@@ -255,11 +256,13 @@ class Classify(TextPairTask[Labelled, Any]):
 
         def log_loss(temperature: float) -> float:
             found = ((self.labelling.logarithms(each, temperature), right) for each, right in known)
-            return sum(self.labelling.log_loss(logarithms, right or ()) for logarithms, right in found)
+            return log_prior(temperature) + sum(self.labelling.log_loss(each, right or ()) for each, right in found)
 
         guesses = (self.labelling.guessed(self.labelling.logarithms(each, 1.0)) for each in logits)
         wrong = any(set(guess) != set(right or ()) for guess, (_, right) in zip(guesses, known, strict=True))
         temperature = fitted_temperature(log_loss) if wrong else 1.0
+        if doubt := limit_of(temperature):
+            log(f"temperature {temperature:g}, fitted on {len(known):,} validation records, is {doubt}")
         section = self.section.model_copy(update={"temperature": temperature})
         return type(self)(
             section,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -20,11 +20,12 @@ from glassformer.data.corpus import Corpus, prepare, resolve_shares, training_te
 from glassformer.data.corrupt import IGNORED, MaskingSection, mask_words
 from glassformer.data.files import files_of
 from glassformer.data.settings import CorpusSection
+from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.tasks.score import Unigram
-from glassformer.tasks.task import Preparation, Task
+from glassformer.tasks.task import Preparation, Source, Task
 from glassformer.text.compatible import check_mask
 from glassformer.text.tokenizer import Tokenizer
 
@@ -211,6 +212,23 @@ class CorpusTask(Task):
         if 0 < len(held_out) < _FEW:
             preparation.log("too little text is held out for reliable scores: give more text, or raise data.validation")
         return corpus
+
+
+def held_out_sources(
+    corpus: Corpus, source: Callable[[TokenStore], Source], log: Callable[[str], None], *, least: int
+) -> dict[Split, Source]:
+    """The sources of the splits that are not learned from, of pairs that need at least so many documents; logs which
+    split has too few.
+    """
+    found: dict[Split, Source] = {}
+    splits: tuple[Split, ...] = ("validation", "test")
+    for split in splits:
+        store = corpus.stores[split]
+        if store.documents >= least:
+            found[split] = source(store)
+        elif store.documents:
+            log(f"one document is held out ({split}): it is not used, as unrelated pairs need two documents")
+    return found
 
 
 def check_some_can_be_masked(unigram: Unigram) -> None:

@@ -28,6 +28,7 @@ class Feed(Protocol):
 
     name: str
     best: str
+    baseline_names: tuple[str, ...]
     weights: Mapping[str, float]
     frozen: Mapping[str, nn.Module]
 
@@ -79,6 +80,7 @@ class TaskFeed:
     def __init__(self, task: Task, source: Source, *, batch: int = 32, seed: int = 0) -> None:
         self.task, self.source = task, source
         self.name, self.best, self.weights, self.frozen = task.section.name, task.best, task.weights, task.frozen
+        self.baseline_names = task.baseline_names
         self._batch = batch
         lengths = source.lengths
         self._order: Order | BucketOrder

@@ -50,6 +50,7 @@ class MaskedLM(CorpusTask):
     Section = MaskedLMSection
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     best = "-loss"
+    baseline_names = ("unigram",)
 
     def __init__(
         self, section: MaskedLMSection, unigram: Unigram, baselines: Sequence[Baseline] = (), text_fingerprint: str = ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import abstractmethod
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -82,7 +83,8 @@ class RecordSource(Generic[Example]):
         digest = hashlib.sha256(repr([self._task.section.model_dump(mode="json"), self._length]).encode())
         for group in self._groups:
             for row in group:
-                digest.update(repr((list(row.ids), dict(row.labels))).encode())
+                labels = {name: list(of) if isinstance(of, array) else of for name, of in row.labels.items()}
+                digest.update(repr((list(row.ids), labels)).encode())
         return digest.hexdigest()
 
     @cached_property

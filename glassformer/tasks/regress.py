@@ -80,6 +80,7 @@ class Regress(TextPairTask[Rated, Number]):
     weights: ClassVar[Mapping[str, float]] = {"number": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"number": "row"}
     best = "-loss"
+    baseline_names = ("tf_idf", "the_mean")
     shares = ()
     section: RegressSection
 

@@ -109,7 +109,7 @@ def count_of(row: Row, name: str, axis: Axis) -> float:
         return weight * (row.labels.get(name, IGNORED) != IGNORED)
     if axis == "set":
         return weight * (name in row.labels)
-    return weight * sum(label != IGNORED for label in row.labels.get(name, ()))
+    return weight * np.count_nonzero(np.asarray(row.labels.get(name, ())) != IGNORED)
 
 
 def _side_by_side(rows: Sequence[Sequence[int]], length: int, fill: int) -> Tensor:

@@ -6,7 +6,7 @@ N targets · V vocabulary, or labels
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -24,18 +24,6 @@ from glassformer.tasks.measure import Measure, Reals
 Ids = npt.NDArray[np.integer[Any]]
 
 THIS_MODEL = "this model"
-# What stands before the scores of a baseline in `Scores.flat`.
-BASELINES = (
-    "unigram",
-    "most_frequent",
-    "most_frequent_place",
-    "chance",
-    "tf_idf",
-    "sliding_window",
-    "never_answering",
-    "by_word",
-    "the_mean",
-)
 # Tokens counted at a time, so that a memory-mapped text is never in memory as a whole.
 _CHUNK = 1 << 22
 
@@ -82,12 +70,12 @@ def flat_name(system: str, score: str) -> str:
     return score if system == THIS_MODEL else f"{system.replace(' ', '_').replace('-', '_').lower()}_{score}"
 
 
-def not_above_a_baseline(best: str, scores: Mapping[str, float]) -> str:
+def not_above_a_baseline(best: str, scores: Mapping[str, float], baselines: Sequence[str]) -> str:
     """A sentence when the score that keeps the best model (`-loss`, `accuracy`) is no better than a baseline's; ""
     else.
     """
     name = best.removeprefix("-")
-    for baseline in BASELINES:
+    for baseline in baselines:
         own, other = scores.get(name), scores.get(f"{baseline}_{name}")
         if own is None or other is None:
             continue

@@ -27,7 +27,7 @@ from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bert import NEXT_SENTENCE_LABELS, Bert
-from glassformer.tasks.corpus import CorpusTask
+from glassformer.tasks.corpus import CorpusTask, held_out_sources
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.masked_lm import answered
 from glassformer.tasks.measure import losses_and_shares
@@ -110,6 +110,7 @@ class SentenceOrder(CorpusTask):
     Section = SentenceOrderSection
     weights: ClassVar[Mapping[str, float]] = {"sentence_order": 1.0}
     best = "-loss"
+    baseline_names = ("most_frequent",)
     section: SentenceOrderSection
 
     def __init__(self, section: SentenceOrderSection, counts: LabelCounts, text_fingerprint: str) -> None:
@@ -150,15 +151,9 @@ class SentenceOrder(CorpusTask):
             return PairRows(pairs, segments=two_segments(preparation.body), cut=f"{seed} {settings}")
 
         trained = source(corpus.stores["train"], preparation.seed)
-        sources: dict[Split, Source] = {"train": trained}
-        for split in ("validation", "test"):
-            store = corpus.stores[split]
-            if store.documents > 1 or (swapped and store.documents):
-                sources[split] = source(store, data.seed)
-            elif store.documents:
-                preparation.log(
-                    f"one document is held out ({split}): it is not used, as unrelated pairs need two documents"
-                )
+        least = 1 if swapped else 2
+        held_out = held_out_sources(corpus, lambda store: source(store, data.seed), preparation.log, least=least)
+        sources: dict[Split, Source] = {"train": trained, **held_out}
         counts = LabelCounts.of(trained.pairs.labels, preparation.facts.get("pair_counts"))
         if not preparation.measuring:
             for note in counts.notes(section.labels, data.length):

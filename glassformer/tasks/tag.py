@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-import torch
+import numpy as np
+import numpy.typing as npt
 from pydantic import Field, model_validator
 from torch import Tensor
 
@@ -43,7 +44,7 @@ from glassformer.text.windows import room_beside, windows
 from glassformer.text.words import find_words, word_tokens
 
 # The logits [n, L] of a row's words, and what a label adds to the one before it.
-Found = tuple[Tensor, Chain | None]
+Found = tuple[npt.NDArray[Any], Chain | None]
 
 # Labels that a note names.
 _SHOWN = 10
@@ -83,6 +84,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     weights: ClassVar[Mapping[str, float]] = {"tag": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"tag": "token"}
     best = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
+    baseline_names = ("most_frequent", "by_word")
     section: TagSection
 
     def __init__(
@@ -97,7 +99,7 @@ class Tag(RecordTask[Tagged, Tagging]):
         self.baselines = baselines or TagBaselines(section.labels)
         self._numbers = {label: number for number, label in enumerate(section.labels)}
         self._bio = is_bio(section.labels)
-        self._legal = Chain(*legal_steps(section.labels))
+        self._legal = legal_steps(section.labels)
 
     # ------------------------------------------------------------------ for an existing model
 
@@ -115,23 +117,21 @@ class Tag(RecordTask[Tagged, Tagging]):
         return cls(section, tokenizer, length=context.length)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Found]]:
-        """For each row, the logits [n, L] of its words in float64, and what may follow what."""
+        """For each row, the logits [n, L] of its words, of at least float32, and what may follow what."""
         chain = self._chain(model)
         for batch in batches:
             logits = model(batch.inputs, heads=("token_head",)).token_logits  # [B, S, L]
             assert logits is not None
             asked = batch.labels["tag"] != IGNORED  # [B, S]
-            words = widened(logits)[asked].cpu().double()  # [words of the batch, L]
-            yield from zip(
-                batch.row_ids.tolist(),
-                ((each, chain) for each in words.split(asked.sum(dim=1).tolist())),
-                strict=True,
-            )
+            words = widened(logits)[asked].cpu().numpy()  # [words of the batch, L]
+            ends = asked.sum(dim=1).cumsum(dim=0).tolist()
+            for row, begin, end in zip(batch.row_ids.tolist(), [0, *ends], ends, strict=False):
+                yield row, (words[begin:end], chain)
 
     def merge(self, example: Tagged, found: Sequence[Found]) -> Tagging:
         """The best legal labels of the whole text, with their probabilities."""
-        logits = torch.cat([each for each, _ in found])  # [N, L]
-        if not logits.isfinite().all():
+        logits = np.concatenate([each for each, _ in found])  # [N, L]
+        if not np.isfinite(logits).all():
             raise NotFiniteError(
                 "a model must give finite numbers to tag by",
                 got=f"NaN for {example.sentence.text[:40]!r}",
@@ -180,12 +180,12 @@ class Tag(RecordTask[Tagged, Tagging]):
         tokens = word_tokens(self.tokenizer, sentence.text, sentence.words)
         before, after = self.tokenizer.frame_ids
         for window in windows(len(tokens.ids), room_beside(len(before) + len(after), self.length)):
-            ids = array("i", before) + tokens.ids[window.start : window.end] + array("i", after)
-            marks = [IGNORED] * len(ids)
+            ids = np.concatenate([before, tokens.ids[window.start : window.end], after], dtype=np.int32)  # [S]
+            marks = np.full(len(ids), IGNORED, np.int32)  # [S]
             start, end = tokens.first.searchsorted([window.first, window.last]).tolist()
-            for word in range(start, end):
-                marks[int(tokens.first[word]) - window.start + len(before)] = 0 if labels is None else labels[word]
-            yield Row(ids=ids, labels={"tag": marks})
+            of_words = 0 if labels is None else labels[start:end]
+            marks[tokens.first[start:end] - window.start + len(before)] = of_words
+            yield Row(ids=array("i", ids.tobytes()), labels={"tag": array("i", marks.tobytes())})
 
     # ------------------------------------------------------------------ training
 

@@ -5,16 +5,16 @@ L labels · N words
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
-from glassformer.models.chain import Chain, Posterior, viterbi
+from glassformer.models.chain import Chain, Integers, log_probabilities, viterbi
 from glassformer.tasks.bio import TagSpan, is_scheme, spans_of
+from glassformer.tasks.calibration import log_softmax
 from glassformer.tasks.score import THIS_MODEL, Scores
 from glassformer.tasks.tag_baselines import TagBaselines
 from glassformer.tasks.tag_scores import by_type, confusions, span_measure, span_types
@@ -35,51 +35,57 @@ class FoundSpan:
 @dataclass(frozen=True)
 class Tagging:
     """The tags of a text's words, and the spans that they mark; where each word has a tag of its own, these are the
-    words. `windows` is above 1 for a long text.
+    words. `offsets` are the characters [start, end) of each word. `windows` is above 1 for a long text, `given` is
+    whether the words came with the text.
     """
 
     text: str
     spans: tuple[FoundSpan, ...]
-    words: tuple[tuple[int, int], ...]
+    offsets: tuple[tuple[int, int], ...]
     tags: tuple[str, ...]
     windows: int = 1
     given: bool = False
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words as they stand in the text, one for each tag; in JSON they are the same strings."""
+        return tuple(self.text[start:end] for start, end in self.offsets)
+
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and words, for JSON; with words and tags where the words were given."""
         spans = [vars(span) for span in self.spans]
-        words = [self.text[start:end] for start, end in self.words]
-        given = {"words": words, "tags": list(self.tags)} if self.given else {}
+        given = {"words": list(self.words), "tags": list(self.tags)} if self.given else {}
         return {"text": self.text, **given, "spans": spans, "windows": self.windows}
 
 
-def decoded(sentence: Sentence, labels: Sequence[str], logits: Tensor, chain: Chain | None, windows: int) -> Tagging:
+def decoded(
+    sentence: Sentence, labels: Sequence[str], logits: npt.NDArray[Any], chain: Chain | None, windows: int
+) -> Tagging:
     """The best sequence of labels of a sentence's words, from their logits [N, L]; without a chain each word's own."""
-    numbers = logits.argmax(dim=1)  # [N]
+    numbers: Integers = logits.argmax(axis=1)  # [N]
     if chain is not None and not _is_best(numbers, chain):
-        everywhere = torch.ones(1, len(logits), dtype=torch.bool)
-        numbers = viterbi(logits[None], everywhere, chain)[0]
-    chosen: list[int] = numbers.tolist()
-    tags = tuple(labels[number] for number in chosen)
+        numbers = viterbi(logits, chain)
+    tags = tuple(labels[number] for number in numbers.tolist())
     found = _marked(tags, labels)
-    if chain is None or not is_scheme(labels):
-        each = logits.log_softmax(dim=-1) if chain is None else Posterior(logits, chain).log_marginals()  # [N, L]
-        logarithms = each.gather(1, numbers[:, None])[:, 0].tolist()
+    starts, ends = (np.array([getattr(span, side) for span in found], np.int64) for side in ("start", "end"))  # [K]
+    if chain is None:
+        logarithms = log_softmax(logits.astype(np.float64))[np.arange(len(numbers)), numbers]  # [N]
     else:
-        logarithms = _of_spans(found, chosen, labels, logits, chain)
+        longer = _longer(found, labels) if is_scheme(labels) else None
+        logarithms = log_probabilities(logits, chain, numbers, starts, ends, longer)  # [K]
+    probabilities = np.exp(np.minimum(logarithms, 0.0)).tolist()
     spans = []
-    for (label, first, end), logarithm in zip(found, logarithms, strict=True):
+    for (label, first, end), probability in zip(found, probabilities, strict=True):
         start, stop = sentence.words[first][0], sentence.words[end - 1][1]
-        spans.append(FoundSpan(start, stop, label, math.exp(min(logarithm, 0.0)), sentence.text[start:stop]))
+        spans.append(FoundSpan(start, stop, label, probability, sentence.text[start:stop]))
     return Tagging(sentence.text, tuple(spans), sentence.words, tags, windows, sentence.given)
 
 
-def _is_best(numbers: Tensor, chain: Chain) -> bool:
+def _is_best(numbers: Integers, chain: Chain) -> bool:
     """Whether each word's own best label is the best sequence: where the chain only forbids, and forbids none of it."""
-    if any(((scores != 0) & scores.isfinite()).any() for scores in chain):
+    if any(((scores != 0) & np.isfinite(scores)).any() for scores in chain):
         return False
-    total = chain.first[numbers[0]] + chain.steps[numbers[:-1], numbers[1:]].sum() + chain.last[numbers[-1]]
-    return bool(total == 0)
+    return not (chain.first[numbers[0]] or chain.steps[numbers[:-1], numbers[1:]].any() or chain.last[numbers[-1]])
 
 
 def _marked(tags: Sequence[str], labels: Sequence[str]) -> list[TagSpan]:
@@ -89,20 +95,12 @@ def _marked(tags: Sequence[str], labels: Sequence[str]) -> list[TagSpan]:
     return [TagSpan(tag, number, number + 1) for number, tag in enumerate(tags)]
 
 
-def _of_spans(
-    found: Sequence[TagSpan], chosen: Sequence[int], labels: Sequence[str], logits: Tensor, chain: Chain
-) -> list[float]:
-    if not found:
-        return []
-    posterior = Posterior(logits, chain)
-    further: dict[str, list[int]] = {}  # the labels that would make a span longer
-    for number, tag in enumerate(labels):
-        if tag[0] in "IMEL":
-            further.setdefault(tag[2:], []).append(number)
-    return [
-        posterior.log_probability(span.start, chosen[span.start : span.end], further.get(span.label, ()))
-        for span in found
-    ]
+def _longer(found: Sequence[TagSpan], labels: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """The labels that would make each span longer. [K, L]"""
+    goes_on = {
+        label: [tag[0] in "IMEL" and tag[2:] == label for tag in labels] for label in {span.label for span in found}
+    }
+    return np.array([goes_on[span.label] for span in found], bool).reshape(len(found), len(labels))
 
 
 def tag_scores(known: Sequence[tuple[Sentence, Tagging]], baselines: TagBaselines) -> Scores:

@@ -145,8 +145,9 @@ class Task(ABC):
 
     The loss of a step is Σ weights[name] · sum of the losses / sum of the weights of their labels, over all losses.
     `best` names the score by which the best model is kept, with a minus where less is better, `shares` the scores that
-    are shares of all targets, for which an interval can be computed. `frozen` are models that
-    are not trained, such as a teacher: they are in eval mode and not saved.
+    are shares of all targets, for which an interval can be computed. `baseline_names` stand before the scores of its
+    baselines in `Scores.flat`, that first which a score is shown beside. `frozen` are models that are not trained, such
+    as a teacher: they are in eval mode and not saved.
     """
 
     Section: ClassVar[type[TaskSection]]
@@ -155,6 +156,7 @@ class Task(ABC):
     weights: ClassVar[Mapping[str, float]]
     best: str
     shares: ClassVar[tuple[str, ...]] = ("accuracy",)
+    baseline_names: ClassVar[tuple[str, ...]] = ()
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
     fits_baselines: ClassVar[bool] = False  # whether `beside` fits any
     section: TaskSection
@@ -218,9 +220,9 @@ class Task(ABC):
         """
         return scores
 
-    def fitted(self, model: Transformer, source: Any) -> Self:
+    def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """The task with what is chosen on validation data and saved in its section, such as a temperature; called with
-        the trained model and the source of the validation split.
+        the trained model and the source of the validation split. Logs what makes the choice doubtful.
         """
         return self
 

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import tokenizers
 from tokenizers import AddedToken, models
 
@@ -124,15 +126,11 @@ class Tokenizer:
         with refusing(lambda message: self._refusal(message, texts)):
             return list(self._backend.encode_batch(texts, add_special_tokens=special))
 
-    def raw_words(self, words: Sequence[str]) -> list[list[int]]:
-        """The ids of each word of a text by itself; they need `unalias`."""
+    def word_ids(self, words: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """The ids of words, each by itself, and of which word each of them is; a word may have none."""
         with refusing(lambda message: self._refusal(message, words)):
             raw = self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
-        found: list[list[int]] = [[] for _ in words]
-        for id_, word in zip(raw.ids, raw.word_ids, strict=True):
-            if word is not None:
-                found[word].append(id_)
-        return found
+        return np.array(self.unalias(raw.ids), np.int32), np.array(raw.word_ids, np.int64)
 
     def unalias(self, ids: list[int]) -> list[int]:
         """The model's ids: the alias of a [MASK] in the text is replaced by the mask's own id, or 0."""

@@ -13,6 +13,7 @@ from glassformer.errors import DataError, TokenizerError, did_you_mean
 from glassformer.text.alphabet import LIMIT, inner_letters, read_twice
 from glassformer.text.library import refusing
 from glassformer.text.long_words import LONGEST_WORD, LongWords, cut
+from glassformer.text.parts import parts_of
 from glassformer.text.special import BERT, ROBERTA, SpecialTokens
 from glassformer.text.template import special_tokens, with_template
 from glassformer.text.tokenizer import Tokenizer
@@ -76,7 +77,8 @@ def train_tokenizer(
 class _Reading:
     """The texts as they are read, with progress, and whether they contain words.
 
-    `parts` gives the parts of a text to learn from; `left_out` counts the words that it has removed.
+    A long text is read in parts that begin between two words: the library needs some seventy times the memory of each.
+    `parts` gives what to learn from of a text; `left_out` counts the words that it has removed.
     """
 
     def __init__(self, texts: Iterable[str], advance: Callable[[int], None] | None) -> None:
@@ -85,9 +87,10 @@ class _Reading:
 
     def __iter__(self) -> Iterator[str]:
         for text in self.texts:
-            for part in self.parts(text):
-                self.has_words = self.has_words or (bool(part) and not part.isspace())
-                yield part
+            for _, stretch in parts_of(text):
+                for part in self.parts(stretch):
+                    self.has_words = self.has_words or (bool(part) and not part.isspace())
+                    yield part
             if self.advance is not None:
                 self.advance(len(text))
 

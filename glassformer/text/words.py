@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,7 +21,7 @@ TOGETHER = 1 << 14
 class WordTokens(NamedTuple):
     """The tokens of all words of a text, and which of them is the first of each word."""
 
-    ids: array[int]
+    ids: npt.NDArray[np.int32]
     first: npt.NDArray[np.int64]
 
 
@@ -54,11 +53,15 @@ def word_tokens(tokenizer: Tokenizer, text: str, words: Sequence[Span]) -> WordT
     A word that the tokenizer turns into no token, such as a control character, is read as the unknown token.
     """
     instead = next((id_ for id_ in (tokenizer.unknown_id, tokenizer.mask_id, tokenizer.pad_id) if id_ is not None), 0)
-    ids, first = array("i"), np.zeros(len(words), np.int64)
+    ids, first, count = [np.zeros(0, np.int32)], np.zeros(len(words), np.int64), 0
     for begin in range(0, len(words), TOGETHER):
         some = words[begin : begin + TOGETHER]
         parts = [(" " if start and text[start - 1].isspace() else "") + text[start:end] for start, end in some]
-        for number, own in enumerate(tokenizer.raw_words(parts), begin):
-            first[number] = len(ids)
-            ids.extend(tokenizer.unalias(own) or [instead])
-    return WordTokens(ids, first)
+        own, word_of = tokenizer.word_ids(parts)
+        without = np.flatnonzero(np.bincount(word_of, minlength=len(some)) == 0)
+        places = word_of.searchsorted(without)
+        own, word_of = np.insert(own, places, instead), np.insert(word_of, places, without)
+        first[begin : begin + len(some)] = count + word_of.searchsorted(np.arange(len(some)))
+        ids.append(own)
+        count += len(own)
+    return WordTokens(np.concatenate(ids), first)

@@ -118,6 +118,7 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
                 elapsed=progress.seconds,
                 means=progress.means,
                 scores=scores,
+                baseline_names=feed.baseline_names,
             )
             masked = "masked_words" in feed.weights
             if notice := plateau(progress, loss, report.fraction, feed.baseline_loss, settings, masked=masked):

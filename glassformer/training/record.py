@@ -29,6 +29,7 @@ class Step:
     `loss` is the weighted sum of `losses`, each divided by its number of labels in `counts`. `norm` is the norm of the
     gradient before clipping, `scores` are those of the evaluation after this step. `means` are the running means of the
     loss, and of each loss where there are several: kept with the checkpoints, so that a resumed run shows the same.
+    `baseline_names`: see `Task`.
     """
 
     step: int
@@ -45,6 +46,7 @@ class Step:
     elapsed: float
     means: Mapping[str, float]
     scores: Mapping[str, float] | None = None
+    baseline_names: tuple[str, ...] = ()
 
     @property
     def seconds_left(self) -> float:

@@ -40,6 +40,24 @@ def test_the_card_tells_which_rows_and_how_many(
         assert told in line
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("limit", [1024, 3])
+def test_scores_of_the_steps_and_of_the_end_are_told_apart_where_they_may_differ(
+    text_file: Path, tmp_path: Path, limit: int, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By how many examples they are of, or by their arithmetic; elsewhere they are the same."""
+    monkeypatch.setattr(sys.modules["glassformer.artefact.train"], "EVALUATION_ROWS", limit)
+    monkeypatch.setattr(sys.modules["glassformer.training.run"], "EVALUATION_ROWS", limit)
+    listener = Listener()
+    model = train(recipe(text_file, steps=1, precision=precision), out=tmp_path / "run", progress=listener)
+    told = [note for note in listener.notes if "measured anew" in note]
+    there = model.metrics["measured"]["of"]
+    assert len(told) == (limit == 3 or precision == "bfloat16")
+    for note in told:
+        assert f"on {there} of {there} held-out examples in float32" in note
+        assert f"on {min(there, limit)} of them in {precision}" in note
+
+
 def test_the_card_names_validation_files_and_the_training_text(text_file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.txt"
     other.write_text(text_file.read_text(encoding="utf-8").replace("She", "He"), encoding="utf-8")

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import resolve
@@ -19,10 +20,10 @@ from glassformer.artefact.verbs import answer
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
-from glassformer.tasks import predictor_of
+from glassformer.tasks import predictor_of, task_named
 from glassformer.tasks.baselines import repeated
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.score import BASELINES
+from glassformer.tasks.score import THIS_MODEL, flat_name
 from glassformer.tasks.task import Context
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.compiled import LossAndGradient
@@ -267,10 +268,12 @@ def test_saved_and_loaded_it_gives_the_same_answers(trained: tuple[Row, gf.Model
 
 
 def test_it_is_measured_again_as_it_was(trained: tuple[Row, gf.Model, Path]) -> None:
-    _, model, folder = trained
-    scores = gf.load(folder / "run").evaluate()
-    assert scores == pytest.approx(model.metrics["scores"], rel=1e-6)  # float32, in other batches
-    assert any(name.startswith(BASELINES) for name in scores)
+    row, model, folder = trained
+    scores = evaluate(gf.load(folder / "run"))
+    assert scores.flat() == pytest.approx(model.metrics["scores"], rel=1e-6)  # float32, in other batches
+    beside = {flat_name(system, "").removesuffix("_") for system in scores.of if system != THIS_MODEL}
+    assert beside
+    assert beside <= set(task_named(row.task).baseline_names)
 
 
 def test_its_head_is_verified_and_explained(trained: tuple[Row, gf.Model, Path]) -> None:

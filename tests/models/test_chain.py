@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
+import tracemalloc
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from glassformer.models.chain import Chain, Posterior, viterbi
+from glassformer.models import chain as chain_module
+from glassformer.models.chain import Chain, log_probabilities, viterbi
 from glassformer.models.crf import Crf
 from glassformer.runtime.compiler import has_compiler
 
@@ -23,23 +28,23 @@ ILLEGAL = float("-inf")
 
 def drawn(labels: int, *, forbid: bool, seed: int = 0) -> Chain:
     """Random scores, a third of them forbidden."""
-    torch.manual_seed(seed)
-    steps, first, last = (torch.randn(*size, dtype=torch.float64) for size in ((labels, labels), (labels,), (labels,)))
+    rng = np.random.default_rng(seed)
+    steps, first, last = (rng.normal(size=size) for size in ((labels, labels), labels, labels))
     if forbid:
-        steps = steps.where(torch.rand_like(steps) > 0.3, ILLEGAL).fill_diagonal_(0.5)
-        first = first.index_fill(0, torch.tensor([1]), ILLEGAL)
-        last = last.index_fill(0, torch.tensor([2]), ILLEGAL)
+        steps[rng.random(steps.shape) < 0.3] = ILLEGAL
+        np.fill_diagonal(steps, 0.5)
+        first[1], last[2] = ILLEGAL, ILLEGAL
     return Chain(steps, first, last)
 
 
-def score(sequence: tuple[int, ...], logits: Tensor, chain: Chain) -> float:
+def score(sequence: tuple[int, ...], logits: Any, chain: Chain) -> float:
     """The score of one sequence of labels, from the definition: logits [N, L]."""
     total = float(chain.first[sequence[0]] + chain.last[sequence[-1]])
     total += sum(float(chain.steps[one, two]) for one, two in itertools.pairwise(sequence))
     return total + sum(float(logits[token, label]) for token, label in enumerate(sequence))
 
 
-def every(logits: Tensor, chain: Chain) -> dict[tuple[int, ...], float]:
+def every(logits: Any, chain: Chain) -> dict[tuple[int, ...], float]:
     """All sequences of labels with their scores."""
     tokens, labels = logits.shape
     return {each: score(each, logits, chain) for each in itertools.product(range(labels), repeat=tokens)}
@@ -51,38 +56,67 @@ def log_sum(scores: list[float]) -> float:
 
 
 @pytest.mark.parametrize("forbid", [False, True])
-def test_viterbi_finds_the_best_of_all_sequences(forbid: bool) -> None:
-    chain = drawn(4, forbid=forbid)
-    logits = torch.randn(6, 7, 4, dtype=torch.float64)
-    scored = torch.rand(6, 7) > 0.4
-    scored[0], scored[1] = True, False
-    found = viterbi(logits, scored, chain)
-    for row, its, mine in zip(logits, scored, found, strict=True):
-        assert (mine[~its] == 0).all()
-        if its.any():
-            scores = every(row[its], chain)
-            assert tuple(mine[its].tolist()) == max(scores, key=scores.__getitem__)
+def test_viterbi_finds_the_best_of_all_sequences(forbid: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain_module, "STRETCH", 3)
+    chain, rng = drawn(4, forbid=forbid), np.random.default_rng(1)
+    for tokens in (1, 2, 6, 7):
+        logits = rng.normal(size=(tokens, 4))
+        scores = every(logits, chain)
+        assert tuple(viterbi(logits, chain).tolist()) == max(scores, key=scores.__getitem__)
 
 
+# The parts of a sentence of five tokens: [start, end), their labels, and those that may not come next.
+PARTS = (
+    ((0, 1, (0,), (1,)), (1, 3, (0, 0), (2,)), (3, 5, (2, 1), ())),
+    ((2, 5, (0, 2, 1), (0,)),),
+    ((0, 1, (2,), ()), (4, 5, (0,), (1,))),
+    tuple((token, token + 1, (1,), ()) for token in range(5)),
+)
+
+
+@pytest.mark.parametrize("parts", PARTS, ids=str)
+@pytest.mark.parametrize("scale", [1.0, 40.0, 1000.0])
 @pytest.mark.parametrize("forbid", [False, True])
-def test_a_part_of_a_sequence_is_as_likely_as_all_sequences_with_it(forbid: bool) -> None:
+def test_a_part_of_a_sequence_is_as_likely_as_all_sequences_with_it(
+    forbid: bool, scale: float, parts: tuple[tuple[int, int, Any, Any], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where probabilities are far below the smallest float64, and whatever the stretches are."""
     chain = drawn(3, forbid=forbid, seed=3)
-    logits = torch.randn(5, 3, dtype=torch.float64)
+    logits = scale * np.random.default_rng(4).normal(size=(5, 3))
     scores = every(logits, chain)
-    posterior, total = Posterior(logits, chain), log_sum(list(scores.values()))
-    assert posterior.log_total == pytest.approx(total, abs=ORDER)
-    for token, label in itertools.product(range(5), range(3)):
-        with_it = log_sum([value for each, value in scores.items() if each[token] == label]) - total
-        assert float(posterior.log_marginals()[token, label]) == pytest.approx(with_it, abs=ORDER)
-    parts = ((0, (0,), (1,)), (1, (0, 0), (2,)), (3, (2, 1), ()), (2, (0, 2, 1), (0,)), (0, (2,), ()))
-    for start, labels, never in parts:
-        end = start + len(labels)
+    total = log_sum(list(scores.values()))
+    labels, never = np.zeros(5, np.int64), np.zeros((len(parts), 3), bool)
+    right = []
+    for row, (start, end, own, not_next) in zip(never, parts, strict=True):
+        labels[start:end] = own
+        row[list(not_next)] = True
         chosen = [
             value
             for each, value in scores.items()
-            if each[start:end] == labels and (end == 5 or each[end] not in never)
+            if each[start:end] == own and (end == 5 or each[end] not in not_next)
         ]
-        assert posterior.log_probability(start, labels, never) == pytest.approx(log_sum(chosen) - total, abs=ORDER)
+        right.append(log_sum(chosen) - total)
+    starts, ends = (np.array([part[side] for part in parts]) for side in (0, 1))
+    for stretch in (2, 5):
+        monkeypatch.setattr(chain_module, "STRETCH", stretch)
+        found = log_probabilities(logits, chain, labels, starts, ends, never)
+        assert found == pytest.approx(right, abs=ORDER * scale)
+
+
+def test_a_very_long_text_is_decoded_in_little_time_and_memory() -> None:
+    """A million tokens took minutes in a loop over torch tensors, and a table of all of them three times."""
+    rng, count, chain = np.random.default_rng(0), 60_000, drawn(5, forbid=True)
+    logits = rng.normal(size=(count, 5)).astype(np.float32)
+    begun = time.process_time()
+    tracemalloc.start()
+    labels = viterbi(logits, chain)
+    ends = np.arange(2, count, 7)
+    found = log_probabilities(logits, chain, labels, ends - 2, ends)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (found < 1e-9).all()
+    assert peak < 3 * logits.nbytes
+    assert time.process_time() - begun < 10  # 2 s where nothing else runs; the loop took 20
 
 
 def crf_of(labels: int) -> Crf:
@@ -119,6 +153,29 @@ def test_its_gradient_is_that_of_small_differences() -> None:
     crf.forward = crf.log_likelihood  # what functional_call calls
     parameters = tuple(each.detach().requires_grad_() for each in (crf.steps, crf.first, crf.last))
     assert torch.autograd.gradcheck(likelihood, (logits, *parameters))
+
+
+@pytest.mark.parametrize("wrong", [0, 3])
+@pytest.mark.parametrize("scale", [1.0, 40.0, 1000.0])
+def test_float32_loses_no_digits_of_far_scores(scale: float, wrong: int) -> None:
+    """Of a long sentence and its best labels, but for a few: score and sum are some 60,000 at the largest scale."""
+    crf = crf_of(5).float()
+    logits = scale * torch.randn(4, 64, 5)
+    scored = torch.rand(4, 64) > 0.2
+    scored[0] = True
+    labels = torch.zeros(4, 64, dtype=torch.int64)
+    for row, its, mine in zip(logits, scored, labels, strict=True):
+        mine[its] = torch.from_numpy(viterbi(row[its].numpy(), crf.chain))
+    labels[:, :wrong] = (labels[:, :wrong] + 1) % 5
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        own = logits.to(dtype).requires_grad_()
+        each = crf.to(dtype).log_likelihood(own, labels, scored)
+        found.append((each.detach(), torch.autograd.grad(each.sum(), own)[0]))
+    (single, its_gradient), (double, gradient) = found
+    # Two sums of 64 float32 numbers: of steps, about 6 each, and of losses, near 0 where all labels are right.
+    assert (single - double).abs().max() <= 5e-5 + 1e-6 * double.abs().max()
+    assert (its_gradient - gradient).abs().max() <= 1e-5
 
 
 def test_far_scores_stay_finite_in_float32() -> None:

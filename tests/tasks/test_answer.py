@@ -277,7 +277,7 @@ def test_the_threshold_is_chosen_on_validation_and_saved(tmp_path: Path) -> None
     assert isinstance(prepared.task, AnswerQuestions)
     source, task = prepared.held_out.source, prepared.task
     _, examples = examples_of(prepared)
-    fitted = task.fitted(model.module, source)
+    fitted = task.fitted(model.module, source, print)
     unfitted = task.evaluate(model.module, source)["f1"]
     best = fitted.evaluate(model.module, source)["f1"]
     assert best >= unfitted

@@ -13,11 +13,13 @@ import torch
 from torch.nn import functional as F
 
 import glassformer as gf
+from glassformer.artefact.card import write_card
 from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.progress import NoProgress
 from glassformer.errors import ConfigError, DataError
 from glassformer.settings import read_settings
+from glassformer.tasks.calibration import COLDEST
 from glassformer.tasks.classify import Classify, ClassifySection
 from glassformer.tasks.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels import Class, Classes, Labelled
@@ -166,7 +168,7 @@ def test_a_temperature_is_fitted_saved_and_used(tmp_path: Path) -> None:
     examples = [Labelled(each["text"], None, known[each["label"]]) for each in records[:100]]
     source = RecordSource(task, examples, length=16)
     plain = Classify(model.task.model_copy(update={"temperature": 1.0}), model.tokenizer, length=16, segments=False)
-    fitted = plain.fitted(model.module, source)
+    fitted = plain.fitted(model.module, source, print)
     before, after = (each.evaluate(model.module, source) for each in (plain, fitted))
     assert fitted.section.temperature != 1.0
     assert after["loss"] < before["loss"]
@@ -200,8 +202,34 @@ def test_where_all_is_right_no_temperature_is_fitted(tmp_path: Path) -> None:
         guessed = [model.labels.index(each.label) for each in model.classify([each["text"] for each in records])]
         guessed[7] ^= flipped
         examples = [Labelled(each["text"], None, label) for each, label in zip(records, guessed, strict=True)]
-        fitted = task.fitted(model.module, RecordSource(task, examples, length=16))
+        fitted = task.fitted(model.module, RecordSource(task, examples, length=16), print)
         assert (fitted.section.temperature == 1.0) is not flipped
+
+
+class Undecided(Classify):
+    """Gives all texts the same two logits, nearly equal."""
+
+    def predict(self, model: Any, batches: Any) -> Any:
+        for batch in batches:
+            yield from ((row, np.array([1e-3, 0.0])) for row in batch.row_ids.tolist())
+
+
+@pytest.mark.parametrize("copies", [1, 1000])
+def test_a_few_records_move_the_temperature_little_and_its_limit_is_told(tmp_path: Path, copies: int) -> None:
+    """Where three of four guesses are right, the log loss alone is least at T = 0.0009, however few they are."""
+    records = [{"text": f"v{number}", "label": "ab"[number % 2]} for number in range(20)]
+    model = train(tmp_path, records, {"name": "classify"}, **{"train.epochs": None, "train.steps": 1})
+    task = Undecided(ClassifySection(labels=("a", "b")), model.tokenizer, length=16, segments=False)
+    examples = [Labelled("v1", None, label) for label in (0, 0, 0, 1)] * copies
+    notes: list[str] = []
+    model.task = task.fitted(model.module, RecordSource(task, examples, length=16), notes.append).section
+    if copies == 1:
+        assert model.task.temperature == pytest.approx(1, rel=0.01)
+    else:
+        assert model.task.temperature == pytest.approx(COLDEST, rel=1e-3)
+    (line,) = [line for line in write_card(model, tmp_path).splitlines() if "temperature" in line] or [""]
+    assert ["least" in note for note in notes] == [True] * (copies > 1)
+    assert ("least" in line) is (copies > 1)
 
 
 def test_a_number_is_learned_in_units_of_the_deviation_and_answered_in_its_own(tmp_path: Path) -> None:

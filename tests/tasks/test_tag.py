@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-import torch
 
 import glassformer as gf
 from glassformer.artefact.progress import NoProgress
@@ -18,6 +18,7 @@ from glassformer.errors import ConfigError, DataError, MissingColumnError
 from glassformer.models.chain import Chain, viterbi
 from glassformer.models.families import gpt2
 from glassformer.tasks.bio import spans_of, tags_of
+from glassformer.tasks.predict import predict
 from glassformer.tasks.tag import Tag, TagSection
 from glassformer.tasks.tagged import Sentence, sentence_of
 from glassformer.tasks.tagging import decoded
@@ -88,18 +89,18 @@ def test_a_long_text_is_cut_and_encoded_in_parts_as_the_whole_is(
     words = find_words(text)
     tokens = word_tokens(tokenizer, text, words)
     together: list[int] = []
-    raw_words = Tokenizer.raw_words
+    word_ids = Tokenizer.word_ids
 
-    def counted(self: Tokenizer, some: Sequence[str]) -> list[list[int]]:
+    def counted(self: Tokenizer, some: Sequence[str]) -> Any:
         together.append(len(some))
-        return raw_words(self, some)
+        return word_ids(self, some)
 
     monkeypatch.setattr(parts, "PART", 40)
     monkeypatch.setattr(words_of_text, "TOGETHER", 7)
-    monkeypatch.setattr(Tokenizer, "raw_words", counted)
+    monkeypatch.setattr(Tokenizer, "word_ids", counted)
     assert find_words(text) == words
     again = word_tokens(tokenizer, text, words)
-    assert again.ids == tokens.ids
+    assert again.ids.tolist() == tokens.ids.tolist()
     assert again.first.tolist() == tokens.first.tolist()
     assert max(together) == 7
 
@@ -117,31 +118,31 @@ def test_each_word_is_labelled_once_at_its_first_token(tokenizer: Tokenizer, len
     assert all(row.weight == 1 for row in asked)
     firsts = [row.ids[place] for row in asked for place, label in enumerate(row.labels["tag"]) if label != IGNORED]
     tokens = word_tokens(tokenizer, " ".join(words), example.sentence.words)
-    assert firsts == [tokens.ids[place] for place in tokens.first]
+    assert firsts == tokens.ids[tokens.first].tolist()
 
 
 def test_the_labels_of_all_windows_are_chosen_together(tokenizer: Tokenizer) -> None:
     task = tagger(tokenizer)
     example = task.example({"words": ["she", "likes", "summer", "she"]}, "")
-    outside, begins, inside = torch.eye(3, dtype=torch.float64) * 2
+    outside, begins, inside = np.eye(3) * 2
     chain = task._legal
-    found = task.merge(example, [(torch.stack([outside, begins]), chain), (torch.stack([inside, inside]), chain)])
+    found = task.merge(example, [(np.stack([outside, begins]), chain), (np.stack([inside, inside]), chain)])
     assert found.tags == ("O", "B-a", "I-a", "I-a")
     (span,) = found.spans
     assert (span.start, span.end, span.text, found.windows) == (4, 20, "likes summer she", 2)
-    illegal = task.merge(example, [(torch.stack([inside, outside, outside, inside]), chain)])
+    illegal = task.merge(example, [(np.stack([inside, outside, outside, inside]), chain)])
     assert tags_of(spans_of(illegal.tags), 4) == list(illegal.tags)
     assert illegal.tags[1:3] == ("O", "O")
 
 
 def test_trained_steps_decide_with_a_crf() -> None:
-    labels, logits = ("x", "y"), torch.tensor([[1.0, 0.0], [0.9, 1.0], [1.0, 0.0]], dtype=torch.float64)
-    chain = Chain(torch.tensor([[1.0, -1.0], [0.0, 0.0]]).double(), torch.zeros(2).double(), torch.zeros(2).double())
+    labels, logits = ("x", "y"), np.array([[1.0, 0.0], [0.9, 1.0], [1.0, 0.0]])
+    chain = Chain(np.array([[1.0, -1.0], [0.0, 0.0]]), np.zeros(2), np.zeros(2))
     sentence = Sentence("a b c", ((0, 1), (2, 3), (4, 5)))
     assert decoded(sentence, labels, logits, None, 1).tags == ("x", "y", "x")
     found = decoded(sentence, labels, logits, chain, 1)
     assert found.tags == ("x", "x", "x")
-    assert viterbi(logits[None], torch.ones(1, 3, dtype=torch.bool), chain)[0].tolist() == [0, 0, 0]
+    assert viterbi(logits, chain).tolist() == [0, 0, 0]
     assert all(0 < span.probability < 1 for span in found.spans)
 
 
@@ -208,6 +209,9 @@ def test_what_was_found_is_told_and_what_comes_out_goes_in_again(tmp_path: Path)
     record = json.loads(json.dumps(given.to_dict()))
     again = sentence_of(record, "")
     assert again.tags == given.tags
+    assert given.words == tuple(record["words"]) == ("the", "EU", "rejects")  # in Python as in JSON
+    assert tuple(given.text[start:end] for start, end in given.offsets) == given.words
+    assert len(found.words) == len(found.offsets) == len(found.tags) == 12
     assert sentence_of(found.to_dict(), "").tags == found.tags
     with pytest.raises(DataError, match="the words must be a list"):
         model.tag(words=["the", "EU"])  # their letters were taken for words
@@ -270,3 +274,26 @@ def test_one_label_and_a_table_of_sentences_are_refused(tmp_path: Path) -> None:
         trained(tmp_path, "text,tags\nEU,O\n", "a.csv")
     with refused(ConfigError, got="gpt2"):
         Tag.check_body(TagSection(), gpt2(layers=1, width=8, heads=2, vocabulary=30))
+
+
+@pytest.mark.parametrize("crf", [False, True])
+def test_the_right_tags_of_a_record_change_nothing_of_what_is_found(tmp_path: Path, crf: bool) -> None:
+    """Which tokens are tagged is chosen without them: with right tags, with wrong ones and with none, to the bit."""
+    model, _ = trained(tmp_path, SENTENCES, task={"crf": crf})
+    assert isinstance(model.task, TagSection)
+    task = Tag(model.task, model.tokenizer, length=12)
+    words = ["the", "EU", "rejects", "German", "call", "unquestionably", "."] * 5
+    sets: tuple[dict[str, Any], ...] = (
+        {},
+        {"tags": ["O", "B-ORG", "O", "B-MISC", "O", "O", "O"] * 5},
+        {"tags": ["B-MISC", "I-MISC", "I-MISC", "O", "B-ORG", "O", "I-ORG"] * 5},
+    )
+    examples = [task.example({"words": words, **tags}, "") for tags in sets]
+    assert [each.labels is None for each in examples] == [True, False, False]
+    asked = [[np.asarray(row.labels["tag"]) != IGNORED for row in task.rows(each)] for each in examples]
+    for masks in asked[1:]:
+        assert all(np.array_equal(one, other) for one, other in zip(asked[0], masks, strict=True))
+    none, right, wrong = predict(task, model.module.eval(), examples)
+    assert none == right == wrong
+    assert none.windows > 1
+    assert task.scores([(examples[1], none)])["accuracy"] != task.scores([(examples[2], none)])["accuracy"]

@@ -33,6 +33,7 @@ class Toy:
     hide: int | None = None
     name: str = "toy"
     best: str = "-loss"
+    baseline_names: tuple[str, ...] = ()
     fingerprint: str = "toy"
     poison_step: int | None = None
     baseline_loss: float | None = math.log(VOCABULARY)
