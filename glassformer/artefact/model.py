@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from glassformer.tasks.pseudo_likelihood import Scored
     from glassformer.tasks.spans import Answer
     from glassformer.tasks.tagging import Tagging
-    from glassformer.tasks.translate import Translation
+    from glassformer.tasks.translation import Translation
 
 Texts = list[str] | tuple[str, ...]
 Pair = tuple[str, str]

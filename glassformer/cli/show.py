@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from glassformer.tasks.regress import Number
     from glassformer.tasks.spans import Answer, Span
     from glassformer.tasks.tagging import Tagging
-    from glassformer.tasks.translate import Translation
+    from glassformer.tasks.translation import Translation
 
 # Characters of an answer in a table, and of the passage on either side of the marked answer.
 _ANSWER, _AROUND = 40, 200

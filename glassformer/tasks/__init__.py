@@ -146,7 +146,7 @@ VERBS: dict[str, VerbEntry] = {
     "answer": VerbEntry(
         "answer", "AnswerQuestions", "the answer to a question, from a passage", ("text", "pair"), ("answer",)
     ),
-    "translate": VerbEntry("translate", "Translate", "the translation of a text", ("text",), ("translate",)),
+    "translate": VerbEntry("translator", "Translator", "the translation of a text", ("text",), ("translate",)),
 }
 
 

@@ -24,6 +24,11 @@ class Link(NamedTuple):
     target: Span
     weight: float
 
+    def moved(self, source: int, target: int) -> Link:
+        """The same words where so many characters stand before the two texts."""
+        (a, b), (c, d) = self.source, self.target
+        return Link((a + source, b + source), (c + target, d + target), self.weight)
+
 
 def mean_attention(weights: Any, *, layers: Sequence[int] | None = None, heads: Sequence[int] | None = None) -> Reals:
     """The mean over the chosen layers and heads, by default all: [L, H, T, S] -> [T, S].

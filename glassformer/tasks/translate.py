@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -25,8 +25,9 @@ from glassformer.data.rows import read_table
 from glassformer.data.settings import TranslateData
 from glassformer.data.split import Split, shared, text_hash
 from glassformer.data.table_format import TableFormat, find_format, table_kind
+from glassformer.decode.request import Hypothesis
 from glassformer.errors import ConfigError, DataError
-from glassformer.models.inputs import Batch, Inputs
+from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
 from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
@@ -34,17 +35,16 @@ from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores, Tally, Unigram, compared
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.translation import Translation
+from glassformer.tasks.translator import Translator, check_translates, special_ids
 from glassformer.tasks.values import check_columns, text_of
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.windows import text_rows
 
 # Rows that are measured together.
 _ROWS = 32
 # Tokens whose vocabulary scores are in memory together when a model is measured.
 _TOGETHER = 512
-# Tokens of a translation for each token of its source, and beside these.
-_LONGER, _MORE = 2, 8
 
 
 class TranslateSection(TaskSection):
@@ -55,18 +55,6 @@ class TranslateSection(TaskSection):
     found: ClassVar[tuple[str, ...]] = ()
     name: Literal["translate"] = "translate"
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
-
-
-class Translation(NamedTuple):
-    """A text and its translation. `windows`: in so many parts the text was read."""
-
-    text: str
-    translation: str
-    windows: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return self._asdict()
 
 
 class Translate(RecordTask[TextPair, Translation]):
@@ -92,7 +80,7 @@ class Translate(RecordTask[TextPair, Translation]):
         unigram: Unigram | None = None,
     ) -> None:
         self.section, self.tokenizer, self.length, self.unigram = section, tokenizer, length, unigram
-        self.start, self.end = start_and_end(tokenizer)
+        self.translator = Translator(tokenizer, length=length, ids=special_ids(tokenizer))
 
     # ------------------------------------------------------------------ records
 
@@ -154,9 +142,9 @@ class Translate(RecordTask[TextPair, Translation]):
         target = text_of(values["target"], where, "target") if "target" in values else None
         return TextPair(text, target, where)
 
-    def rows(self, example: TextPair) -> list[Row]:
-        """The source in windows, which do not overlap: each is translated by itself."""
-        return [Row(ids=ids) for ids, _ in text_rows(self.tokenizer, example.text, length=self.length)]
+    def rows(self, example: TextPair) -> Iterator[Row]:
+        """A row for each part of the source."""
+        return self.translator.rows(example)
 
     def known_by(self, example: TextPair) -> str:
         """The source."""
@@ -167,12 +155,7 @@ class Translate(RecordTask[TextPair, Translation]):
     @classmethod
     def check_body(cls, section: TranslateSection, body: ModelConfig) -> None:
         """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
-        if body.encoder is None or body.decoder is None or body.head is None:
-            raise ConfigError(
-                "a translation needs an encoder, a decoder and a vocabulary head",
-                got=f"the family {body.family}",
-                do="choose marian, vaswani2017, tensor2tensor, bart or t5: glassformer train translate PAIRS",
-            )
+        check_translates(body)
 
     @classmethod
     def from_records(cls, section: TranslateSection, preparation: Preparation, records: Sequence[Record]) -> Self:
@@ -195,7 +178,7 @@ class Translate(RecordTask[TextPair, Translation]):
         if "train" not in texts:
             raise DataError("training needs pairs", got="none that can be used", do="check the files and columns")
         sources = {
-            split: PairSource(pairs, preparation.tokenizer, start=task.start, longest=data.length)
+            split: PairSource(pairs, preparation.tokenizer, start=task.translator.ids.begin, longest=data.length)
             for split, pairs in texts.items()
         }
         if not len(sources["train"]):
@@ -279,47 +262,13 @@ class Translate(RecordTask[TextPair, Translation]):
         cls.check_body(section, model.config)
         return cls(section, tokenizer, length=context.length)
 
-    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[int]]]:
-        """For each row the likeliest token after another."""
-        for batch in batches:
-            found = self._greedy(model, batch.inputs)
-            yield from zip(batch.row_ids.tolist(), found, strict=True)
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The best translations of each row."""
+        return self.translator.predict(model, batches)
 
-    def _greedy(self, model: Transformer, inputs: Inputs) -> list[list[int]]:
-        rows, length = inputs.shape
-        ids = torch.full((rows, 1), self.start, device=inputs.device)  # [B, 1]
-        done = torch.zeros(rows, dtype=torch.bool, device=inputs.device)  # [B]
-        most, memory = _LONGER * length + _MORE, None
-        if (limit := model.config.output_stack.max_length) is not None:
-            most = min(most, limit)
-        for _ in range(most):
-            output = model(inputs, Inputs(ids=ids), memory=memory, heads=())
-            memory = output.memory
-            assert model.head is not None
-            best = model.head(output.states[:, -1], model.word_table).argmax(dim=-1)  # [B]
-            ids = torch.cat([ids, best.where(~done, self.end)[:, None]], dim=1)  # [B, T]
-            done = done | (best == self.end)
-            if bool(done.all()):
-                break
-        return [row[1 : row.index(self.end, 1)] if self.end in row[1:] else row[1:] for row in ids.tolist()]
-
-    def merge(self, example: TextPair, found: Sequence[list[int]]) -> Translation:
-        """The translations of the windows, one after the other."""
-        parts = [self.tokenizer.decode(ids).strip() for ids in found]
-        return Translation(example.text, " ".join(part for part in parts if part), len(found))
-
-
-def start_and_end(tokenizer: Tokenizer) -> tuple[int, int]:
-    """The tokens with which a decoder starts and stops; raises ConfigError where there are none."""
-    start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
-    _, after = tokenizer.frame_ids
-    if start is None or not after:
-        raise ConfigError(
-            "a translation needs tokens with which it starts and ends",
-            got="a tokenizer without padding, or whose texts have no last token",
-            do="leave tokenizer.file out: a fitting one is learned",
-        )
-    return start, after[-1]
+    def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
+        """The translations of the sentences in their places."""
+        return self.translator.merge(example, found)
 
 
 def unigram_of(preparation: Preparation, source: PairSource) -> Unigram:

@@ -1,0 +1,268 @@
+"""Translating texts with a trained model: the verb `translate`.
+
+B rows · S tokens of the source · T tokens of the translation
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from glassformer.config import ModelConfig
+from glassformer.data.paragraphs import Sentence, join_sentences, split_sentences
+from glassformer.decode.loop import decode
+from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
+from glassformer.decode.settings import DecodeSettings
+from glassformer.errors import ConfigError, DataError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.settings import read_settings
+from glassformer.tasks.pair_source import TextPair
+from glassformer.tasks.rows import Row
+from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.translation import (
+    Alternative,
+    TranslatedToken,
+    Translation,
+    links_of,
+    token_spans,
+    unknown_characters,
+)
+from glassformer.tasks.values import located
+from glassformer.text.parts import ids_of
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.windows import room_beside
+
+# The search of Vaswani et al. 2017, §6.1, where nothing else is asked for.
+BEAMS, LENGTH_PENALTY = 4, 0.6
+# Tokens of a translation for each token of its source, and beside these, where no number is asked for.
+_LONGER, _MORE = 2, 16
+# Sentences that are decoded together.
+SLOTS = 64
+# Options that are asked for by their name alone: they need this method.
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p")
+
+
+def search_settings(options: Mapping[str, Any]) -> DecodeSettings:
+    """The settings of the search that options ask for: beams, unless it is sampling or greedy search (one beam and
+    nothing that needs beams). Raises ConfigError for options that exclude each other.
+    """
+    asked = {name: options[name] for name in DecodeSettings.model_fields if options.get(name) is not None}
+    if "method" not in asked and (options.get("sample") or any(name in asked for name in _SAMPLING)):
+        asked["method"] = "sample"
+    if "method" not in asked:
+        needs = {"length_penalty", "coverage_penalty", "groups", "diversity", "forced"} & asked.keys()
+        asked["method"] = "greedy" if asked.get("beams") == 1 and asked.get("n_best", 1) == 1 and not needs else "beam"
+    if asked["method"] == "beam":
+        beams = max(BEAMS, int(asked.get("n_best", 1)), int(asked.get("groups", 1)))
+        asked = {"beams": beams, "length_penalty": LENGTH_PENALTY, **asked}
+    return read_settings(DecodeSettings, asked, where="translate")
+
+
+class Translator(Predictor[TextPair, Translation]):
+    """The source goes through the encoder; the decoder writes the translation token by token (`decode/`)."""
+
+    read_ahead = 4096
+
+    def __init__(
+        self, tokenizer: Tokenizer, *, length: int | None, ids: SpecialIds, options: Mapping[str, Any] | None = None
+    ) -> None:
+        options = options or {}
+        self.tokenizer, self.length, self.ids = tokenizer, length, ids
+        self.settings = search_settings(options)
+        self.paragraphs = bool(options.get("paragraphs"))
+        self.aligned = bool(options.get("alignment"))
+        self.most = options.get("max_tokens")
+        self.prefix = tuple(tokenizer.ids(options["prefix"])) if options.get("prefix") else ()
+        self.forced = tuple(tuple(tokenizer.ids(f" {word.strip()}")) for word in self.settings.forced)
+        # With and without the blank before it: at the beginning a word has other tokens than inside.
+        both = (form for word in self.settings.forbidden for form in (word.strip(), f" {word.strip()}"))
+        self.forbidden = tuple(dict.fromkeys(tuple(tokenizer.ids(form)) for form in both))
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model, and for options that
+        exclude each other.
+        """
+        check_translates(model.config)
+        return cls(tokenizer, length=context.length, ids=special_ids(tokenizer), options=context.options)
+
+    # ------------------------------------------------------------------ a text and its sentences
+
+    def example(self, values: Mapping[str, object], where: str) -> TextPair:
+        """A source; one of only blanks has an empty translation. Raises DataError for a value that is no text."""
+        text = values["text"]
+        if not isinstance(text, str):
+            raise DataError(located(where, "the source must be a text"), got=repr(text)[:60])
+        return TextPair(text, None, where)
+
+    def sentences(self, text: str) -> list[Sentence]:
+        """The sentences of a text, as characters: the whole text as one where it is not cut."""
+        room = room_beside(sum(self.tokenizer.frame), self.length)
+        if not text.strip():
+            return []
+        if not self.paragraphs and (room is None or len(ids_of(self.tokenizer, text)) <= room):
+            start = len(text) - len(text.lstrip())
+            return [Sentence(start, start + len(text.strip()))]
+        if room is None:
+            return split_sentences(text)
+        return split_sentences(text, length=lambda part: len(ids_of(self.tokenizer, part)), most=room)
+
+    def rows(self, example: TextPair) -> Iterator[Row]:
+        """One row for each sentence."""
+        before, after = self.tokenizer.frame_ids
+        for sentence in self.sentences(example.text):
+            words = ids_of(self.tokenizer, example.text[sentence.start : sentence.end])
+            yield Row(ids=array("i", before) + words + array("i", after))
+
+    # ------------------------------------------------------------------ decoding
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The best translations of each row; rows with the same tokens are translated once.
+
+        A request is numbered by its tokens: the samples of a text are the same wherever it stands.
+        """
+        limit = model.output_stack.max_length
+        waiting: dict[int, list[int]] = {}
+
+        def requests() -> Iterator[Request]:
+            for batch in batches:
+                for row, source in zip(batch.row_ids.tolist(), _sources(batch), strict=True):
+                    number = _number(source)
+                    waiting.setdefault(number, []).append(row)
+                    if len(waiting[number]) == 1:
+                        most = self.most or _LONGER * len(source) + _MORE
+                        yield self.request(number, source, most if limit is None else min(most, limit))
+
+        last = len(model.output_stack.blocks) - 1
+        steps = decode(
+            model,
+            requests(),
+            self.settings,
+            ids=self.ids,
+            slots=SLOTS,
+            attention=(max(0, last - 1),) if self.aligned else (),
+            text_of=self.tokenizer.decode,
+        )
+        for step in steps:
+            for finished in step.finished:
+                yield from self.found(finished, waiting.pop(finished.number))
+
+    def request(self, number: int, source: Sequence[int], most: int) -> Request:
+        """What is asked of the decoding loop for one row."""
+        return Request(
+            number,
+            source=source,
+            prefix=self.prefix,
+            max_tokens=most,
+            forced=self.forced,
+            forbidden=self.forbidden,
+        )
+
+    @staticmethod
+    def found(finished: Finished, rows: Sequence[int]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The answers to a request, for each row that asked for it."""
+        return ((row, finished.hypotheses) for row in rows)
+
+    def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
+        """The translations of the sentences in their places. Raises DataError where there is none."""
+        text, sentences = example.text, self.sentences(example.text)
+        if not all(found):
+            raise DataError(
+                located(example.where, "a translation with these words, of at most this length, must be possible"),
+                got=f"none found by {self.settings.beams} beams for {text[:60]!r}",
+                do="ask for more beams or tokens, or for other words",
+            )
+        written = [[token_spans(self.tokenizer, each.ids) for each in hypotheses[:1]] for hypotheses in found]
+        best = [each[0][0] for each in written]
+        tokens: list[TranslatedToken] = []
+        links = []
+        for number, (sentence, (first, *_)) in enumerate(zip(sentences, found, strict=True)):
+            before = len(join_sentences(text[: sentence.start], sentences[:number], best[:number]))
+            spans = written[number][0][1]
+            tokens += self.tokens(first, spans, before)
+            if self.aligned and first.attention is not None:
+                part = text[sentence.start : sentence.end]
+                links += [
+                    link.moved(sentence.start, before)
+                    for link in links_of(self.tokenizer, part, spans, best[number], first)
+                ]
+        n_best = self.n_best(text, sentences, found) if self.settings.n_best > 1 else ()
+        firsts = [hypotheses[0] for hypotheses in found]
+        return Translation(
+            text,
+            join_sentences(text, sentences, best),
+            score=math.fsum(each.score for each in firsts),
+            log_probability=math.fsum(each.log_probability for each in firsts),
+            tokens=tuple(tokens),
+            alignment=tuple(links),
+            n_best=n_best,
+            windows=max((each.parts for each in sentences), default=1) if self.paragraphs else max(1, len(sentences)),
+            unknown=unknown_characters(self.tokenizer, text),
+            whole=all(each.ended for each in firsts),
+        )
+
+    def tokens(self, answer: Hypothesis, spans: Sequence[tuple[int, int]], before: int) -> Iterator[TranslatedToken]:
+        """The tokens of a sentence's translation, which has `before` characters before it."""
+        ids = [*answer.ids, *self.ids.end[:1]]
+        for id_, logarithm, (start, end) in zip(
+            ids, answer.token_log_probabilities, [*spans, (len(spans) and spans[-1][1],) * 2], strict=False
+        ):
+            yield TranslatedToken(self.tokenizer.token(id_), before + start, before + end, logarithm)
+
+    def n_best(
+        self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
+    ) -> tuple[Alternative, ...]:
+        """The best translations; of several sentences the k-th best of all together, or the last of one with fewer."""
+        ranked = []
+        for rank in range(max(map(len, found), default=0)):
+            chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in found]
+            parts = [self.tokenizer.decode(each.ids).strip() for each in chosen]
+            ranked.append(
+                Alternative(
+                    join_sentences(text, sentences, parts),
+                    math.fsum(each.score for each in chosen),
+                    math.fsum(each.log_probability for each in chosen),
+                )
+            )
+        return tuple(ranked)
+
+
+def check_translates(model: ModelConfig) -> None:
+    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
+    if model.encoder is None or model.decoder is None or model.head is None:
+        raise ConfigError(
+            "a translation needs an encoder, a decoder and a vocabulary head",
+            got=f"the family {model.family}",
+            do="choose marian, vaswani2017, tensor2tensor, bart or t5: glassformer train translate PAIRS",
+        )
+
+
+def special_ids(tokenizer: Tokenizer) -> SpecialIds:
+    """The tokens with which a decoder starts and stops; raises ConfigError where there are none."""
+    start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
+    _, after = tokenizer.frame_ids
+    if start is None or not after:
+        raise ConfigError(
+            "a translation needs tokens with which it starts and ends",
+            got="a tokenizer without padding, or whose texts have no last token",
+            do="leave tokenizer.file out: a fitting one is learned",
+        )
+    return SpecialIds(start, (after[-1],))
+
+
+def _sources(batch: Batch) -> Iterator[tuple[int, ...]]:
+    """The tokens of each row without its padding."""
+    ids = batch.inputs.ids
+    assert ids is not None
+    rows: list[list[int]] = ids.tolist()
+    lengths = [len(row) for row in rows] if batch.inputs.real is None else batch.inputs.real.sum(dim=1).tolist()
+    return (tuple(row[:length]) for row, length in zip(rows, lengths, strict=True))
+
+
+def _number(source: Sequence[int]) -> int:
+    """The number of a request: a hash of its tokens."""
+    return int.from_bytes(hashlib.sha256(array("q", source).tobytes()).digest()[:8], "little") >> 1
