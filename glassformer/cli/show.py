@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from glassformer.cli.screen import bar, console, escaped, note, plain_table, print_table
 from glassformer.text.tokenizer import MASK
+from glassformer.wrapping import printable
 
 if TYPE_CHECKING:
     from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled, MaskedWord
     from glassformer.tasks.labels import Class, Classes
+    from glassformer.tasks.pair_likelihood import ScoredPair
     from glassformer.tasks.pseudo_likelihood import Scored
     from glassformer.tasks.regress import Number
     from glassformer.tasks.spans import Answer, Span
@@ -50,9 +52,11 @@ def _cells(mask: MaskedWord, rank: int) -> tuple[str, str, str]:
     return escaped(word), f"{guess.probability:.1%}", bar(guess.probability)
 
 
-def _score(values: Mapping[str, object], scored: Scored, handle: TextIO) -> None:
-    screen = console(handle)
+def _score(values: Mapping[str, object], scored: Scored | ScoredPair, handle: TextIO) -> None:
+    screen, target = console(handle), getattr(scored, "target", None)
     screen.print(f"[dim]{escaped(scored.text)}[/dim]")
+    if target is not None:
+        screen.print(f"[green]→[/green] {escaped(target)}")
     table = plain_table("token", "probability", "", "log-probability")
     for token in scored.tokens:
         table.add_row(
@@ -60,7 +64,7 @@ def _score(values: Mapping[str, object], scored: Scored, handle: TextIO) -> None
         )
     print_table(screen, table)
     screen.print(
-        f"pseudo-log-likelihood [bold]{scored.total:.3f}[/bold] over {len(scored.tokens)} tokens, "
+        f"{'pseudo-log-likelihood' if target is None else 'log-probability'} [bold]{scored.total:.3f}[/bold] over {len(scored.tokens)} tokens, "
         f"perplexity [bold]{scored.perplexity:.2f}[/bold]\n"
     )
 
@@ -146,7 +150,25 @@ def _marked(context: str, best: Span | None) -> str:
 
 
 def _translate(values: Mapping[str, object], found: Translation, handle: TextIO) -> None:
-    handle.write(f"{found.translation}\n")
+    lines = "\n" in str(values["text"])  # else one text is one line
+    if len(found.n_best) > 1:
+        for each in found.n_best:
+            handle.write(f"{each.score:.4f}\t{_on_screen(each.translation, handle, lines=lines)}\n")
+    else:
+        handle.write(f"{_on_screen(found.translation, handle, lines=lines)}\n")
+    if found.alignment:
+        table = plain_table("translation", "", "source", "attention", "")
+        for link in found.alignment:
+            (a, b), (c, d) = link.target, link.source
+            words = found.translation[a:b], "←", found.text[c:d]
+            table.add_row(*map(escaped, words), f"{link.weight:.0%}", bar(link.weight))
+        print_table(console(handle), table)
+
+
+def _on_screen(text: str, handle: TextIO, *, lines: bool) -> str:
+    """A text as it is for a file, without control characters for a terminal."""
+    kept = text if lines else " ".join(text.splitlines())
+    return "\n".join(map(printable, kept.split("\n"))) if handle.isatty() else kept
 
 
 SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {

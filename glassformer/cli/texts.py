@@ -50,29 +50,32 @@ def records(
     given: Sequence[str] | None,
     files: Sequence[str] | None,
     columns: Mapping[str, Columns],
-    pair: str | None = None,
-    choices: Sequence[str] | None = None,
+    also: Mapping[str, str | Sequence[str]] = MappingProxyType({}),
     *,
     tagged: bool = False,
+    blank: bool = False,
     bad: OnBad = stop,
 ) -> Iterator[Text]:
-    """All records for a verb; `columns` are those of a table by role, `pair` is a second text for each text
-    of the command, `choices` are the candidates of every text. `tagged`: files may hold sentences as words. A line or
-    row that cannot be used goes to `bad`. Raises DataError when there is none or a file cannot be read.
+    """All records for a verb; `columns` are those of a table by role, `also` what every text of the command has by role
+    (candidates and a target those of files, too). `tagged`: files may hold sentences as words. `blank`: lines of only
+    blanks are texts. A line or row that cannot be used goes to `bad`. Raises DataError when there is none or a file
+    cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
-    more: dict[str, object] = {} if pair is None else {"pair": _without_surrogates(pair)}
-    same: dict[str, object] = {"choices": list(map(_without_surrogates, choices))} if choices else {}
-    more |= same
+    more: dict[str, object] = {
+        role: _without_surrogates(value) if isinstance(value, str) else list(map(_without_surrogates, value))
+        for role, value in also.items()
+    }
+    same = {role: value for role, value in more.items() if role != "pair"}
     for text in given or ():
         if text == "-":
-            typed = _lines_of(_standard_input(), "standard input", bad)
+            typed = _lines_of(_standard_input(), "standard input", bad, blank=blank)
             yield from (each._replace(values={**each.values, **more}) for each in typed)
         else:
             yield Text({"text": _without_surrogates(text), **more})
     for file in files or ():
-        for each in _of_one(file, columns, tagged=tagged, bad=bad):
+        for each in _of_one(file, columns, tagged=tagged, blank=blank, bad=bad):
             yield each._replace(values={**each.values, **same})
 
 
@@ -80,20 +83,21 @@ def _standard_input() -> BufferedReader:
     return cast("BufferedReader", sys.stdin.buffer)
 
 
-def _of_one(file: str, columns: Mapping[str, Columns], *, tagged: bool, bad: OnBad) -> Iterator[Text]:
+def _of_one(file: str, columns: Mapping[str, Columns], *, tagged: bool, blank: bool, bad: OnBad) -> Iterator[Text]:
     """The records of a file, or for - those of standard input, as JSON."""
     if file == "-":
         yield from _records_of(_lines_of(_standard_input(), "standard input", bad), columns, bad, tagged=tagged)
     elif is_stream(file):
         with open(file, "rb") as stream:
-            lines = _lines_of(stream, file, bad)
+            lines = _lines_of(stream, file, bad, blank=blank and len(columns) == 1)
             yield from lines if len(columns) == 1 else _records_of(lines, columns, bad, tagged=tagged)
     else:
-        yield from _of_file(file, columns, tagged=tagged, bad=bad)
+        yield from _of_file(file, columns, tagged=tagged, blank=blank, bad=bad)
 
 
-def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool, bad: OnBad) -> Iterator[Text]:
+def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool, blank: bool, bad: OnBad) -> Iterator[Text]:
     from glassformer.data.files import files_of
+    from glassformer.data.lines import read_lines
     from glassformer.data.read import read
     from glassformer.data.rows import names_of, read_table
     from glassformer.data.table_format import table_kind
@@ -107,6 +111,9 @@ def _of_file(file: str, columns: Mapping[str, Columns], *, tagged: bool, bad: On
         kind = table_kind(path)
         if tagged and kind in ("conll", "jsonl", "parquet"):
             yield from _of_sentences(tagged_rows(path, _tag_data(columns), bad=bad, tagged=False))
+        elif kind is None and len(columns) == 1 and blank:
+            for line in read_lines(path, bad=bad):
+                yield Text({"text": line.text}, f"{path}, line {line.number}")
         elif kind is None and len(columns) == 1:
             for document in read(path, text=column, documents="line", bad=bad):
                 yield Text({"text": document.text}, document.where)
@@ -212,7 +219,7 @@ def _without_surrogates(text: str) -> str:
     return text
 
 
-def _lines_of(stream: BufferedReader, name: str, bad: OnBad) -> Iterator[Text]:
+def _lines_of(stream: BufferedReader, name: str, bad: OnBad, *, blank: bool = False) -> Iterator[Text]:
     number = 0
     for lines in _lines_as_they_come(stream, name):
         there = []
@@ -224,7 +231,7 @@ def _lines_of(stream: BufferedReader, name: str, bad: OnBad) -> Iterator[Text]:
                 where, byte = f"{name}, line {number}", error.object[error.start]
                 bad(DataError(f"{where} must be UTF-8 text", got=f"the byte 0x{byte:02x}").about(where, None))
                 continue
-            if text.strip():
+            if text.strip() or blank:
                 there.append(Text({"text": text}, f"{name}, line {number}"))
         if there:
             yield from [*there[:-1], there[-1]._replace(last=True)]
@@ -249,7 +256,8 @@ def _lines_as_they_come(stream: BufferedReader, name: str) -> Iterator[list[byte
                 f"a line of standard input must have at most {LONGEST_LINE:,} bytes", got="more without an end of line"
             )
         yield lines
-    yield [b"".join(begun)]
+    if begun and (rest := b"".join(begun)):
+        yield [rest]
 
 
 def _read_some(stream: BufferedReader, name: str) -> bytes:

@@ -35,7 +35,8 @@ class TaskEntry(NamedTuple):
 
 class VerbEntry(NamedTuple):
     """Module and class of a verb's predictor, its line of help, the roles of the columns that it reads, the tasks whose
-    model in the package answers where none is named, and by task the module and class of another predictor.
+    model in the package answers where none is named, and by task the module and class of another predictor. `only`:
+    roles that are read for models of these tasks alone. `blank`: a text of only blanks has an answer.
     """
 
     module: str
@@ -44,6 +45,8 @@ class VerbEntry(NamedTuple):
     columns: tuple[str, ...] = ("text",)
     tasks: tuple[str, ...] = ("masked-lm",)
     others: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    only: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    blank: bool = False
 
 
 TASKS: dict[str, TaskEntry] = {
@@ -132,7 +135,14 @@ TASKS: dict[str, TaskEntry] = {
 
 VERBS: dict[str, VerbEntry] = {
     "fill": VerbEntry("fill", "Fill", "guess the words behind [MASK]"),
-    "score": VerbEntry("pseudo_likelihood", "PseudoLikelihood", "how likely a text is, token by token"),
+    "score": VerbEntry(
+        "pseudo_likelihood",
+        "PseudoLikelihood",
+        "how likely a text is, or the translation of a text, token by token",
+        ("text", "target"),
+        others={"translate": ("pair_likelihood", "PairLikelihood")},
+        only={"target": ("translate",)},
+    ),
     "classify": VerbEntry(
         "classify",
         "Classify",
@@ -146,7 +156,7 @@ VERBS: dict[str, VerbEntry] = {
     "answer": VerbEntry(
         "answer", "AnswerQuestions", "the answer to a question, from a passage", ("text", "pair"), ("answer",)
     ),
-    "translate": VerbEntry("translator", "Translator", "the translation of a text", ("text",), ("translate",)),
+    "translate": VerbEntry("translator", "Translator", "the translation of a text", tasks=("translate",), blank=True),
 }
 
 

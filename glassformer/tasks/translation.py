@@ -15,6 +15,9 @@ from glassformer.tasks.alignment import Link, align
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.words import Span, find_words
 
+# Characters of a text, and of those that are unknown, that a note shows.
+_SHOWN = 40
+
 
 @dataclass(frozen=True)
 class TranslatedToken:
@@ -60,6 +63,20 @@ class Translation:
     windows: int = 1
     unknown: str = ""
     whole: bool = True
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader of this translation should know, a sentence each."""
+        shown = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…"
+        found = []
+        if self.unknown:
+            found.append(
+                f"the model has not learned {' '.join(self.unknown[:_SHOWN])}, which its vocabulary has no token for: "
+                f"{shown}"
+            )
+        if not self.whole:
+            found.append(f"cut off at the largest number of tokens, or before a stop string: {shown}")
+        return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -72,10 +72,11 @@ class Translator(Predictor[TextPair, Translation]):
     ) -> None:
         options = options or {}
         self.tokenizer, self.length, self.ids = tokenizer, length, ids
-        self.settings = search_settings(options)
+        search = options.get("search")
+        self.settings = search if isinstance(search, DecodeSettings) else search_settings(options)
         self.paragraphs = bool(options.get("paragraphs"))
         self.aligned = bool(options.get("alignment"))
-        self.most = options.get("max_tokens")
+        self.most = options.get("max_tokens") or (None if search is None else self.settings.max_tokens)
         self.prefix = tuple(tokenizer.ids(options["prefix"])) if options.get("prefix") else ()
         self.forced = tuple(tuple(tokenizer.ids(f" {word.strip()}")) for word in self.settings.forced)
         # With and without the blank before it: at the beginning a word has other tokens than inside.
