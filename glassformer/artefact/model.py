@@ -169,8 +169,8 @@ class Model(Artefact):
         alignment: bool = False,
         search: DecodeSettings | None = None,
     ) -> Translation | list[Translation]:
-        """The translation of a text, or of each of many, by 4 beams with a length penalty of 0.6 (Vaswani et al. 2017,
-        §6.1), unless `beams` or `search`, all settings of the search at once, ask for another one.
+        """The translation of a text, or of each of many, by the beams and length penalty of its training,
+        unless `beams` or `search`, all settings of the search at once, ask for another one.
 
         With `n_best` the best translations with their scores, with `alignment` the words that belong together. Each
         translation begins with `prefix`. With `paragraphs` each sentence of a text is translated by itself, else only

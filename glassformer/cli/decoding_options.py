@@ -13,7 +13,12 @@ DECODING: dict[str, tuple[Any, object]] = {
     "beams": (
         Annotated[
             int | None,
-            typer.Option("--beams", "--beam", min=1, help="Best beginnings that are kept; 1 is greedy.  [default: 4]"),
+            typer.Option(
+                "--beams",
+                "--beam",
+                min=1,
+                help="Beams; 1 is greedy.  [default: as trained, 5]",
+            ),
         ],
         None,
     ),
@@ -21,7 +26,8 @@ DECODING: dict[str, tuple[Any, object]] = {
         Annotated[
             float | None,
             typer.Option(
-                "--length-penalty", help="α of Wu et al. 2016: larger prefers longer answers of beams.  [default: 0.6]"
+                "--length-penalty",
+                help="α of Wu et al. 2016: above 0, longer answers score higher.  [default: as trained, 0.6]",
             ),
         ],
         None,

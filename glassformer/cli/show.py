@@ -63,8 +63,9 @@ def _score(values: Mapping[str, object], scored: Scored | ScoredPair, handle: Te
             escaped(token.token), f"{token.probability:.2%}", bar(token.probability), f"{token.log_probability:.3f}"
         )
     print_table(screen, table)
+    what = "pseudo-log-likelihood" if target is None else "log-probability"
     screen.print(
-        f"{'pseudo-log-likelihood' if target is None else 'log-probability'} [bold]{scored.total:.3f}[/bold] over {len(scored.tokens)} tokens, "
+        f"{what} [bold]{scored.total:.3f}[/bold] over {len(scored.tokens)} tokens, "
         f"perplexity [bold]{scored.perplexity:.2f}[/bold]\n"
     )
 

@@ -50,7 +50,7 @@ def choose_rooms(lengths: Integers, longest: int) -> Integers:
     mean = fits.mean(axis=0) if len(fits) else largest
     room = np.minimum(-(-_PAIRS * mean // _STEP).astype(np.int64) * _STEP, longest)
     rooms = [room]
-    while np.any(rooms[-1] < largest):
+    while rooms[-1].tolist() != np.maximum(rooms[-1], largest).tolist():
         last = len(rooms) == _MOST_SHAPES - 1
         rooms.append(largest if last else np.minimum(np.maximum(rooms[-1] * 2, 1), np.maximum(rooms[-1], largest)))
     return np.array(rooms, np.int64)
@@ -60,8 +60,8 @@ def pack_pairs(lengths: Integers, rooms: Integers, *, key: int) -> PackedPairs:
     """Put pairs of these lengths [E, 2] into rows of the shapes `rooms` [N, 2], each pair into the smallest that holds
     it; `key` chooses which of the pairs of equal lengths stand together.
     """
-    fits = (lengths[:, None] <= rooms[None]).all(axis=2)  # [E, N]
-    shape_of_pair = np.where(fits.any(axis=1), fits.argmax(axis=1), len(rooms))  # [E]
+    fits: Flags = np.all(lengths[:, None] <= rooms[None], axis=2)  # [E, N]
+    shape_of_pair = np.where(np.any(fits, axis=1), fits.argmax(axis=1), len(rooms))  # [E]
     rows: list[Integers] = []
     shape_of: list[int] = []
     for shape, room in enumerate(rooms):

@@ -130,6 +130,7 @@ TASKS: dict[str, TaskEntry] = {
         "translate",
         ("text", "target"),
         "TranslateData",
+        sized=True,
     ),
 }
 

@@ -83,7 +83,7 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
                 got="no target",
                 do="--target TARGET, or a table with a column of targets",
             )
-        pair = TextPair(text_of(values["text"], where, "source"), text_of(values[TARGET], where, "target"), where)
+        pair = TextPair(text_of(values["text"], where, "source"), text_of(values[TARGET], where, "target"))
         if not self.fits(pair):
             raise DataError(
                 located(where, f"a source and a target of at most {self.most} tokens are needed"),

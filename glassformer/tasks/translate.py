@@ -6,7 +6,7 @@ B rows · R rows of the source · S tokens of the source · T tokens of the targ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,46 +15,57 @@ from pydantic import Field
 from torch import Tensor
 
 from glassformer.config import ModelConfig
-from glassformer.data.corrupt import IGNORED
 from glassformer.data.files import files_of
-from glassformer.data.flat import Texts
 from glassformer.data.lines import OnBad
-from glassformer.data.order import Order
-from glassformer.data.parallel import SOURCE, TARGET, read_parallel
-from glassformer.data.rows import read_table
+from glassformer.data.parallel import TARGET
 from glassformer.data.settings import TranslateData
-from glassformer.data.split import Split, shared, text_hash
-from glassformer.data.table_format import TableFormat, find_format, table_kind
+from glassformer.data.split import Split
 from glassformer.decode.request import Hypothesis
-from glassformer.errors import ConfigError, DataError
+from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
-from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
+from glassformer.tasks.pair_records import (
+    format_of,
+    log_rows,
+    pair_columns,
+    pair_of,
+    pair_records,
+    read_pairs,
+)
+from glassformer.tasks.pair_source import PairSource, TextPair
+from glassformer.tasks.predict import predict
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.score import THIS_MODEL, Scores, Tally, Unigram, compared
+from glassformer.tasks.score import THIS_MODEL, Scores, Unigram
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
 from glassformer.tasks.translation import Translation
-from glassformer.tasks.translator import Translator, check_translates, special_ids
-from glassformer.tasks.values import check_columns, text_of
+from glassformer.tasks.translation_baselines import TargetWords, copied
+from glassformer.tasks.translation_evaluation import (
+    COPY,
+    different_sources,
+    scores_of_translations,
+    target_losses,
+    token_scores,
+)
+from glassformer.tasks.translation_scores import References, System, translation_scores
+from glassformer.tasks.translator import BEAMS, LENGTH_PENALTY, Translator, check_translates, special_ids
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
-
-# Rows that are measured together.
-_ROWS = 32
-# Tokens whose vocabulary scores are in memory together when a model is measured.
-_TOGETHER = 512
 
 
 class TranslateSection(TaskSection):
     """`label_smoothing` is the share of the target probability that all tokens of the vocabulary get alike (Szegedy et
-    al. 2016).
+    al. 2016). `best`: the score on validation pairs by which the best model is kept, and by which `train.patience`
+    stops. Translations are searched with `beams` hypotheses and the `length_penalty` of Wu et al. (2016, eq. 14).
     """
 
     found: ClassVar[tuple[str, ...]] = ()
     name: Literal["translate"] = "translate"
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+    best: Literal["loss", "bleu"] = "loss"
+    beams: int = Field(default=BEAMS, ge=1, le=1000)
+    length_penalty: float = LENGTH_PENALTY
 
 
 class Translate(RecordTask[TextPair, Translation]):
@@ -69,7 +80,9 @@ class Translate(RecordTask[TextPair, Translation]):
     weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
     best = "-loss"
+    shares = ()
     section: TranslateSection
+    frequent: TargetWords | None
 
     def __init__(
         self,
@@ -77,54 +90,32 @@ class Translate(RecordTask[TextPair, Translation]):
         tokenizer: Tokenizer,
         *,
         length: int | None,
-        unigram: Unigram | None = None,
     ) -> None:
-        self.section, self.tokenizer, self.length, self.unigram = section, tokenizer, length, unigram
-        self.translator = Translator(tokenizer, length=length, ids=special_ids(tokenizer))
+        self.section, self.tokenizer, self.length = section, tokenizer, length
+        self.translator = self.searching(section.beams)
+        self.unigram, self.frequent = Unigram(np.zeros(1, np.int64)), None  # counted where there are training pairs
+
+    def searching(self, beams: int) -> Translator:
+        """What translates with so many beams."""
+        search = {"beams": beams, **({} if beams == 1 else {"length_penalty": self.section.length_penalty})}
+        return Translator(self.tokenizer, length=self.length, ids=special_ids(self.tokenizer), options=search)
+
+    @classmethod
+    def best_of(cls, section: TranslateSection) -> str:
+        """The score by which the best model is kept."""
+        return "bleu" if section.best == "bleu" else cls.best
 
     # ------------------------------------------------------------------ records
 
     @classmethod
     def columns(cls, data: TranslateData) -> dict[str, str]:
         """Source and target."""
-        return check_columns({"text": data.text, "target": data.target})
-
-    @classmethod
-    def columns_of(cls, data: TranslateData, path: Path) -> dict[str, str]:
-        """Those of one table: by number where it is a table of columns without the usual names."""
-        usual = TranslateData()
-        if (data.text, data.target) != (usual.text, usual.target) or table_kind(path) in ("jsonl", "parquet"):
-            return cls.columns(data)
-        first = find_format(path, ("0", "1"), header=True).columns
-        return cls.columns(data) if {usual.text, usual.target} <= {*first} else {"text": "0", "target": "1"}
-
-    @classmethod
-    def format_of(cls, data: TranslateData, path: Path) -> TableFormat | str:
-        """How a table is written; parallel lines have no format."""
-        if data.target_files:
-            return "lines"
-        header = None if data.header == "auto" else data.header == "yes"
-        return find_format(path, tuple(cls.columns_of(data, path).values()), header=header)
+        return pair_columns(data)
 
     @classmethod
     def records(cls, data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
         """The pairs of tables, or of parallel files."""
-        targets = data.validation_target_files if files == data.validation_files else data.target_files
-        if bool(data.target_files) != bool(targets):
-            raise ConfigError("files to hold out must be of the same kind as those to learn from")
-        if not targets:
-            for path in files_of(files, text=data.text, tables=True):
-                columns, found = cls.columns_of(data, path), cls.format_of(data, path)
-                assert isinstance(found, TableFormat)
-                for row in read_table(path, tuple(columns.values()), format=found, bad=bad):
-                    yield Record({role: row.values[column] for role, column in columns.items()}, row.where)
-            return
-        sides = files_of(files), files_of(targets)
-        if len(sides[0]) != len(sides[1]):
-            raise ConfigError("each source file needs a target file", got=f"{len(sides[0])} and {len(sides[1])}")
-        for source, target in zip(*sides, strict=True):
-            for row in read_parallel(source, target, bad=bad):
-                yield Record({"text": row.values[SOURCE], "target": row.values[TARGET]}, row.where)
+        return pair_records(data, files, bad)
 
     @classmethod
     def split_text(cls, record: Record) -> str:
@@ -138,9 +129,7 @@ class Translate(RecordTask[TextPair, Translation]):
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
         """A source, and its target where it is known."""
-        text = text_of(values["text"], where, "source")
-        target = text_of(values["target"], where, "target") if "target" in values else None
-        return TextPair(text, target, where)
+        return pair_of(values, where)
 
     def rows(self, example: TextPair) -> Iterator[Row]:
         """A row for each part of the source."""
@@ -167,29 +156,25 @@ class Translate(RecordTask[TextPair, Translation]):
         data, log = preparation.data, preparation.log
         assert isinstance(data, TranslateData)
         task = cls.from_records(section, preparation, [])
-        texts: dict[Split, TextPairs] = {}
-        hashes: dict[Split, list[int]] = {}
-        for split, record in cls._split(data, preparation.shares, bad):
-            for pair in task.examples([record], bad):
-                into = texts.setdefault(split, TextPairs(Texts(), Texts()))
-                into.sources.append(pair.text)
-                into.targets.append(pair.target or "")
-                hashes.setdefault(split, []).append(text_hash(pair.text))
-        if "train" not in texts:
-            raise DataError("training needs pairs", got="none that can be used", do="check the files and columns")
+        if not preparation.measuring and not data.target_files:
+            for path in files_of([*data.files, *data.validation_files], text=data.text, tables=True):
+                log(f"{path.name}: {format_of(data, path)}")
+        quiet = preparation.measuring
+        found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, _nothing if quiet else log)
         sources = {
             split: PairSource(pairs, preparation.tokenizer, start=task.translator.ids.begin, longest=data.length)
-            for split, pairs in texts.items()
+            for split, pairs in found.items()
         }
         if not len(sources["train"]):
             raise DataError(
                 f"training needs pairs of at most data.length = {data.length} tokens on each side",
-                got=f"{len(texts['train']):,} longer ones",
+                got=f"{len(found['train']):,} longer ones",
                 do="raise data.length",
             )
         task.unigram = unigram_of(preparation, sources["train"])
+        task.frequent = frequent_words(preparation, sources["train"])
         if not preparation.measuring:
-            _log_pairs(sources, hashes, data.length, log)
+            log_rows(sources, data.length, log)
         return task, {split: source for split, source in sources.items() if len(source)}
 
     def model(self, body: ModelConfig) -> ModelConfig:
@@ -215,43 +200,51 @@ class Translate(RecordTask[TextPair, Translation]):
     # ------------------------------------------------------------------ measuring
 
     @property
-    def baseline_loss(self) -> float | None:
+    def baseline_loss(self) -> float:
         """The entropy of the targets' tokens: the loss of knowing only how frequent each of them is."""
-        return None if self.unigram is None else self.unigram.entropy
+        return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training targets is."""
-        return {} if self.unigram is None else {"unigram_counts": self.unigram.counts.tolist()}
+        """How frequent each token of the training targets is, and which words most of them have."""
+        words = {} if self.frequent is None else {"target_words": self.frequent.facts()}
+        return {"unigram_counts": self.unigram.counts.tolist(), **words}
 
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy of the target's tokens after the right ones before them, without smoothing,
-        beside those of the tokens' frequencies.
+        """BLEU, chrF and TER of its translations, loss, perplexity and accuracy of the target's tokens, beside copied
+        sources and the frequent words of the training targets.
         """
-        tally, its = Tally(), Tally()
-        device = next(model.parameters()).device
+        return self._measured(model, source, limit, beams=self.section.beams)
+
+    def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
+        """Loss, perplexity and accuracy of the target's tokens; where the best model is chosen by BLEU, also that of
+        greedy translations.
+        """
+        if self.section.best == "bleu":
+            return self._measured(model, source, limit, beams=1)
+        return token_scores(target_losses(model, source, self.unigram, limit), self.unigram)
+
+    def _measured(self, model: Transformer, source: PairSource, limit: int | None, *, beams: int) -> Scores:
+        losses = target_losses(model, source, self.unigram, limit)
+        texts, _ = different_sources(source, losses)
         with evaluating(model):
-            for batch in measured_rows(source, limit):
-                labels = batch.labels[TARGET].flatten()  # [N]
-                asked = labels != IGNORED
-                moved = batch.to(device)
-                states = model(moved.inputs, moved.decoder_inputs, heads=()).states.flatten(0, 1)[asked.to(device)]
-                assert model.head is not None
-                for some, right in zip(states.split(_TOGETHER), labels[asked].split(_TOGETHER), strict=True):
-                    tally.add(*compared(model.head(some, model.word_table), right.to(device)))
-                if self.unigram is not None:
-                    none = np.zeros(0, np.int64)
-                    losses, guessed = self.unigram.guess(none, none, labels[asked].numpy())
-                    its.add(torch.from_numpy(losses), torch.from_numpy(guessed))
-        others = {} if self.unigram is None else {self.unigram.name: its.scores()}
-        return Scores(tally.targets, "tokens", {THIS_MODEL: tally.scores(), **others})
+            fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
+            found = list(predict(self.searching(beams), model, (TextPair(text) for text in texts), fast=fast))
+        scores = scores_of_translations(
+            source, losses, [each.translation for each in found], self.unigram, self.frequent
+        )
+        accuracy = float(losses.right.sum() / losses.tokens.sum())
+        return replace(scores, of={**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}})
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
         """Nothing is fitted."""
         return scores
 
     def scores(self, pairs: Sequence[tuple[TextPair, Translation]]) -> Scores:
-        """Scores of whole translations: none yet."""
-        raise NotImplementedError
+        """BLEU, chrF and TER of translations, beside copied sources."""
+        sources = [example.text for example, _ in pairs]
+        references = References([[example.target or ""] for example, _ in pairs])
+        system = System([found.translation for _, found in pairs])
+        return translation_scores(sources, references, system, {COPY: System(copied(sources))})
 
     # ------------------------------------------------------------------ for an existing model
 
@@ -279,34 +272,11 @@ def unigram_of(preparation: Preparation, source: PairSource) -> Unigram:
     return Unigram.count(source.target_tokens, preparation.tokenizer.vocabulary_size)
 
 
-def measured_rows(source: PairSource, limit: int | None) -> Iterator[Batch]:
-    """All rows of a source, shape after shape, or so many, always the same, that they hold about `limit` pairs."""
-    count = len(source)
-    if limit is not None:
-        count = min(count, -(-limit * count // len(source.examples)))
-    order = Order(len(source), count, source.fingerprint, 0).of_epoch(0, 0)
-    lengths = source.lengths[order]  # [R, 2]
-    for shape in np.unique(lengths, axis=0):
-        rows = order[(lengths == shape).all(axis=1)]
-        for start in range(0, len(rows), _ROWS):
-            some = rows[start : start + _ROWS]
-            yield source.batch(some, np.zeros_like(some), shape=(len(some), *shape.tolist()))
+def frequent_words(preparation: Preparation, source: PairSource) -> TargetWords:
+    """The words of most training targets: as they were saved, else counted."""
+    facts = preparation.facts.get("target_words")
+    return TargetWords(facts) if facts is not None else TargetWords.of(zip(*source.examples.sides, strict=True))
 
 
-def _log_pairs(
-    sources: Mapping[Split, PairSource], hashes: Mapping[Split, Sequence[int]], length: int, log: Any
-) -> None:
-    """Log what a user should know of the pairs before training."""
-    held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
-    train = sources["train"]
-    shapes = " and ".join(f"{source} + {target}" for source, target in train.packed.shapes.tolist())
-    log(
-        f"{len(train.examples):,} pairs to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
-        f"{shapes} tokens, {train.padding:.1%} of them padding"
-    )
-    if left_out := sum(len(source.packed.left_out) for source in sources.values()):
-        log(f"{left_out:,} pairs with a side of more than data.length = {length} tokens are left out")
-    known = np.array(hashes["train"], np.uint64)
-    for split in sources:
-        if split != "train" and (repeated := shared(known, np.array(hashes[split], np.uint64))):
-            log(f"{repeated:,} of the {split} pairs have the source of a training pair: their scores are too high")
+def _nothing(message: str) -> None:
+    """What would be logged about data to learn from."""

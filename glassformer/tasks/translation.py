@@ -75,7 +75,7 @@ class Translation:
                 f"{shown}"
             )
         if not self.whole:
-            found.append(f"cut off at the largest number of tokens, or before a stop string: {shown}")
+            found.append(f"cut off at the largest number of tokens: {shown}")
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, Self
 from glassformer.config import ModelConfig
 from glassformer.data.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.loop import decode
-from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
+from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
@@ -36,29 +36,32 @@ from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
 
-# The search of Vaswani et al. 2017, §6.1, where nothing else is asked for.
-BEAMS, LENGTH_PENALTY = 4, 0.6
+# The search, where neither the model's own settings nor options ask for another one.
+BEAMS, LENGTH_PENALTY = 5, 0.6
 # Tokens of a translation for each token of its source, and beside these, where no number is asked for.
 _LONGER, _MORE = 2, 16
 # Sentences that are decoded together.
 SLOTS = 64
-# Options that are asked for by their name alone: they need this method.
+# Options that choose a method, where none is named.
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
+_BEAM = ("length_penalty", "coverage_penalty", "groups", "diversity", "forced")
 
 
-def search_settings(options: Mapping[str, Any]) -> DecodeSettings:
-    """The settings of the search that options ask for: beams, unless it is sampling or greedy search (one beam and
-    nothing that needs beams). Raises ConfigError for options that exclude each other.
+def search_settings(
+    options: Mapping[str, Any], *, beams: int = BEAMS, length_penalty: float = LENGTH_PENALTY
+) -> DecodeSettings:
+    """The settings of the search that options ask for, else so many beams with this length penalty; one beam, and
+    nothing that needs beams, is greedy search. Raises ConfigError for options that exclude each other.
     """
-    asked = {name: options[name] for name in DecodeSettings.model_fields if options.get(name) is not None}
+    asked = {name: options[name] for name in DecodeSettings.model_fields if options.get(name) not in (None, [])}
     if "method" not in asked and (options.get("sample") or any(name in asked for name in _SAMPLING)):
         asked["method"] = "sample"
     if "method" not in asked:
-        needs = {"length_penalty", "coverage_penalty", "groups", "diversity", "forced"} & asked.keys()
-        asked["method"] = "greedy" if asked.get("beams") == 1 and asked.get("n_best", 1) == 1 and not needs else "beam"
+        several = asked.get("n_best", 1) > 1 or any(name in asked for name in _BEAM)
+        asked["method"] = "greedy" if asked.get("beams", beams) == 1 and not several else "beam"
     if asked["method"] == "beam":
-        beams = max(BEAMS, int(asked.get("n_best", 1)), int(asked.get("groups", 1)))
-        asked = {"beams": beams, "length_penalty": LENGTH_PENALTY, **asked}
+        enough = max(beams, asked.get("n_best", 1), asked.get("groups", 1))
+        asked = {"beams": enough, "length_penalty": length_penalty, **asked}
     return read_settings(DecodeSettings, asked, where="translate")
 
 
@@ -72,16 +75,18 @@ class Translator(Predictor[TextPair, Translation]):
     ) -> None:
         options = options or {}
         self.tokenizer, self.length, self.ids = tokenizer, length, ids
-        search = options.get("search")
-        self.settings = search if isinstance(search, DecodeSettings) else search_settings(options)
+        self.settings: DecodeSettings = options.get("search") or search_settings(options)
         self.paragraphs = bool(options.get("paragraphs"))
         self.aligned = bool(options.get("alignment"))
-        self.most = options.get("max_tokens") or (None if search is None else self.settings.max_tokens)
+        asked = "max_tokens" in self.settings.model_fields_set
+        self.most = self.settings.max_tokens if asked else None
         self.prefix = tuple(tokenizer.ids(options["prefix"])) if options.get("prefix") else ()
         self.forced = tuple(tuple(tokenizer.ids(f" {word.strip()}")) for word in self.settings.forced)
         # With and without the blank before it: at the beginning a word has other tokens than inside.
         both = (form for word in self.settings.forbidden for form in (word.strip(), f" {word.strip()}"))
         self.forbidden = tuple(dict.fromkeys(tuple(tokenizer.ids(form)) for form in both))
+        self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
+        self.check_words()
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -89,7 +94,29 @@ class Translator(Predictor[TextPair, Translation]):
         exclude each other.
         """
         check_translates(model.config)
-        return cls(tokenizer, length=context.length, ids=special_ids(tokenizer), options=context.options)
+        options, section = dict(context.options), context.section
+        if options.get("search") is None:
+            beams = getattr(section, "beams", BEAMS)
+            penalty = getattr(section, "length_penalty", LENGTH_PENALTY)
+            options["search"] = search_settings(options, beams=beams, length_penalty=penalty)
+        return cls(tokenizer, length=context.length, ids=special_ids(tokenizer), options=options)
+
+    def check_words(self) -> None:
+        """Raise ConfigError for words that no answer can have: too many, or such that contain forbidden ones."""
+        if self.most is not None and self.least > self.most:
+            raise ConfigError(
+                f"the prefix, the words that are forced and the end have {self.least} tokens",
+                got=f"at most {self.most} tokens",
+                do="allow more tokens",
+            )
+        for word in (*self.forced, self.prefix):
+            for forbidden in self.forbidden:
+                if occurs(forbidden, word):
+                    raise ConfigError(
+                        f"an answer that contains {self.tokenizer.decode(word).strip()!r} is asked for",
+                        got=f"{self.tokenizer.decode(forbidden).strip()!r} as forbidden",
+                        do="leave one of them out",
+                    )
 
     # ------------------------------------------------------------------ a text and its sentences
 
@@ -98,7 +125,7 @@ class Translator(Predictor[TextPair, Translation]):
         text = values["text"]
         if not isinstance(text, str):
             raise DataError(located(where, "the source must be a text"), got=repr(text)[:60])
-        return TextPair(text, None, where)
+        return TextPair(text)
 
     def sentences(self, text: str) -> list[Sentence]:
         """The sentences of a text, as characters: the whole text as one where it is not cut."""
@@ -135,17 +162,16 @@ class Translator(Predictor[TextPair, Translation]):
                     number = _number(source)
                     waiting.setdefault(number, []).append(row)
                     if len(waiting[number]) == 1:
-                        most = self.most or _LONGER * len(source) + _MORE
+                        most = self.most or _LONGER * len(source) + _MORE + self.least
                         yield self.request(number, source, most if limit is None else min(most, limit))
 
-        last = len(model.output_stack.blocks) - 1
         steps = decode(
             model,
             requests(),
             self.settings,
             ids=self.ids,
             slots=SLOTS,
-            attention=(max(0, last - 1),) if self.aligned else (),
+            attention=range(len(model.output_stack.blocks)) if self.aligned else (),
             text_of=self.tokenizer.decode,
         )
         for step in steps:
@@ -173,7 +199,7 @@ class Translator(Predictor[TextPair, Translation]):
         text, sentences = example.text, self.sentences(example.text)
         if not all(found):
             raise DataError(
-                located(example.where, "a translation with these words, of at most this length, must be possible"),
+                "a translation with these words, of at most this length, must be possible",
                 got=f"none found by {self.settings.beams} beams for {text[:60]!r}",
                 do="ask for more beams or tokens, or for other words",
             )
@@ -203,7 +229,7 @@ class Translator(Predictor[TextPair, Translation]):
             n_best=n_best,
             windows=max((each.parts for each in sentences), default=1) if self.paragraphs else max(1, len(sentences)),
             unknown=unknown_characters(self.tokenizer, text),
-            whole=all(each.ended for each in firsts),
+            whole=bool(self.settings.stop) or all(each.ended for each in firsts),
         )
 
     def tokens(self, answer: Hypothesis, spans: Sequence[tuple[int, int]], before: int) -> Iterator[TranslatedToken]:
