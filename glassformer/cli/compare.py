@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +17,8 @@ from glassformer.cli.options import (
     ModelFolder,
     Out,
     PairColumn,
+    TargetColumn,
+    TargetFiles,
     TextColumn,
     Threads,
 )
@@ -35,6 +37,8 @@ def compare(
     pair: PairColumn = None,
     label: LabelColumn = None,
     answers: AnswersColumn = None,
+    target: TargetFiles = None,
+    target_column: TargetColumn = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
@@ -47,8 +51,10 @@ def compare(
     from glassformer.tasks.verdict import shown
 
     first, second = (open_model(each, device=device, fast=fast, threads=threads) for each in (model, other))
-    named = {"text": text, "pair": pair, "label": label, "answers": answers}
-    columns = {role: column for role, column in named.items() if column is not None}
+    named = {"text": text, "pair": pair, "label": label, "answers": answers, "target": target_column}
+    columns: dict[str, Any] = {role: column for role, column in named.items() if column is not None}
+    if target:
+        columns["target_files"] = tuple(target)
     trained = "text" if first.data is None else first.data.text
     refuse_out_over_input(out, files, text=columns.get("text", trained))
     with results(out) as handle:

@@ -168,6 +168,11 @@ class Task(ABC):
         """`best` with these settings."""
         return cls.best
 
+    @classmethod
+    def compared_by(cls, section: Any) -> str:
+        """The score by which two models are compared; they may cut texts into different tokens."""
+        return cls.best_of(section)
+
     # ------------------------------------------------------------------ before the model exists
 
     @classmethod

@@ -105,6 +105,11 @@ class Translate(RecordTask[TextPair, Translation]):
         """The score by which the best model is kept."""
         return "bleu" if section.best == "bleu" else cls.best
 
+    @classmethod
+    def compared_by(cls, section: TranslateSection) -> str:
+        """BLEU: losses per token are of different tokens where vocabularies differ."""
+        return "bleu"
+
     # ------------------------------------------------------------------ records
 
     @classmethod
