@@ -216,7 +216,7 @@ class Model(Artefact):
         tensor; several texts are run as one batch.
 
         Always in float32 or float64 (`dtype`), whatever type the model predicts in. The options are those of
-        `glassformer.trace`. Raises ConfigError for an encoder–decoder without a target, DataError for blanks.
+        `glassformer.trace`. Without a target an encoder–decoder reads its own translation. Raises DataError for blanks.
         """
         from glassformer.artefact.trace import trace
         from glassformer.runtime.device import check_float64

@@ -45,8 +45,9 @@ def trace(
     """Run a text, a pair, or a source and its target, or several of them as one batch, and trace it; always in float32
     or float64, whatever type the model predicts in. The options are those of `glassformer.trace`.
 
-    A masked word can be named by its token, or by the model's best guess for it. Raises ConfigError for an
-    encoder–decoder without a target, DataError for a text of only blanks.
+    A masked word can be named by its token, or by the model's best guess for it. The target of an encoder–decoder is by
+    default its own translation. Raises ConfigError for one that does not translate, DataError for a text of only
+    blanks.
     """
     texts, pairs = [text] if isinstance(text, str) else list(text), listed(pair)
     first, second = rows_of(model, texts, pairs)
@@ -85,7 +86,8 @@ def listed(texts: Texts | None) -> list[str] | None:
 def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[Rows, Rows | None]:
     """The rows of the only stack, or of the encoder, and beside them those of the decoder of an encoder–decoder.
 
-    Raises ConfigError for an encoder–decoder without targets, DataError for a text of only blanks, for no text, and
+    Without targets an encoder–decoder reads its own translations. Raises ConfigError for one that does not translate,
+    DataError for a text of only blanks, for no text, and
     where there are not as many second texts as first ones.
     """
     two_stacks = model.config.encoder is not None and model.config.decoder is not None
@@ -98,13 +100,13 @@ def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) 
         if pairs is None:
             return [row_of(model, one) for one in texts], None
         return [row_of(model, one, two) for one, two in zip(texts, pairs, strict=True)], None
+    first = [row_of(model, one) for one in texts]
     if pairs is None:
-        raise ConfigError(
-            f"{model.config.family} is an encoder–decoder: it needs a source and a target",
-            got="one text",
-            do="give the target too: model.trace(source, target), or --target TARGET on the command line",
-        )
-    return [row_of(model, one) for one in texts], [target_of(model, two) for two in pairs]
+        from glassformer.artefact.reply import replies  # it imports the walk-through, which traces do without
+
+        targets = replies(model, [row for row, _ in first], start_id(model))
+        return first, [(Row(ids=ids), [model.tokenizer.token(id_) for id_ in ids]) for ids in targets]
+    return first, [target_of(model, two) for two in pairs]
 
 
 def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, list[str]]:

@@ -23,6 +23,7 @@ METRICS: tuple[Metric, ...] = get_args(Metric)
 # for languages that write blanks between words; "zh" is for Chinese, "char" for others without blanks.
 Words = Literal["13a", "intl", "zh", "char", "none"]
 
+_RIGHT = 100 - 1e-9  # the chrF of what is like its reference, but for the rounding of its computation
 _ORDERS, _BETA = 4, 2  # the defaults of sacreBLEU: n-grams of 1 to 4 words for BLEU, recall counted twice for chrF
 
 
@@ -219,6 +220,7 @@ def _worst(sources: Sequence[str], references: References, translations: Sequenc
             "chrf": round(float(by_sentence[row]), 1),
         }
         for row in np.argsort(by_sentence, kind="stable")[:WORST]
+        if by_sentence[row] < _RIGHT
     ]
     return {"quotes": QUOTES, "worst": rows}
 

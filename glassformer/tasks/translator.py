@@ -162,8 +162,7 @@ class Translator(Predictor[TextPair, Translation]):
                     number = _number(source)
                     waiting.setdefault(number, []).append(row)
                     if len(waiting[number]) == 1:
-                        most = self.most or _LONGER * len(source) + _MORE + self.least
-                        yield self.request(number, source, most if limit is None else min(most, limit))
+                        yield self.request(number, source, self.most_for(source, limit))
 
         steps = decode(
             model,
@@ -177,6 +176,11 @@ class Translator(Predictor[TextPair, Translation]):
         for step in steps:
             for finished in step.finished:
                 yield from self.found(finished, waiting.pop(finished.number))
+
+    def most_for(self, source: Sequence[int], limit: int | None) -> int:
+        """The most tokens of the translation of a source: as asked for, else by its length; at most `limit`."""
+        most = self.most or _LONGER * len(source) + _MORE + self.least
+        return most if limit is None else min(most, limit)
 
     def request(self, number: int, source: Sequence[int], most: int) -> Request:
         """What is asked of the decoding loop for one row."""
