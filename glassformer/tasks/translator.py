@@ -81,10 +81,10 @@ class Translator(Predictor[TextPair, Translation]):
         asked = "max_tokens" in self.settings.model_fields_set
         self.most = self.settings.max_tokens if asked else None
         self.prefix = tuple(tokenizer.ids(options["prefix"])) if options.get("prefix") else ()
-        self.forced = tuple(tuple(tokenizer.ids(f" {word.strip()}")) for word in self.settings.forced)
+        self.forced = tuple(_tokens_of(tokenizer, f" {word.strip()}") for word in self.settings.forced)
         # With and without the blank before it: at the beginning a word has other tokens than inside.
         both = (form for word in self.settings.forbidden for form in (word.strip(), f" {word.strip()}"))
-        self.forbidden = tuple(dict.fromkeys(tuple(tokenizer.ids(form)) for form in both))
+        self.forbidden = tuple(dict.fromkeys(_tokens_of(tokenizer, form) for form in both))
         self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
         self.check_words()
 
@@ -225,7 +225,7 @@ class Translator(Predictor[TextPair, Translation]):
         firsts = [hypotheses[0] for hypotheses in found]
         return Translation(
             text,
-            join_sentences(text, sentences, best),
+            join_sentences(text, sentences, best) if sentences else "",
             score=math.fsum(each.score for each in firsts),
             log_probability=math.fsum(each.log_probability for each in firsts),
             tokens=tuple(tokens),
@@ -283,6 +283,13 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
             do="leave tokenizer.file out: a fitting one is learned",
         )
     return SpecialIds(start, (after[-1],))
+
+
+def _tokens_of(tokenizer: Tokenizer, word: str) -> tuple[int, ...]:
+    """The tokens of a word to force or to forbid; raises ConfigError where there are none."""
+    if not word.strip():
+        raise ConfigError("a word is needed to force or to forbid it", got=repr(word.strip()))
+    return tuple(tokenizer.ids(word))
 
 
 def _sources(batch: Batch) -> Iterator[tuple[int, ...]]:
