@@ -76,7 +76,7 @@ def align(
     by_word = _members(target_words, target_tokens) @ table @ _members(source_words, source_tokens).T  # [Y, X]
     total = by_word.sum(axis=1)  # [Y]
     found = list[Link]()
-    for row in np.flatnonzero(total > 0):
+    for row in np.flatnonzero(total > 0).tolist():
         place = int(by_word[row].argmax())
         weight = float(by_word[row, place] / total[row])
         if weight >= least:
