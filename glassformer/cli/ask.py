@@ -156,7 +156,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     target = second_text(opened, None, values.get("target"))
     trained = {role: getattr(opened.data, role, None) for role in roles}
     known = {role: name for role, name in trained.items() if name is not None}
-    usual = {role: role for role in ("text", "target") if role in roles}
+    usual: dict[str, Any] = {role: role for role in ("text", "target") if role in roles}
     columns = {**usual, **_USUAL.get(verb, {}), **known, **columns}
     if target is not None:  # the same for every text
         columns.pop("target", None)
