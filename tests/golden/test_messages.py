@@ -40,6 +40,7 @@ from glassformer.settings import read_settings
 from glassformer.tasks.alignment import align, mean_attention
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.tasks.translation_scores import References
+from glassformer.tasks.translator import search_settings
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
@@ -48,6 +49,7 @@ from glassformer.training.checkpoint import Checkpoints, restore
 from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings
+from tests.translators import translating
 
 GOLDEN = Path(__file__).with_name("messages.json")
 REWRITE = "GLASSFORMER_REWRITE_MESSAGES"
@@ -165,6 +167,10 @@ def asked(place: Place, **request: tuple[tuple[int, ...], ...]) -> None:
     check_request(Request(3, **request), settings, SpecialIds(1, (2,)), place.model.module.config)
 
 
+def worded(**options: object) -> object:
+    return translating().translate("He", search=search_settings(options))
+
+
 def ids(*shape: int, value: int = 1) -> Inputs:
     return Inputs(ids=torch.full(shape, value))
 
@@ -240,6 +246,14 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "a decode setting": lambda place: read_settings(DecodeSettings, {"beams": 4}, where="decode"),
     "forced words that do not fit": lambda place: asked(place, forced=((4, 5),)),
     "forced and forbidden": lambda place: asked(place, forced=((4,),), forbidden=((4,),)),
+    "beams for samples": lambda place: search_settings({"beams": 2, "top_k": 3}),
+    "no room for forced words": lambda place: translating().translate("He", prefix="Elle aime", max_tokens=2),
+    "forced words with forbidden ones": lambda place: worded(forced=["Elle aime"], forbidden=["aime"]),
+    "blanks to forbid": lambda place: worded(forbidden=[" "]),
+    "words that cannot be had": lambda place: worded(forced=["aime aime"], no_repeat_ngram=1, max_tokens=8),
+    "no encoder–decoder": lambda place: place.model.translate("summer"),
+    "no target to score": lambda place: translating().score("He"),
+    "a pair that is too long": lambda place: translating(limited=True).score("He", "Elle aime. " * 20),
     "unknown tensor": lambda place: place.model.trace("summer")["encoder.blocks.0.self_attention.wieghts"],
 }
 
