@@ -16,6 +16,7 @@ from glassformer.data.paragraphs import Sentence, join_sentences, split_sentence
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.stream import before_stop
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -207,13 +208,13 @@ class Translator(Predictor[TextPair, Translation]):
                 got=f"none found by {self.settings.beams} beams for {text[:60]!r}",
                 do="ask for more beams or tokens, or for other words",
             )
-        written = [[token_spans(self.tokenizer, each.ids) for each in hypotheses[:1]] for hypotheses in found]
-        best = [each[0][0] for each in written]
+        written = [self.written(hypotheses[0]) for hypotheses in found]
+        best = [translation for translation, _ in written]
         tokens: list[TranslatedToken] = []
         links = []
         for number, (sentence, (first, *_)) in enumerate(zip(sentences, found, strict=True)):
             before = len(join_sentences(text[: sentence.start], sentences[:number], best[:number]))
-            spans = written[number][0][1]
+            spans = written[number][1]
             tokens += self.tokens(first, spans, before)
             if self.aligned and first.attention is not None:
                 part = text[sentence.start : sentence.end]
@@ -236,6 +237,12 @@ class Translator(Predictor[TextPair, Translation]):
             whole=bool(self.settings.stop) or all(each.ended for each in firsts),
         )
 
+    def written(self, answer: Hypothesis) -> tuple[str, list[tuple[int, int]]]:
+        """The text of an answer, up to a stop string, and the characters [start, end) of each token there."""
+        whole, spans = token_spans(self.tokenizer, answer.ids)
+        text = before_stop(whole, self.settings.stop)
+        return text, [(min(start, len(text)), min(end, len(text))) for start, end in spans]
+
     def tokens(self, answer: Hypothesis, spans: Sequence[tuple[int, int]], before: int) -> Iterator[TranslatedToken]:
         """The tokens of a sentence's translation, which has `before` characters before it."""
         ids = [*answer.ids, *self.ids.end[:1]]
@@ -251,7 +258,7 @@ class Translator(Predictor[TextPair, Translation]):
         ranked = []
         for rank in range(max(map(len, found), default=0)):
             chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in found]
-            parts = [self.tokenizer.decode(each.ids).strip() for each in chosen]
+            parts = [self.written(each)[0] for each in chosen]
             ranked.append(
                 Alternative(
                     join_sentences(text, sentences, parts),

@@ -97,6 +97,15 @@ def test_words_are_put_first_forced_and_forbidden(model: gf.Model) -> None:
     assert word not in [each.token for each in model.translate(TEXTS[1], search=search).tokens]
 
 
+def test_a_translation_ends_before_a_stop_string(model: gf.Model) -> None:
+    free = model.translate(TEXTS[1], beams=1, max_tokens=8).translation
+    stop = free[3:6]
+    found = model.translate(TEXTS[1], search=search_settings({"beams": 1, "stop": [stop], "max_tokens": 8}))
+    assert found.translation == free[: free.index(stop)]
+    assert max(each.end for each in found.tokens) == len(found.translation)
+    assert found.notes == ()
+
+
 def test_blanks_have_an_empty_translation(model: gf.Model) -> None:
     found = model.translate(["", " \t", TEXTS[0]], max_tokens=4)
     assert [each.translation == "" for each in found[:2]] == [True, True]
