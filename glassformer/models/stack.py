@@ -15,7 +15,7 @@ from glassformer.config import BlockConfig, StackConfig
 from glassformer.errors import ShapeError
 from glassformer.models.inputs import Inputs
 from glassformer.parts.attention import Attention, CrossAttention
-from glassformer.parts.cache import Cache
+from glassformer.parts.cache import Cache, SlotCache
 from glassformer.parts.context import Context
 from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.embed import Embed
@@ -82,7 +82,7 @@ class Stack(nn.Module):
         self,
         inputs: Inputs,
         *,
-        cache: Cache | None = None,
+        cache: Cache | SlotCache | None = None,
         memory: Tensor | None = None,
         memory_real: Tensor | None = None,
         asked: Tensor | None = None,
@@ -90,7 +90,7 @@ class Stack(nn.Module):
         """Tokens to states [B, S, W]. Of the tokens `asked` alone, indices [B, A] in each row, to [B, A, W]: the last
         block then computes no other token's query and feed-forward network.
         """
-        inputs.check(before=0 if cache is None else cache.length)
+        inputs.check(keys=None if cache is None else cache.keys(inputs.shape[1]))
         dropout_key = self.dropout_key(inputs)
         context, positions = self.context(inputs, cache, memory, memory_real, dropout_key)
         x = self.embed(
@@ -113,7 +113,7 @@ class Stack(nn.Module):
     def context(
         self,
         inputs: Inputs,
-        cache: Cache | None,
+        cache: Cache | SlotCache | None,
         memory: Tensor | None,
         memory_real: Tensor | None,
         dropout_key: DropoutKey | None,
@@ -121,22 +121,23 @@ class Stack(nn.Module):
         """What the layers need to know, and the position of each token, [B or 1, S]."""
         batch, tokens = inputs.shape
         device = inputs.device
-        before = 0 if cache is None else cache.length
         counted = None if cache is None else cache.facts.get("real")
-        if self.max_length is not None and before + tokens > self.max_length:
+        reach = tokens if cache is None else cache.reach(tokens) if self.max_length is not None else 0
+        if self.max_length is not None and reach > self.max_length:
             raise ShapeError(
                 f"this model numbers at most {self.max_length} tokens",
-                got=f"{before + tokens}",
+                got=f"{reach}",
                 do="cut the text into windows, or build the model with a larger max_length",
             )
         facts = inputs.facts
+        if cache is None:
+            newest = index = torch.arange(tokens, device=device)[None]  # [1, S]
+        else:
+            index, newest = cache.places(tokens, device)  # [1 or B, K], [1 or B, S]
         # The last check: a refused step must leave the cache as it was.
         known = facts if cache is None else cache.advance(batch, tokens, facts, device)
-        index = torch.arange(before + tokens, device=device)[None]  # [1, K]
-        positions = inputs.positions
-        if positions is None:
-            positions = _count(index, before, inputs.real, counted)
-        key, query = Side(index, **known), Side(index[:, before:], **facts)
+        positions = _count(newest, inputs.real, counted) if inputs.positions is None else inputs.positions
+        key, query = Side(index, **known), Side(newest, **facts)
         # Where nothing is masked by choice every word sees at least itself: then no second mask is made.
         chooses = self.hides or inputs.may_look is not None
         context = Context(
@@ -170,10 +171,10 @@ def _per_head(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else mask[:, None]  # [B or 1, 1, Q or 1, K]
 
 
-def _count(index: Tensor, before: int, real: Tensor | None, counted: Tensor | None) -> Tensor:
+def _count(index: Tensor, real: Tensor | None, counted: Tensor | None) -> Tensor:
     """Positions of the newest tokens: padding is not counted, wherever it is. [B or 1, S]."""
     if real is None and counted is None:
-        return index[:, before:]
-    newest = torch.ones_like(index[:, before:]) if real is None else real.long()
-    start = before if counted is None else counted.sum(dim=1, keepdim=True)
+        return index
+    newest = torch.ones_like(index) if real is None else real.long()
+    start = index[:, :1] if counted is None else counted.sum(dim=1, keepdim=True)
     return (newest.cumsum(dim=1) - 1 + start).clamp(min=0)
