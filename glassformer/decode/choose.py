@@ -28,10 +28,11 @@ def largest(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The `count` largest numbers of each row [R, N] and where they are; of equal ones the first come first."""
     values, places = numbers.topk(count, dim=1)  # [R, count]
     last = values[:, -1:].clamp(min=torch.finfo(values.dtype).min)  # [R, 1]
-    equal = (values[:, 1:] == values[:, :-1]) & (values[:, 1:] >= last)
-    if bool(equal.any()) or bool(((numbers >= last).sum(dim=1) > count).any()):
-        values, places = numbers.sort(dim=1, descending=True, stable=True)
-        values, places = values[:, :count], places[:, :count]
+    equal = ((values[:, 1:] == values[:, :-1]) & (values[:, 1:] >= last)).any(dim=1)  # [R]
+    rows = (equal | ((numbers >= last).sum(dim=1) > count)).nonzero()[:, 0]  # torch's own choice has no such order
+    if len(rows):
+        ordered, order = numbers[rows].sort(dim=1, descending=True, stable=True)
+        values[rows], places[rows] = ordered[:, :count], order[:, :count]
     return values, places
 
 

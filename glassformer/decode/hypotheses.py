@@ -1,6 +1,7 @@
 """The unfinished hypotheses of the sentences that are being decoded.
 
 R rows, one for each sentence · B hypotheses of a row · T tokens, of prompt and answer · K columns of the cache
+M memory tokens
 """
 
 from __future__ import annotations
@@ -45,11 +46,37 @@ class Hypotheses:
     limit: Tensor  # [R] the largest length
     number: Tensor  # [R] of the request
     complete: Tensor  # [R, B] scores of the best complete answers, best first; minus infinity where there are none
+    places: Tensor  # [R, K] the place in the text of each column's token
+    # Where attention is asked for: how much the token of each column looked at the memory, and the sum of this over
+    # the tokens of each hypothesis.
+    attention: Tensor  # [R, K, M], or [R, K, 0]
+    coverage: Tensor  # [R, B, M], or [R, B, 0]
 
     @property
     def alive(self) -> Tensor:
         """Which rows still have a hypothesis, [R]."""
         return (self.score > -torch.inf).any(dim=1)
+
+    def attend(self, weights: Tensor, columns: Tensor) -> None:
+        """The newest tokens, at columns [R, B], looked at the memory with these weights [R, B, M]."""
+        weights = weights * (self.score > -torch.inf)[:, :, None]  # [R, B, M]
+        room = (int(columns.max()) + 1, weights.shape[2])
+        self.attention = widened(self.attention, room)  # [R, K, M]
+        at = columns[:, :, None].expand(-1, -1, weights.shape[2])  # [R, B, M]
+        self.attention[:, :, : weights.shape[2]].scatter_(1, at, weights)
+        self.coverage = widened(self.coverage, (0, weights.shape[2]))  # [R, B, M]
+        self.coverage[:, :, : weights.shape[2]] += weights
+
+    def attention_of(self, row: int, beam: int, memory: int) -> Tensor | None:
+        """How much each token of an answer looked at each of so many tokens of the memory when it was chosen: [N, M].
+
+        It was chosen from the state of the token before it.
+        """
+        if not self.attention.shape[2]:
+            return None
+        columns = self.look[row, beam].nonzero()[:, 0]
+        columns = columns[self.places[row, columns].argsort()][int(self.begin[row]) - 1 :]  # [N]
+        return self.attention[row, columns, :memory].clone()  # [N, M]
 
     def keep(self, rows: Tensor) -> None:
         """These rows [N] alone, in this order."""
@@ -60,20 +87,19 @@ class Hypotheses:
         """Rows `of` [N] of others take these rows [N]."""
         for each in fields(self):
             mine, its = getattr(self, each.name), getattr(other, each.name).index_select(0, of)
-            if mine.dim() == 3:
-                mine, its = widened(mine, its.shape[2]), widened(its, mine.shape[2])
+            mine, its = widened(mine, its.shape[1:]), widened(its, mine.shape[1:])
             mine[rows] = its
             setattr(self, each.name, mine)
 
     def follow(self, parent: Tensor, token: Tensor, log_probability: Tensor) -> None:
         """Each hypothesis [R, B] goes on from its parent with one more token."""
         at = self.length[:, None, None].expand(-1, parent.shape[1], 1)  # [R, B, 1]
-        longest = int(self.length.max()) + 1
-        self.tokens = gathered(widened(self.tokens, longest), parent).scatter(2, at, token[:, :, None])
-        self.log_probabilities = gathered(widened(self.log_probabilities, longest), parent).scatter(
+        room = (0, int(self.length.max()) + 1)
+        self.tokens = gathered(widened(self.tokens, room), parent).scatter(2, at, token[:, :, None])
+        self.log_probabilities = gathered(widened(self.log_probabilities, room), parent).scatter(
             2, at, log_probability[:, :, None]
         )
-        self.look = gathered(self.look, parent)
+        self.look, self.coverage = gathered(self.look, parent), gathered(self.coverage, parent)
         self.length = self.length + 1
 
     @staticmethod
@@ -91,10 +117,10 @@ def gathered(facts: Tensor, parent: Tensor) -> Tensor:
     return facts.gather(1, parent[:, :, None].expand(-1, -1, facts.shape[2]))  # [R, C, N]
 
 
-def widened(facts: Tensor, width: int) -> Tensor:
-    """Facts [R, B, N] with at least so many on the last axis; the new ones are 0."""
-    more = max(width - facts.shape[2], 0)
-    return F.pad(facts, (0, more)) if more else facts
+def widened(facts: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Facts [R, ...] with at least these sizes on the other axes; what is new is 0."""
+    more = [max(size - has, 0) for size, has in zip(sizes, facts.shape[1:], strict=True)]
+    return F.pad(facts, [pad for each in reversed(more) for pad in (0, each)]) if any(more) else facts
 
 
 def padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:

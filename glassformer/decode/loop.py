@@ -9,16 +9,21 @@ N sentences that begin · P tokens of their prompts · M memory tokens · C cand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
 from itertools import islice
+from math import inf
 
 import torch
 from torch import Tensor
 
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
-from glassformer.decode.request import Finished, Request, SpecialIds, Step
-from glassformer.decode.search import Search
+from glassformer.decode.request import Finished, Request, SpecialIds, check_request
+from glassformer.decode.search import Search, TextOf
 from glassformer.decode.settings import DecodeSettings
+from glassformer.errors import ConfigError
+from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.cache import Cache, SlotCache
@@ -31,10 +36,22 @@ def decode(
     *,
     ids: SpecialIds,
     slots: int = 64,
+    attention: Collection[int] = (),
+    text_of: TextOf | None = None,
 ) -> Iterator[Step]:
-    """Answer requests in the order in which they finish, `slots` at a time; yields after each token."""
-    with torch.inference_mode():
-        loop = Loop(model, iter(requests), settings, ids, slots)
+    """Answer requests in the order in which they finish, `slots` at a time; yields after each token.
+
+    With `attention`, answers carry how much each token looked at the source, the mean of the heads of these blocks of
+    the decoder. `text_of` makes text of tokens, which stop strings need. Raises ConfigError for a request that no
+    answer can satisfy; requests are taken up to `slots` ahead.
+    """
+    if settings.stop and text_of is None:
+        raise ConfigError("stop strings need text_of, which makes text of tokens", got="None")
+    if settings.coverage_penalty and model.encoder is None:
+        raise ConfigError("coverage_penalty needs a model with an encoder", got=model.config.family)
+    if settings.coverage_penalty and not attention:
+        attention = (len(model.output_stack.blocks) - 1,)
+    loop = Loop(model, iter(requests), Search(settings, ids, text_of), slots, attention)
     while True:
         with torch.inference_mode():
             step = loop.step()
@@ -43,33 +60,54 @@ def decode(
         yield step
 
 
-class Waiting:
-    """Sentences that have been begun together, and wait for free rows."""
+@dataclass(frozen=True)
+class Step:
+    """One step of the loop: the requests that it answered, and the hypotheses of the others, which change with the
+    next step.
+    """
 
-    def __init__(
-        self,
-        sentences: list[Sentence],
-        hypotheses: Hypotheses,
-        cache: Cache,
-        memory_real: Tensor | None,
-        order: list[int],
-    ) -> None:
-        self.sentences, self.hypotheses, self.cache, self.memory_real = sentences, hypotheses, cache, memory_real
-        self.order = order  # of those that wait
+    finished: list[Finished]
+    numbers: tuple[int | None, ...] = ()
+    hypotheses: Hypotheses | None = None
+
+    def unfinished(self) -> Iterator[tuple[int, list[list[int]]]]:
+        """Number and unfinished hypotheses of each request that is not yet answered."""
+        if self.hypotheses is None:
+            return
+        begin, length = self.hypotheses.begin.tolist(), self.hypotheses.length.tolist()
+        for row, number in enumerate(self.numbers):
+            if number is not None:
+                alive = self.hypotheses.score[row] > -inf  # [B]
+                yield number, self.hypotheses.tokens[row, alive, begin[row] : length[row]].tolist()
+
+
+@dataclass
+class Waiting:
+    """Sentences that have been begun together; those of `order` wait for free rows."""
+
+    sentences: list[Sentence]
+    hypotheses: Hypotheses
+    cache: Cache
+    memory_real: Tensor | None
+    order: list[int]
 
 
 class Loop:
     """What the loop keeps from step to step."""
 
     def __init__(
-        self, model: Transformer, requests: Iterator[Request], settings: DecodeSettings, ids: SpecialIds, slots: int
+        self,
+        model: Transformer,
+        requests: Iterator[Request],
+        search: Search,
+        slots: int,
+        attention: Collection[int],
     ) -> None:
-        self.model, self.requests, self.ids, self.slots = model, requests, ids, slots
+        self.model, self.requests, self.search, self.slots, self.blocks = model, requests, search, slots, attention
         assert model.head is not None, "decoding needs a vocabulary head"
         self.head = model.head
         self.stack = model.output_stack
         self.device = model.word_table.device
-        self.search = Search(settings, ids)
         self.waiting: Waiting | None = None
         self.exhausted = False
         self.rows: list[Sentence | None] = []
@@ -83,27 +121,30 @@ class Loop:
         if self.hypotheses is None or not any(self.rows):
             return Step(finished) if finished else None
         hypotheses = self.hypotheses
-        logits, may_look = self.feed(hypotheses)
-        hypotheses.look = may_look
-        self.search.advance(hypotheses, logits, self.rows)
+        logits = self.feed(hypotheses)
+        self.search.advance(hypotheses, logits, self.rows, self.memory_real)
         finished += self.leave()
         numbers = tuple(None if each is None else each.request.number for each in self.rows)
-        return Step(finished, numbers, hypotheses.tokens, hypotheses.begin, hypotheses.length)
+        return Step(finished, numbers, hypotheses)
 
-    def feed(self, hypotheses: Hypotheses) -> tuple[Tensor, Tensor]:
-        """Logits [R, B, V] of what follows the newest tokens, and the mask [R, B, K] with these tokens in the cache."""
+    def feed(self, hypotheses: Hypotheses) -> Tensor:
+        """Feed the newest tokens; logits [R, B, V] of what follows them."""
         newest = hypotheses.length[:, None, None] - 1  # [R, 1, 1]
         beams = hypotheses.tokens.shape[1]
         token = hypotheses.tokens.gather(2, newest.expand(-1, beams, -1))[..., 0]  # [R, B]
         positions = newest[..., 0]  # [R, 1]
         look = hypotheses.look & (hypotheses.score > -torch.inf)[:, :, None]  # [R, B, K]
         may_look = self.cache.place(look, positions)  # [R, B, K]
-        states = self.stack(
-            Inputs(ids=token, positions=positions.expand(-1, beams), may_look=may_look),
-            cache=self.cache,
-            memory_real=self.memory_real,
-        )  # [R, B, W]
-        return self.scores(states), may_look
+        with cross_weights(self.stack, self.blocks) if self.blocks else nullcontext() as weights:
+            states = self.stack(
+                Inputs(ids=token, positions=positions.expand(-1, beams), may_look=may_look),
+                cache=self.cache,
+                memory_real=self.memory_real,
+            )  # [R, B, W]
+        hypotheses.look, hypotheses.places = may_look, self.cache.positions[:, : may_look.shape[2]]
+        if weights is not None:
+            hypotheses.attend(weights.mean(), self.cache.own.newest)
+        return self.scores(states)
 
     def scores(self, states: Tensor) -> Tensor:
         """Logits in float32, or in float64 of such a model."""
@@ -178,21 +219,34 @@ class Loop:
         if not sentences:
             return []
         requests = [sentence.request for sentence in sentences]
+        for request in requests:
+            check_request(request, self.search.settings, self.search.ids, len(self.model.word_table))
         memory, memory_real = None, None
         if self.model.encoder is not None:
             source, lengths = padded([request.source or () for request in requests], self.device)  # [N, M], [N]
             memory_real = torch.arange(source.shape[1], device=self.device) < lengths[:, None]  # [N, M]
             memory = self.model.encoder(Inputs(ids=source, real=memory_real))  # [N, M, W]
-        given = [[*(request.prompt or (self.ids.begin,)), *request.prefix] for request in requests]
+        given = [[*(request.prompt or (self.search.ids.begin,)), *request.prefix] for request in requests]
         tokens, lengths = padded(given, self.device)  # [N, P], [N]
         real = torch.arange(tokens.shape[1], device=self.device) < lengths[:, None]  # [N, P]
         cache = self.model.new_cache()
-        states = self.stack(Inputs(ids=tokens, real=real), cache=cache, memory=memory, memory_real=memory_real)
+        with cross_weights(self.stack, self.blocks) if self.blocks else nullcontext() as weights:
+            states = self.stack(Inputs(ids=tokens, real=real), cache=cache, memory=memory, memory_real=memory_real)
         last = states[torch.arange(len(states), device=self.device), lengths - 1][:, None]  # [N, 1, W]
         logits = self.scores(last)  # [N, 1, V]
         hypotheses = self.search.begin(requests, tokens, lengths, logits)
         hypotheses.look = real[:, None].expand_as(hypotheses.tokens).clone()  # [N, B, P]
-        self.search.advance(hypotheses, logits.expand(-1, hypotheses.score.shape[1], -1), sentences)
+        chosen = hypotheses.places >= hypotheses.begin[:, None] - 1  # [N, P]: what follows is of the answer
+        if weights is not None:
+            hypotheses.attention = weights.mean() * real[:, :, None]  # [N, P, M]
+            coverage = (hypotheses.attention * chosen[:, :, None]).sum(dim=1, keepdim=True)  # [N, 1, M]
+            hypotheses.coverage = coverage.expand(-1, hypotheses.score.shape[1], -1).clone()  # [N, B, M]
+        if any(request.prefix for request in requests):
+            following = self.scores(states[:, :-1]).log_softmax(dim=-1)  # [N, P - 1, V]
+            of_prefix = following.gather(2, tokens[:, 1:, None])[..., 0] * chosen[:, :-1]  # [N, P - 1]
+            hypotheses.log_probabilities[:, :, 1:] = of_prefix[:, None]  # [N, B, P]
+        logits = logits.expand(-1, hypotheses.score.shape[1], -1)  # [N, B, V]
+        self.search.advance(hypotheses, logits, sentences, memory_real)
         alive = hypotheses.alive.tolist()
         order = [row for row in range(len(sentences)) if alive[row]]
         self.waiting = Waiting(sentences, hypotheses, cache, memory_real, order) if order else None

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from glassformer.decode.settings import DecodeSettings
+from glassformer.errors import ConfigError
+
 Ids = Sequence[int]
 
 
@@ -36,6 +39,39 @@ class Request:
     forbidden: tuple[tuple[int, ...], ...] = ()
 
 
+def check_request(request: Request, settings: DecodeSettings, ids: SpecialIds, vocabulary: int) -> None:
+    """Refuse what no answer can satisfy. Raises ConfigError."""
+    where = f"request {request.number}"
+    most = settings.max_tokens if request.max_tokens is None else request.max_tokens
+    used = [*(request.prompt or ()), *request.prefix, *(token for word in request.forced for token in word)]
+    wrong = [token for token in used if not 0 <= token < vocabulary]
+    if wrong:
+        raise ConfigError(f"{where}: tokens must be from 0 to {vocabulary - 1}", got=str(wrong[0]))
+    if request.forced and settings.method != "beam":
+        raise ConfigError(f"{where}: forced words need method = 'beam'", got=repr(settings.method))
+    if not all(request.forced) or not all(request.forbidden):
+        raise ConfigError(f"{where}: a forced or forbidden sequence must have a token", got="an empty one")
+    for word in (*request.forced, request.prefix):
+        if set(word) & set(ids.end):
+            raise ConfigError(f"{where}: forced words and a prefix stand before the end", got=str([*word]))
+        hit = next((each for each in request.forbidden if occurs(each, word)), None)
+        if hit is not None:
+            raise ConfigError(f"{where}: an answer cannot contain {[*word]}", got=f"{[*hit]} as forbidden")
+    needed = len(request.prefix) + sum(len(word) for word in request.forced) + 1
+    if needed > most:
+        raise ConfigError(
+            f"{where}: the prefix, the forced words and the end need {needed} tokens",
+            got=f"max_tokens = {most}",
+            do="raise max_tokens",
+        )
+
+
+def occurs(sequence: Ids, within: Ids) -> bool:
+    """Whether the tokens of a sequence stand in another one, one after the other."""
+    size = len(sequence)
+    return any(tuple(within[at : at + size]) == tuple(sequence) for at in range(len(within) - size + 1))
+
+
 @dataclass(frozen=True)
 class Hypothesis:
     """One answer. `ids` are its tokens, the prefix among them, without the end.
@@ -59,24 +95,3 @@ class Finished:
 
     number: int
     hypotheses: list[Hypothesis]
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the loop: the requests that it answered, and on demand the newest token of each other's best
-    hypothesis.
-    """
-
-    finished: list[Finished]
-    numbers: tuple[int | None, ...] = ()
-    tokens: Tensor | None = None  # [R, B, T]: prompt and answer
-    begin: Tensor | None = None  # [R]: where the answer begins
-    length: Tensor | None = None  # [R]
-
-    def unfinished(self) -> Iterator[tuple[int, list[list[int]]]]:
-        """Number and hypotheses so far of each request that is not yet answered."""
-        if self.tokens is None or self.begin is None or self.length is None:
-            return
-        for row, number in enumerate(self.numbers):
-            if number is not None:
-                yield number, self.tokens[row, :, int(self.begin[row]) : int(self.length[row])].tolist()

@@ -20,9 +20,9 @@ class DecodeSettings(Settings):
     most likely ones that have a probability of `top_p` together (Holtzman et al. 2020), and those with at least `min_p`
     of the largest probability (Nguyen et al. 2024).
 
-    **Beams.** An answer of n tokens, its end among them, scores (log-probability + coverage) / penalty(n). The penalty
+    **Beams.** An answer of n tokens, its end among them, scores log-probability / penalty(n) + coverage. The penalty
     is ((5 + n) / 6)^`length_penalty` (Wu et al. 2016, eq. 14), or n^`length_penalty` with the form "power"
-    (transformers). `coverage_penalty` is β of the same equation. With `groups`, beams are divided into groups; each
+    (transformers). `coverage_penalty` is β of the same equation, over the weights of cross-attention. With `groups`, beams are divided into groups; each
     pays `diversity` for each beam of an earlier group that chose the same token at this step (Vijayakumar et al. 2018).
     `early_stopping`: "exact" goes on while an unfinished hypothesis can still be among the `n_best`; "full" stops at
     `beams` complete answers; "estimate" stops when the best unfinished one, scored at its length of now, is worse than
