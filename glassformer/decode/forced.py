@@ -7,6 +7,7 @@ B hypotheses of a sentence · V vocabulary
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import NamedTuple
 
 from torch import Tensor
@@ -56,11 +57,11 @@ def options(
 
     `scores` [B, V] of all tokens of a sentence's hypotheses.
     """
-    found = {(parent, token): score for score, parent, token in best}
+    found = {(parent, token): score for score, parent, token in best if score > -inf}
     for parent, answer in enumerate(answers):
         for token in (int(scores[parent].argmax()), *next_tokens(answer, forced)):
             found.setdefault((parent, token), float(scores[parent, token]))
-    alive = [(score, parent, token) for (parent, token), score in found.items() if score > -float("inf")]
+    alive = [(score, parent, token) for (parent, token), score in found.items() if score > -inf]
     return [Option(score, parent, token, progress([*answers[parent], token], forced)) for score, parent, token in alive]
 
 

@@ -154,10 +154,12 @@ class Loop:
     def leave(self) -> list[Finished]:
         """The sentences without unfinished hypotheses leave their rows."""
         assert self.hypotheses is not None
-        alive = self.hypotheses.alive.tolist()
+        alive = self.hypotheses.alive  # [R]
+        self.hypotheses.length = self.hypotheses.length.where(alive, 1)  # an empty row grows no further
+        going_on = alive.tolist()
         finished = []
         for row, sentence in enumerate(self.rows):
-            if sentence is not None and not alive[row]:
+            if sentence is not None and not going_on[row]:
                 finished.append(self.search.finished(sentence))
                 self.rows[row] = None
         return finished
@@ -200,9 +202,10 @@ class Loop:
     def enter(self, waiting: Waiting, rows: list[int], of: list[int]) -> None:
         """These waiting sentences take these rows."""
         if self.hypotheses is None:
-            self.hypotheses = Hypotheses.empty(waiting.hypotheses, len(rows))
-            self.cache = SlotCache(len(self.stack.blocks), len(rows))
-            self.rows = [None] * len(rows)
+            size = len(rows) if self.exhausted else self.slots
+            self.hypotheses = Hypotheses.empty(waiting.hypotheses, size)
+            self.cache = SlotCache(len(self.stack.blocks), size)
+            self.rows = [None] * size
         where, which = torch.tensor(rows, device=self.device), torch.tensor(of, device=self.device)
         self.hypotheses.put(where, waiting.hypotheses, which)
         self.cache.put(where, waiting.cache, which, waiting.memory_real)
@@ -220,7 +223,7 @@ class Loop:
             return []
         requests = [sentence.request for sentence in sentences]
         for request in requests:
-            check_request(request, self.search.settings, self.search.ids, len(self.model.word_table))
+            check_request(request, self.search.settings, self.search.ids, self.model.config)
         memory, memory_real = None, None
         if self.model.encoder is not None:
             source, lengths = padded([request.source or () for request in requests], self.device)  # [N, M], [N]
@@ -235,6 +238,8 @@ class Loop:
         last = states[torch.arange(len(states), device=self.device), lengths - 1][:, None]  # [N, 1, W]
         logits = self.scores(last)  # [N, 1, V]
         hypotheses = self.search.begin(requests, tokens, lengths, logits)
+        if self.stack.max_length is not None:  # the last token of an answer is not fed
+            hypotheses.limit = hypotheses.limit.clamp(max=self.stack.max_length + 1)
         hypotheses.look = real[:, None].expand_as(hypotheses.tokens).clone()  # [N, B, P]
         chosen = hypotheses.places >= hypotheses.begin[:, None] - 1  # [N, P]: what follows is of the answer
         if weights is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from glassformer.config import ModelConfig
 from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import ConfigError
 
@@ -39,9 +40,13 @@ class Request:
     forbidden: tuple[tuple[int, ...], ...] = ()
 
 
-def check_request(request: Request, settings: DecodeSettings, ids: SpecialIds, vocabulary: int) -> None:
-    """Refuse what no answer can satisfy. Raises ConfigError."""
-    where = f"request {request.number}"
+def check_request(request: Request, settings: DecodeSettings, ids: SpecialIds, model: ModelConfig) -> None:
+    """Refuse what no answer can satisfy, and what is too long for the model. Raises ConfigError."""
+    where, vocabulary = f"request {request.number}", model.output_stack.embed.vocabulary
+    given = len(request.prompt or (ids.begin,)) + len(request.prefix)
+    for name, size, stack in (("source", len(request.source or ()), model.encoder), ("prompt", given, model.decoder)):
+        if stack is not None and stack.max_length is not None and size > stack.max_length:
+            raise ConfigError(f"{where}: a {name} has at most {stack.max_length} tokens", got=str(size))
     most = settings.max_tokens if request.max_tokens is None else request.max_tokens
     used = [*(request.prompt or ()), *request.prefix, *(token for word in request.forced for token in word)]
     wrong = [token for token in used if not 0 <= token < vocabulary]

@@ -32,7 +32,8 @@ class DecodeSettings(Settings):
     where not (Keskar et al. 2019, eq. 2), or so are their log-probabilities, with `penalized` "log_probabilities"
     (transformers' beams). No sequence of `no_repeat_ngram` tokens occurs twice.
 
-    **Words.** An answer must contain each of `forced`, and contains none of `forbidden`; it ends before any of `stop`.
+    **Words.** An answer must contain each of `forced`, and contains none of `forbidden`, nor does what it has in common with
+    its prompt; it ends with the first of `stop`.
     It has at least `min_tokens` before its end and at most `max_tokens` with it; with `forced_end` the last of these
     can only be the end, and costs nothing.
     """
