@@ -92,4 +92,5 @@ def drawn(logits: Tensor, chance: Tensor) -> Tensor:
     total = reached[..., -1]  # [R, B]
     at = (chance * total).minimum(total.nextafter(torch.zeros_like(total)))[..., None]  # [R, B, 1]
     # The first token beyond: one of probability 0 is never that.
-    return torch.searchsorted(reached, at.contiguous(), right=True)[..., 0]
+    token = torch.searchsorted(reached, at.contiguous(), right=True)[..., 0]  # [R, B]
+    return token.clamp(max=logits.shape[-1] - 1)  # where no token is allowed, any: its score is minus infinity

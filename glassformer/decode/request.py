@@ -42,16 +42,15 @@ class Request:
 
 def check_request(request: Request, settings: DecodeSettings, ids: SpecialIds, model: ModelConfig) -> None:
     """Refuse what no answer can satisfy, and what is too long for the model. Raises ConfigError."""
-    where, vocabulary = f"request {request.number}", model.output_stack.embed.vocabulary
-    given = len(request.prompt or (ids.begin,)) + len(request.prefix)
-    for name, size, stack in (("source", len(request.source or ()), model.encoder), ("prompt", given, model.decoder)):
-        if stack is not None and stack.max_length is not None and size > stack.max_length:
-            raise ConfigError(f"{where}: a {name} has at most {stack.max_length} tokens", got=str(size))
+    where = f"request {request.number}"
+    given = [*(request.prompt or (ids.begin,)), *request.prefix]
+    for name, tokens, stack in (("source", request.source or (), model.encoder), ("prompt", given, model.decoder)):
+        if stack is not None and stack.max_length is not None and len(tokens) > stack.max_length:
+            raise ConfigError(f"{where}: a {name} has at most {stack.max_length} tokens", got=str(len(tokens)))
+        if stack is not None:
+            _refuse_strange(where, tokens, stack.embed.vocabulary)
     most = settings.max_tokens if request.max_tokens is None else request.max_tokens
-    used = [*(request.prompt or ()), *request.prefix, *(token for word in request.forced for token in word)]
-    wrong = [token for token in used if not 0 <= token < vocabulary]
-    if wrong:
-        raise ConfigError(f"{where}: tokens must be from 0 to {vocabulary - 1}", got=str(wrong[0]))
+    _refuse_strange(where, [token for word in request.forced for token in word], model.output_stack.embed.vocabulary)
     if request.forced and settings.method != "beam":
         raise ConfigError(f"{where}: forced words need method = 'beam'", got=repr(settings.method))
     if not all(request.forced) or not all(request.forbidden):
@@ -69,6 +68,12 @@ def check_request(request: Request, settings: DecodeSettings, ids: SpecialIds, m
             got=f"max_tokens = {most}",
             do="raise max_tokens",
         )
+
+
+def _refuse_strange(where: str, tokens: Ids, vocabulary: int) -> None:
+    strange = next((token for token in tokens if not 0 <= token < vocabulary), None)
+    if strange is not None:
+        raise ConfigError(f"{where}: tokens must be from 0 to {vocabulary - 1}", got=str(strange))
 
 
 def occurs(sequence: Ids, within: Ids) -> bool:
