@@ -14,6 +14,8 @@ from torch.nn import functional as F
 # Tokens of a block. The largest numbers of a row are in those blocks whose largest numbers are largest: only these are
 # sorted.
 BLOCK = 64
+# Numbers that a processor's cache holds beside what is computed from them.
+CACHED = 1 << 18
 
 
 class Candidates(NamedTuple):
@@ -36,12 +38,23 @@ def largest(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return values, places
 
 
+def log_totals(logits: Tensor) -> Tensor:
+    """The logarithm of the sum of the exponentials, of which log-probabilities are short: [R, B, V] to [R, B].
+
+    On a processor some rows at a time: all at once the exponentials would go to memory and back, in twice the time.
+    """
+    if logits.device.type != "cpu":
+        return logits.logsumexp(dim=-1)
+    parts = logits.flatten(0, 1).split(max(1, CACHED // logits.shape[2]))
+    return torch.cat([part.logsumexp(dim=-1) for part in parts]).view(logits.shape[:2])  # [R, B]
+
+
 def best_candidates(logits: Tensor, offset: Tensor, count: int) -> Candidates:
     """The candidates with the largest logits [R, B, V] + offset [R, B], over all hypotheses of a row.
 
     Of equal ones, the one of the first hypothesis, then the one of the lower token.
     """
-    rows, beams, vocabulary = logits.shape
+    _, beams, vocabulary = logits.shape
     whole = vocabulary // BLOCK * BLOCK
     tops = [logits[..., :whole].unflatten(-1, (-1, BLOCK)).amax(dim=-1)]  # [R, B, N]
     if whole < vocabulary:
