@@ -46,7 +46,9 @@ def test_samples_are_as_likely_as_the_model_says() -> None:
     for token in range(5):
         probability = float(model_says[token])
         # Four standard deviations of a share of 1,000; the seed is fixed.
-        assert drawn[token] / 1000 == pytest.approx(probability, abs=4 * (probability * (1 - probability) / 1000) ** 0.5)
+        assert drawn[token] / 1000 == pytest.approx(
+            probability, abs=4 * (probability * (1 - probability) / 1000) ** 0.5
+        )
 
 
 def test_a_low_temperature_or_one_token_to_draw_from_is_greedy_search() -> None:

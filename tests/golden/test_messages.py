@@ -28,10 +28,13 @@ from glassformer.artefact.vectors import use_vectors
 from glassformer.convert import fetch, read_huggingface
 from glassformer.data.files import files_of
 from glassformer.data.read import read
+from glassformer.decode.request import Request, SpecialIds, check_request
+from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import GlassformerError
 from glassformer.models.families import bert, family_config
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
+from glassformer.settings import read_settings
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
@@ -151,6 +154,11 @@ def changed(*assignments: str) -> Callable[[Place], object]:
     return lambda place: resolve({"task": {"name": "masked-lm"}}, parse_changes(assignments))
 
 
+def asked(place: Place, **request: tuple[tuple[int, ...], ...]) -> None:
+    settings = DecodeSettings(method="beam", max_tokens=2)
+    check_request(Request(3, **request), settings, SpecialIds(1, (2,)), place.model.module.config)
+
+
 def ids(*shape: int, value: int = 1) -> Inputs:
     return Inputs(ids=torch.full(shape, value))
 
@@ -211,6 +219,9 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "another family to import": lambda place: read_huggingface(
         place.file("config.json", '{"model_type": "brt"}').parent
     ),
+    "a decode setting": lambda place: read_settings(DecodeSettings, {"beams": 4}, where="decode"),
+    "forced words that do not fit": lambda place: asked(place, forced=((4, 5),)),
+    "forced and forbidden": lambda place: asked(place, forced=((4,),), forbidden=((4,),)),
     "unknown tensor": lambda place: place.model.trace("summer")["encoder.blocks.0.self_attention.wieghts"],
 }
 
