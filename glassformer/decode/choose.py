@@ -49,17 +49,30 @@ def log_totals(logits: Tensor) -> Tensor:
     return torch.cat([part.logsumexp(dim=-1) for part in parts]).view(logits.shape[:2])  # [R, B]
 
 
+def block_tops(logits: Tensor) -> Tensor:
+    """The largest number of each block, the last of which may be shorter: [R, B, V] to [R, B, N]."""
+    whole = logits.shape[2] // BLOCK * BLOCK
+    tops = logits[..., :whole].unflatten(-1, (-1, BLOCK)).amax(dim=-1)  # [R, B, N or N - 1]
+    if whole == logits.shape[2]:
+        return tops
+    return torch.cat((tops, logits[..., whole:].amax(dim=-1, keepdim=True)), dim=-1)  # [R, B, N]
+
+
+def best_tokens(logits: Tensor) -> Tensor:
+    """The token of each hypothesis with the largest logit, of equal ones the lowest: [R, B, V] to [R, B]."""
+    block = block_tops(logits).argmax(dim=-1, keepdim=True)  # [R, B, 1]
+    token = block * BLOCK + torch.arange(BLOCK, device=logits.device)  # [R, B, L]
+    token = token.clamp(max=logits.shape[2] - 1)
+    return token.gather(2, logits.gather(2, token).argmax(dim=-1, keepdim=True))[..., 0]  # [R, B]
+
+
 def best_candidates(logits: Tensor, offset: Tensor, count: int) -> Candidates:
     """The candidates with the largest logits [R, B, V] + offset [R, B], over all hypotheses of a row.
 
     Of equal ones, the one of the first hypothesis, then the one of the lower token.
     """
     _, beams, vocabulary = logits.shape
-    whole = vocabulary // BLOCK * BLOCK
-    tops = [logits[..., :whole].unflatten(-1, (-1, BLOCK)).amax(dim=-1)]  # [R, B, N]
-    if whole < vocabulary:
-        tops.append(logits[..., whole:].amax(dim=-1, keepdim=True))  # [R, B, 1]
-    bounds = torch.cat(tops, dim=-1) + offset[:, :, None]  # [R, B, N]
+    bounds = block_tops(logits) + offset[:, :, None]  # [R, B, N]
     blocks = bounds.shape[-1]
     picked = min(count, beams * blocks)
     block = largest(bounds.flatten(1), picked)[1].sort(dim=1).values  # [R, picked]

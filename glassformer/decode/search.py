@@ -13,7 +13,7 @@ from torch import Tensor
 
 from glassformer.data.counter_rng import uniform
 from glassformer.decode.candidates import best_in_groups, with_forced
-from glassformer.decode.choose import Candidates, drawn, filtered, log_totals
+from glassformer.decode.choose import Candidates, best_tokens, drawn, filtered, log_totals
 from glassformer.decode.control import Control
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds, occurs
@@ -107,7 +107,7 @@ class Search:
                 candidates = with_forced(candidates, hypotheses, logits, offset, sentences, self.ids)
             return candidates
         if settings.method == "greedy":
-            token = logits.argmax(dim=-1)  # [R, B]
+            token = best_tokens(logits)  # [R, B]
         else:
             kept = filtered(logits / settings.temperature, settings.top_k, settings.top_p, settings.min_p)
             token = drawn(kept, self.chances(hypotheses))  # [R, B]

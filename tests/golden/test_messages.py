@@ -162,9 +162,11 @@ def changed(*assignments: str) -> Callable[[Place], object]:
     return lambda place: resolve({"task": {"name": "masked-lm"}}, parse_changes(assignments))
 
 
-def asked(place: Place, **request: tuple[tuple[int, ...], ...]) -> None:
+def asked(place: Place, *, forced: tuple[tuple[int, ...], ...], forbidden: tuple[tuple[int, ...], ...] = ()) -> None:
     settings = DecodeSettings(method="beam", max_tokens=2)
-    check_request(Request(3, **request), settings, SpecialIds(1, (2,)), place.model.module.config)
+    check_request(
+        Request(3, forced=forced, forbidden=forbidden), settings, SpecialIds(1, (2,)), place.model.module.config
+    )
 
 
 def worded(**options: object) -> object:

@@ -53,7 +53,7 @@ def alone(model: Transformer, text: Sequence[int]) -> Tensor:
 
 
 class Trees:
-    """Hypotheses that grow, stop and branch by chance, three of each of four rows, and the texts that they stand for."""
+    """Hypotheses that grow, stop and branch by chance, three of each of four rows, and the texts they stand for."""
 
     def __init__(self, model: Transformer) -> None:
         self.model, self.generator = model, torch.Generator().manual_seed(2)
