@@ -17,6 +17,7 @@ from glassformer.decode.loop import decode
 from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import before_stop
+from glassformer.decode.words import forbidden_ids, forced_ids
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -82,10 +83,10 @@ class Translator(Predictor[TextPair, Translation]):
         asked = "max_tokens" in self.settings.model_fields_set
         self.most = self.settings.max_tokens if asked else None
         self.prefix = tuple(tokenizer.ids(options["prefix"])) if options.get("prefix") else ()
-        self.forced = tuple(_tokens_of(tokenizer, f" {word.strip()}") for word in self.settings.forced)
-        # With and without the blank before it: at the beginning a word has other tokens than inside.
-        both = (form for word in self.settings.forbidden for form in (word.strip(), f" {word.strip()}"))
-        self.forbidden = tuple(dict.fromkeys(_tokens_of(tokenizer, form) for form in both))
+        if blank := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
+            raise ConfigError("a word is needed to force or to forbid it", got=repr(blank[0]))
+        self.forced = forced_ids(self.settings.forced, tokenizer.ids)
+        self.forbidden = forbidden_ids(self.settings.forbidden, tokenizer.ids)
         self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
         self.check_words()
 
@@ -173,6 +174,7 @@ class Translator(Predictor[TextPair, Translation]):
             slots=SLOTS,
             attention=range(len(model.output_stack.blocks)) if self.aligned else (),
             text_of=self.tokenizer.decode,
+            ids_of=self.tokenizer.ids,
         )
         for step in steps:
             for finished in step.finished:
@@ -185,14 +187,7 @@ class Translator(Predictor[TextPair, Translation]):
 
     def request(self, number: int, source: Sequence[int], most: int) -> Request:
         """What is asked of the decoding loop for one row."""
-        return Request(
-            number,
-            source=source,
-            prefix=self.prefix,
-            max_tokens=most,
-            forced=self.forced,
-            forbidden=self.forbidden,
-        )
+        return Request(number, source=source, prefix=self.prefix, max_tokens=most)
 
     @staticmethod
     def found(finished: Finished, rows: Sequence[int]) -> Iterator[tuple[int, list[Hypothesis]]]:
@@ -290,13 +285,6 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
             do="leave tokenizer.file out: a fitting one is learned",
         )
     return SpecialIds(start, (after[-1],))
-
-
-def _tokens_of(tokenizer: Tokenizer, word: str) -> tuple[int, ...]:
-    """The tokens of a word to force or to forbid; raises ConfigError where there are none."""
-    if not word.strip():
-        raise ConfigError("a word is needed to force or to forbid it", got=repr(word.strip()))
-    return tuple(tokenizer.ids(word))
 
 
 def _sources(batch: Batch) -> Iterator[tuple[int, ...]]:

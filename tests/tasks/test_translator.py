@@ -224,7 +224,7 @@ def test_words_that_no_translation_can_have_are_refused(model: gf.Model) -> None
 
 def test_blanks_are_no_words_to_force_or_forbid(model: gf.Model) -> None:
     for option in ("forced", "forbidden"):
-        with refused(ConfigError, got="''"):
+        with refused(ConfigError, got="' '"):
             model.translate("He", search=search_settings({option: [" "]}))
 
 
