@@ -27,6 +27,7 @@ THIS_MODEL = "this model"
 # What stands before the scores of a baseline in `Scores.flat`.
 BASELINES = (
     "unigram",
+    "copy_source",
     "most_frequent",
     "most_frequent_place",
     "chance",

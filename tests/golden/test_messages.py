@@ -27,6 +27,8 @@ from glassformer.artefact.train import train
 from glassformer.artefact.vectors import use_vectors
 from glassformer.convert import fetch, read_huggingface
 from glassformer.data.files import files_of
+from glassformer.data.paragraphs import join_sentences, split_sentences
+from glassformer.data.parallel import read_parallel
 from glassformer.data.read import read
 from glassformer.decode.request import Request, SpecialIds, check_request
 from glassformer.decode.settings import DecodeSettings
@@ -35,7 +37,9 @@ from glassformer.models.families import bert, family_config
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.settings import read_settings
+from glassformer.tasks.alignment import align, mean_attention
 from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.tasks.translation_scores import References
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
@@ -49,6 +53,8 @@ GOLDEN = Path(__file__).with_name("messages.json")
 REWRITE = "GLASSFORMER_REWRITE_MESSAGES"
 TEXTS = ["She likes the summer better than the winter.", "He loves to cook healthy food."] * 9
 WORD = "encoder.embed.word.weight"
+# Forty lines, neighbours of which have very different lengths.
+CAPTIONS = "".join("x" * (number * 37 % 41 + 1) + "\n" for number in range(40))
 
 
 def small_model() -> Model:
@@ -183,6 +189,18 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "bad JSON": lambda place: place.read("notes.jsonl", '{"text": "a"}\n["a"]\n'),
     "short row": lambda place: place.read("notes.csv", "id,text\n1,a\n2\n"),
     "missing column": lambda place: place.read("notes.csv", "id,txt\n1,a\n"),
+    "files that part": lambda place: list(
+        read_parallel(place.file("a.en", CAPTIONS), place.file("a.fr", CAPTIONS.replace("\n" + "x" * 13 + "\n", "\n")))
+    ),
+    "files that part somewhere": lambda place: list(
+        read_parallel(place.file("a.en", "a\n" * 9), place.file("a.fr", "a\n" * 7))
+    ),
+    "no reference": lambda place: References([["a"], []]),
+    "another number of translations": lambda place: References([["a"], ["b"]]).measure(["a"]),
+    "another number of sentences": lambda place: join_sentences("One. Two.", split_sentences("One. Two."), ["Un."]),
+    "attention of other tokens": lambda place: align([[1.0]], [(0, 1), (1, 2)], [(0, 1)], [], []),
+    "attention without layers": lambda place: mean_attention([[1.0]]),
+    "a layer beyond the last": lambda place: mean_attention(torch.ones(2, 1, 1, 1), layers=[2]),
     "an open quote": lambda place: place.read("notes.csv", 'id,text\n1,"a\n'),
     "damaged gzip": lambda place: place.read("notes.txt.gz", b"no gzip"),
     "too small a vocabulary": lambda place: train_tokenizer("wordpiece", TEXTS, vocabulary=5),
