@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from glassformer.tasks.pseudo_likelihood import Scored
     from glassformer.tasks.spans import Answer
     from glassformer.tasks.tagging import Tagging
+    from glassformer.tasks.translate import Translation
 
 Texts = list[str] | tuple[str, ...]
 Pair = tuple[str, str]
@@ -123,6 +124,19 @@ class Model(Artefact):
         records = [{"text": one, "pair": two} for one, two in _beside(questions, context, "passage")]
         found: list[Answer] = self._answers("answer", records, {"top": top})
         return found[0] if isinstance(question, str) else found
+
+    @overload
+    def translate(self, text: str) -> Translation: ...
+    @overload
+    def translate(self, text: Texts) -> list[Translation]: ...
+    def translate(self, text: str | Texts) -> Translation | list[Translation]:
+        """The translation of a text, or of each of many.
+
+        A text longer than the model reads at once is translated in parts. Raises DataError for a text of only blanks,
+        ConfigError for a model that does not translate.
+        """
+        found: list[Translation] = self._answers("translate", _texts(text), {})
+        return found[0] if isinstance(text, str) else found
 
     def evaluate(self, *files: str | Path) -> dict[str, float]:
         """The task's scores on these files, beside baselines.

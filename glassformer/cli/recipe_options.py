@@ -63,6 +63,8 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("words", "--words-column"), str, "data.words", "Column with the words of a sentence."),
     (("tags", "--tags-column"), str, "data.tags", "Column with their tags."),
     (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks, or the answers."),
+    (("target",), list[str], "data.target_files", "Files whose line n translates line n of the source files."),
+    (("target-column",), str, "data.target", "Column with the translation."),
     (("rejects",), str, "data.rejects", "Set records that cannot be used aside in this file, and go on."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
     (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),

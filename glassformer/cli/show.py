@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from glassformer.tasks.regress import Number
     from glassformer.tasks.spans import Answer, Span
     from glassformer.tasks.tagging import Tagging
+    from glassformer.tasks.translate import Translation
 
 # Characters of an answer in a table, and of the passage on either side of the marked answer.
 _ANSWER, _AROUND = 40, 200
@@ -144,6 +145,10 @@ def _marked(context: str, best: Span | None) -> str:
     return f"{left}{escaped(before)}[bold]{marked}[/bold]{escaped(after)}{right}"
 
 
+def _translate(values: Mapping[str, object], found: Translation, handle: TextIO) -> None:
+    handle.write(f"{found.translation}\n")
+
+
 SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {
     "fill": _fill,
     "score": _score,
@@ -151,4 +156,5 @@ SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {
     "choose": _choose,
     "tag": _tag,
     "answer": _answer,
+    "translate": _translate,
 }

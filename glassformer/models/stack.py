@@ -85,14 +85,16 @@ class Stack(nn.Module):
         cache: Cache | SlotCache | None = None,
         memory: Tensor | None = None,
         memory_real: Tensor | None = None,
+        memory_documents: Tensor | None = None,
         asked: Tensor | None = None,
     ) -> Tensor:
-        """Tokens to states [B, S, W]. Of the tokens `asked` alone, indices [B, A] in each row, to [B, A, W]: the last
+        """Tokens to states [B, S, W]. Where the documents of the memory's tokens are given, [B, K], a token looks at
+        the memory of its own document alone. Of the tokens `asked` alone, indices [B, A] in each row, to [B, A, W]: the last
         block then computes no other token's query and feed-forward network.
         """
         inputs.check(keys=None if cache is None else cache.keys(inputs.shape[1]))
         dropout_key = self.dropout_key(inputs)
-        context, positions = self.context(inputs, cache, memory, memory_real, dropout_key)
+        context, positions = self.context(inputs, cache, memory, memory_real, dropout_key, memory_documents)
         x = self.embed(
             inputs.ids, inputs.vectors, positions, inputs.segments, inputs.masked_words, dropout_key
         )  # [B, S, W]
@@ -117,6 +119,7 @@ class Stack(nn.Module):
         memory: Tensor | None,
         memory_real: Tensor | None,
         dropout_key: DropoutKey | None,
+        memory_documents: Tensor | None = None,
     ) -> tuple[Context, Tensor]:
         """What the layers need to know, and the position of each token, [B or 1, S]."""
         batch, tokens = inputs.shape
@@ -146,7 +149,7 @@ class Stack(nn.Module):
             rotary={key: rotary_tables(positions, turns) for key, turns in self.rotary.items()},
             bias=None if self.relative_bias is None else self.relative_bias(query.index, key.index),
             memory=memory,
-            memory_mask=None if memory_real is None else memory_real[:, None, None, :],  # [B, 1, 1, K]
+            memory_mask=_per_head(_memory_mask(memory_real, memory_documents, inputs.documents)),
             dropout_key=dropout_key,
         )
         return context, positions
@@ -165,6 +168,14 @@ def reach_rule(config: StackConfig) -> Mask:
     """Who is in reach of whom in this stack: never padding or another document, nor the future where it is causal."""
     rule = padding() & document_mask()
     return rule & causal() if config.causal else rule
+
+
+def _memory_mask(real: Tensor | None, documents: Tensor | None, own: Tensor | None) -> Tensor | None:
+    """Who may look at which token of the memory, [B, S or 1, K]: never at padding or at another document."""
+    if documents is None or own is None:
+        return None if real is None else real[:, None, :]  # [B, 1, K]
+    same = own[:, :, None] == documents[:, None, :]  # [B, S, K]
+    return same if real is None else same & real[:, None, :]
 
 
 def _per_head(mask: Tensor | None) -> Tensor | None:

@@ -78,7 +78,12 @@ class Transformer(nn.Module):
             answering = decoder_inputs = replace(decoder_inputs, dropout_key=decoder_inputs.dropout_key or dropout_key)
             asked = self._asked(answering, scored_at, heads)
             states = self.decoder(
-                decoder_inputs, cache=cache, memory=memory, memory_real=inputs.real, asked=asked
+                decoder_inputs,
+                cache=cache,
+                memory=memory,
+                memory_real=inputs.real,
+                memory_documents=inputs.documents,
+                asked=asked,
             )  # [B, S or A, W]
         logits = None
         if self.head is not None and (heads is None or "head" in heads):

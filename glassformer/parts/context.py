@@ -36,7 +36,7 @@ class Context:
     rotary: Mapping[tuple[str, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
     bias: Tensor | None = None
     memory: Tensor | None = None  # [B, K, W]
-    memory_mask: Tensor | None = None  # [B, 1, 1, K]
+    memory_mask: Tensor | None = None  # [B, 1, Q or 1, K]
     cache: LayerCache | SlotLayer | None = None
     dropout_key: DropoutKey | None = None
     query_rotary: Mapping[tuple[str, int], tuple[Tensor, Tensor]] | None = None

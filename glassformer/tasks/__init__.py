@@ -119,6 +119,15 @@ TASKS: dict[str, TaskEntry] = {
         ("text", "pair", "answers"),
         "AnswerData",
     ),
+    "translate": TaskEntry(
+        "translate",
+        "Translate",
+        "translate a text, from pairs in a table or in two files",
+        "translate",
+        "translate",
+        ("text", "target"),
+        "TranslateData",
+    ),
 }
 
 VERBS: dict[str, VerbEntry] = {
@@ -137,6 +146,7 @@ VERBS: dict[str, VerbEntry] = {
     "answer": VerbEntry(
         "answer", "AnswerQuestions", "the answer to a question, from a passage", ("text", "pair"), ("answer",)
     ),
+    "translate": VerbEntry("translate", "Translate", "the translation of a text", ("text",), ("translate",)),
 }
 
 

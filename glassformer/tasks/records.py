@@ -32,7 +32,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson, beside_tfidf
 from glassformer.tasks.predict import predict
-from glassformer.tasks.rows import Row, collate, count_of
+from glassformer.tasks.rows import Row, Shape, collate, count_of
 from glassformer.tasks.score import Scores
 from glassformer.tasks.task import Example, Prediction, Predictor, Preparation, Source, Task, evaluating
 
@@ -111,7 +111,7 @@ class RecordSource(Generic[Example]):
         sets = [name for name, axis in self._task.axes.items() if axis == "set"]
         return max((len(row.labels[name]) for group in self._groups for row in group for name in sets), default=0)
 
-    def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
         """These groups, the same in each epoch, padded to a shape (rows, tokens)."""
         rows = [row for number in examples.tolist() for row in self._groups[number]]
         batch = collate(
@@ -173,15 +173,14 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         """The records of these files by role; raises DataError for a missing column."""
         columns = cls.columns(data)
         for path in files_of(files, text=data.text, tables=True):
-            found = cls.format_of(data, path)
+            found = find_format(path, columns=names_of(columns), header=header_of(data))
             for row in read_table(path, names_of(columns), format=found, bad=bad):
                 yield Record(by_role(row.values, columns), row.where)
 
     @classmethod
-    def format_of(cls, data: Any, path: Any) -> TableFormat:
+    def format_of(cls, data: Any, path: Any) -> TableFormat | str:
         """How a table is written: detected, but with the header as the settings say."""
-        header = None if data.header == "auto" else data.header == "yes"
-        return find_format(path, columns=names_of(cls.columns(data)), header=header)
+        return find_format(path, columns=names_of(cls.columns(data)), header=header_of(data))
 
     @classmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
@@ -203,7 +202,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         """The texts of the training records."""
         for split, record in cls._split(data, shares, on_bad(data)):
             if split == "train":
-                yield from (str(value) for role, value in record.values.items() if role.startswith(("text", "pair")))
+                yield from cls.texts_of(record)
+
+    @classmethod
+    def texts_of(cls, record: Record) -> tuple[str, ...]:
+        """The texts of a record that a tokenizer learns from."""
+        return tuple(str(value) for role, value in record.values.items() if role.startswith(("text", "pair")))
 
     @classmethod
     def _split(cls, data: DataSection, shares: Mapping[str, float], bad: OnBad) -> Iterator[tuple[Split, Record]]:
@@ -280,6 +284,11 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     ) -> Scores:
         """With TF-IDF and a linear model, where the task says what they learn."""
         return beside_tfidf(self, scores, train.examples, _measured(source, limit), log)
+
+
+def header_of(data: RecordSection) -> bool | None:
+    """Whether a table has a header, as its settings say; None where it is detected."""
+    return None if data.header == "auto" else data.header == "yes"
 
 
 def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:

@@ -23,8 +23,9 @@ from glassformer.data.split import Split
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.settings import Settings
-from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.rows import Axis, Row, Shape
 from glassformer.tasks.score import Scores
+from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 
 Example = TypeVar("Example")
@@ -103,7 +104,9 @@ class Source(Protocol):
 
     @property
     def lengths(self) -> Integers | int:
-        """The tokens of the longest row of each example [E], or one number where all rows have this length."""
+        """The tokens of the longest row of each example [E], or one number where all rows have this length; [E, 2],
+        source and target, where the source has cut its examples into few shapes already.
+        """
         ...
 
     @property
@@ -116,8 +119,8 @@ class Source(Protocol):
         """By loss, the sum of the weights of all labels; None where each batch is divided by its own."""
         ...
 
-    def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
-        """These examples in these epochs as a batch of a shape (rows, tokens), padded with rows of weight 0."""
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
+        """These examples in these epochs as a batch of a shape, padded with rows of weight 0."""
         ...
 
 
@@ -157,6 +160,7 @@ class Task(ABC):
     shares: ClassVar[tuple[str, ...]] = ("accuracy",)
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
     fits_baselines: ClassVar[bool] = False  # whether `beside` fits any
+    special: ClassVar[SpecialTokens | None] = None  # of a tokenizer that is learned; None: those usual for its kind
     section: TaskSection
 
     @classmethod

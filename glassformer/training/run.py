@@ -276,7 +276,7 @@ def check(settings: TrainSection, *, held_out: bool) -> None:
     No data are needed, so that this can be checked before anything is read. Raises ConfigError.
     """
     Schedule.of(settings, Budget.of(settings, steps_per_epoch=1.0))
-    if settings.batch < settings.accumulate:
+    if settings.batch_tokens is None and settings.batch < settings.accumulate:
         raise ConfigError(
             "train.accumulate cuts a batch into parts", got=f"{settings.batch} rows for {settings.accumulate}"
         )
