@@ -88,10 +88,8 @@ class TaskFeed:
             self._order = Order(len(source), self._rows(tokens, batch)[0], source.fingerprint, seed)
         else:
             if lengths.ndim == 1:
-                mean = max(1.0, float(lengths.mean()))
-                self._lengths = choose_lengths(lengths, batch if tokens is None else max(1, int(tokens / mean)))[
-                    :, None
-                ]
+                usual = batch if tokens is None else max(1, int(tokens / max(1.0, float(lengths.mean()))))
+                self._lengths = choose_lengths(lengths, usual)[:, None]
                 bucket_of = np.searchsorted(self._lengths[:, 0], lengths)
             else:
                 self._lengths, bucket_of = np.unique(lengths, axis=0, return_inverse=True)

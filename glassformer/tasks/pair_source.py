@@ -19,11 +19,11 @@ from glassformer.data.corrupt import IGNORED
 from glassformer.data.flat import Flat, Texts
 from glassformer.data.order import key_of
 from glassformer.data.pack_pairs import PackedPairs, choose_rooms, pack_pairs
+from glassformer.data.parallel import TARGET
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.tasks.rows import Shape
 from glassformer.text.tokenizer import Tokenizer
 
-TARGET = "target"
 # Pairs that are tokenized together.
 _TOGETHER = 4096
 

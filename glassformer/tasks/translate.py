@@ -20,7 +20,7 @@ from glassformer.data.files import files_of
 from glassformer.data.flat import Texts
 from glassformer.data.lines import OnBad
 from glassformer.data.order import Order
-from glassformer.data.parallel import parallel_lines
+from glassformer.data.parallel import SOURCE, TARGET, read_parallel
 from glassformer.data.rows import read_table
 from glassformer.data.settings import TranslateData
 from glassformer.data.split import Split, shared, text_hash
@@ -29,7 +29,7 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
-from glassformer.tasks.pair_source import TARGET, PairSource, TextPair, TextPairs
+from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores, Tally, Unigram, compared
@@ -135,8 +135,8 @@ class Translate(RecordTask[TextPair, Translation]):
         if len(sides[0]) != len(sides[1]):
             raise ConfigError("each source file needs a target file", got=f"{len(sides[0])} and {len(sides[1])}")
         for source, target in zip(*sides, strict=True):
-            for pair in parallel_lines(source, target, bad=bad):
-                yield Record({"text": pair.source, "target": pair.target}, f"{source}, line {pair.number}")
+            for row in read_parallel(source, target, bad=bad):
+                yield Record({"text": row.values[SOURCE], "target": row.values[TARGET]}, row.where)
 
     @classmethod
     def split_text(cls, record: Record) -> str:
@@ -171,7 +171,7 @@ class Translate(RecordTask[TextPair, Translation]):
             raise ConfigError(
                 "a translation needs an encoder, a decoder and a vocabulary head",
                 got=f"the family {body.family}",
-                do="choose marian, bart, t5, vaswani2017 or tensor2tensor; glassformer train translate PAIRS trains one",
+                do="choose marian, vaswani2017, tensor2tensor, bart or t5: glassformer train translate PAIRS",
             )
 
     @classmethod

@@ -12,8 +12,8 @@ from glassformer.settings import MOST_ROWS, Seed, Settings
 class TrainSection(Settings):
     """Settings of a training run. It ends when the first of `steps`, `epochs` and `minutes` is reached.
 
-    A step has `batch` rows, or with `batch_tokens` as many rows as have so many tokens with their padding: tokens of the
-    target, where a task has one.
+    A step has `batch` rows, or with `batch_tokens` as many rows as have so many tokens, padding included: those of the
+    target where a task has one.
 
     `minutes` are those of the clock, with compiling, evaluation and saving, without the time between a stop and its
     `--resume`. A process that the system holds (Ctrl-Z, a busy machine) uses them up, and the seconds in `metrics.json`
