@@ -14,8 +14,8 @@ from glassformer.data.corrupt import IGNORED
 from glassformer.errors import ShapeError
 from glassformer.tasks.cross_entropy import widened
 
-# Scores of a block, tokens times vocabulary.
-_SCORES = 1 << 21
+# Scores of a block, tokens times vocabulary: 16 MB in float32.
+_SCORES = 1 << 22
 
 
 def blocked_cross_entropy(
@@ -34,59 +34,72 @@ def blocked_cross_entropy(
     device = states.device.type
     kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
     with torch.autocast(device, enabled=False):
-        total: Tensor = _Blocked.apply(states.to(kind), table.to(kind), bias, labels, smoothing)  # type: ignore[no-untyped-call]
-    return total
+        bias = table.new_zeros(0) if bias is None else bias
+        found: tuple[Tensor, ...] = _blocked(states.to(kind), table.to(kind), bias, labels, smoothing)
+        return found[0]
 
 
-class _Blocked(torch.autograd.Function):
-    """The loss and, as it is a scalar, its whole gradient in one pass: the backward pass only scales it."""
+@torch.library.custom_op("glassformer::blocked_cross_entropy", mutates_args=())
+def _blocked(
+    states: Tensor, table: Tensor, bias: Tensor, labels: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The loss and, as it is a scalar, its whole gradient in the same pass: of the states, the table and the bias.
 
-    @staticmethod
-    def forward(
-        ctx: Any, states: Tensor, table: Tensor, bias: Tensor | None, labels: Tensor, smoothing: float
-    ) -> Tensor:
-        count, vocabulary = states.shape[0], table.shape[0]
-        wide = torch.promote_types(states.dtype, torch.float32)
-        total = torch.zeros((), dtype=wide, device=states.device)
-        of_states = torch.empty_like(states)  # [N, W]
-        of_table = torch.zeros(table.shape, dtype=wide, device=table.device)  # [V, W]
-        of_bias = None if bias is None else torch.zeros(vocabulary, dtype=wide, device=table.device)  # [V]
-        tokens = torch.arange(vocabulary, dtype=torch.int32, device=labels.device)  # [V]
-        share = smoothing / vocabulary
-        for start in range(0, count, block_rows(count, vocabulary)):
-            block = slice(start, start + block_rows(count, vocabulary))
-            scores = widened(states[block] @ table.T)  # [n, V]
-            if bias is not None:
-                scores = scores + bias
-            asked = labels[block] != IGNORED  # [n]
-            label = labels[block].where(asked, 0)  # [n]
-            normalizer = scores.logsumexp(dim=-1)  # [n]
-            right = scores.gather(1, label[:, None])[:, 0]  # [n]
-            losses = normalizer - (1 - smoothing) * right  # [n]
-            if smoothing:
-                losses = losses - share * scores.sum(dim=-1)
-            total = total + losses.where(asked, 0).sum()
-            wanted = (tokens == label[:, None].int()).to(wide) * (1 - smoothing) + share  # [n, V]
-            gradient = (((scores - normalizer[:, None]).exp() - wanted) * asked[:, None]).to(states.dtype)  # [n, V]
-            of_states[block] = gradient @ table
-            of_table += gradient.T @ states[block]
-            if of_bias is not None:
-                of_bias += gradient.sum(dim=0, dtype=wide)
-        ctx.save_for_backward(of_states, of_table, of_bias)
-        ctx.kinds = table.dtype, None if bias is None else bias.dtype
-        return total
+    One operation for the compiler: it holds nothing but products and a softmax, and a loop over blocks would be
+    compiled block by block. What all scores have in common is subtracted from the products, not from each score.
+    """
+    wide = torch.promote_types(states.dtype, torch.float32)
+    total = torch.zeros((), dtype=wide, device=states.device)
+    of_states, of_table = torch.empty_like(states), torch.zeros_like(table, dtype=wide)  # [N, W], [V, W]
+    of_bias = torch.zeros_like(bias)  # [V]
+    asked = (labels != IGNORED)[:, None]  # [N, 1]
+    label = labels[:, None].clamp(min=0)  # [N, 1]
+    known = states * asked  # [N, W]
+    share = smoothing / len(table)
+    mean_vector = table.sum(dim=0, dtype=wide) * share  # [W]
+    mean_score = (states.to(wide) @ mean_vector)[:, None] + bias.sum() * share  # [N, 1]
+    for rows in torch.arange(len(states), device="cpu").split(block_rows(len(states), len(table))):
+        block = slice(int(rows[0]), int(rows[-1]) + 1)
+        scores = states[block] @ table.T if not len(bias) else torch.addmm(bias.to(table.dtype), states[block], table.T)
+        scores = widened(scores)  # [n, V]
+        right = scores.gather(1, label[block])  # [n, 1]
+        largest = scores.amax(dim=1, keepdim=True)  # [n, 1]
+        probabilities = scores.softmax(dim=1)  # [n, V]
+        # The largest probability is never 0: its logarithm is exact where that of the right one may not be.
+        normalizer = largest - probabilities.amax(dim=1, keepdim=True).log()  # [n, 1]
+        losses = normalizer - (1 - smoothing) * right - mean_score[block]  # [n, 1]
+        total += losses.where(asked[block], 0).sum()
+        at_right = probabilities.gather(1, label[block]) - (1 - smoothing)  # [n, 1]
+        probabilities.scatter_(1, label[block], at_right)
+        if len(bias):
+            of_bias += (asked[block, 0].to(wide) @ probabilities).to(bias.dtype)
+        gradient = probabilities.to(states.dtype)  # [n, V], without what the smoothing takes from all scores alike
+        of_states[block] = (gradient @ table - mean_vector.to(states.dtype)) * asked[block]
+        of_table += gradient.T @ known[block]
+    of_table -= share * known.sum(dim=0, dtype=wide)
+    if len(bias):
+        of_bias -= share * asked.sum()
+    return total, of_states, of_table.to(table.dtype), of_bias
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        of_states, of_table, of_bias = ctx.saved_tensors
-        (scale,) = gradients
-        return (
-            of_states * scale.to(of_states.dtype),
-            (of_table * scale).to(ctx.kinds[0]),
-            None if of_bias is None else (of_bias * scale).to(ctx.kinds[1]),
-            None,
-            None,
-        )
+
+@_blocked.register_fake
+def _shapes(
+    states: Tensor, table: Tensor, bias: Tensor, labels: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    wide = torch.promote_types(states.dtype, torch.float32)
+    return states.new_empty((), dtype=wide), *(torch.empty_like(each) for each in (states, table, bias))
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    ctx.save_for_backward(*output[1:])
+
+
+def _scaled(ctx: Any, scale: Tensor, *others: Tensor | None) -> tuple[Tensor | None, ...]:
+    of_states, of_table, of_bias = (each * scale.to(each.dtype) for each in ctx.saved_tensors)
+    return of_states, of_table, of_bias, None, None
+
+
+_blocked.register_autograd(_scaled, setup_context=_keep)
 
 
 def block_rows(count: int, vocabulary: int) -> int:

@@ -24,6 +24,7 @@ from glassformer.tasks.baselines import repeated
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.score import BASELINES
 from glassformer.tasks.task import Context
+from glassformer.text.windows import text_rows
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of, fit, step_seed
@@ -96,8 +97,8 @@ def test_rows_that_only_fill_the_shape_change_nothing(row: Row, tmp_path: Path) 
     prepared = prepared_for(row, tmp_path)
     model = prepared.module.double().eval()
     each = prepared.feed.source.rows_of_each
-    batch = prepared.feed.source.batch(*_first(3), shape=(3 * each, 24))
-    filled = prepared.feed.source.batch(*_first(3), shape=(7 * each, 24))
+    batch = prepared.feed.source.batch(*_first(3), shape=(3 * each, *row.lengths))
+    filled = prepared.feed.source.batch(*_first(3), shape=(7 * each, *row.lengths))
     assert batch.counts == filled.counts
     for name, loss in prepared.task.losses(model, batch).items():
         other = prepared.task.losses(model, filled)[name]
@@ -237,6 +238,10 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
         for found in long:
             for span in found["spans"]:
                 assert found["text"][span["start"] : span["end"]] == span["text"]
+    elif row.verb == "translate":
+        for record, found in zip(row.records, asked(row, model, row.records), strict=True):
+            parts = list(text_rows(model.tokenizer, str(record["text"]), length=24))
+            assert found["windows"] == len(parts)
     else:
         text = " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)
         (found,) = asked(row, model, [{"text": text}])
