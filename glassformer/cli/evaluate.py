@@ -49,6 +49,11 @@ def evaluate(
     answers: AnswersColumn = None,
     words: WordsColumn = None,
     tags: TagsColumn = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", help="File whose line n translates line n of the file to measure on (repeatable)."),
+    ] = None,
+    target_column: Annotated[str | None, typer.Option("--target-column", help="Column with the translation.")] = None,
     rejects: Rejects = None,
     out: Out = None,
     json: Json = False,
@@ -73,6 +78,10 @@ def evaluate(
     columns: dict[str, Any] = {role: column for role, column in named.items() if column is not None}
     if choices:
         columns["choices"] = tuple(choices)
+    if target:
+        columns["target_files"] = tuple(target)
+    if target_column is not None:
+        columns["target"] = target_column
     trained = "text" if opened.data is None else opened.data.text
     refuse_out_over_input(out, paths, text=columns.get("text", trained))
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring

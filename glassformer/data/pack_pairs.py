@@ -50,7 +50,7 @@ def choose_rooms(lengths: Integers, longest: int) -> Integers:
     mean = fits.mean(axis=0) if len(fits) else largest
     room = np.minimum(-(-_PAIRS * mean // _STEP).astype(np.int64) * _STEP, longest)
     rooms = [room]
-    while np.any(rooms[-1] < largest):
+    while rooms[-1].tolist() != np.maximum(rooms[-1], largest).tolist():
         last = len(rooms) == _MOST_SHAPES - 1
         rooms.append(largest if last else np.minimum(np.maximum(rooms[-1] * 2, 1), np.maximum(rooms[-1], largest)))
     return np.array(rooms, np.int64)

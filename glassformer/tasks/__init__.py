@@ -127,6 +127,7 @@ TASKS: dict[str, TaskEntry] = {
         "translate",
         ("text", "target"),
         "TranslateData",
+        sized=True,
     ),
 }
 

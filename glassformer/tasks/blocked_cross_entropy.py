@@ -78,7 +78,7 @@ def _blocked(
         of_table += gradient.T @ known[block]
     of_table -= share * known.sum(dim=0, dtype=wide)
     if len(bias):
-        of_bias -= share * asked.sum()
+        of_bias -= (share * asked.sum(dtype=wide)).to(bias.dtype)
     return total, of_states, of_table.to(table.dtype), of_bias
 
 
@@ -87,7 +87,8 @@ def _shapes(
     states: Tensor, table: Tensor, bias: Tensor, labels: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     wide = torch.promote_types(states.dtype, torch.float32)
-    return states.new_empty((), dtype=wide), *(torch.empty_like(each) for each in (states, table, bias))
+    total = states.new_empty((), dtype=wide)
+    return total, torch.empty_like(states), torch.empty_like(table), torch.empty_like(bias)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:

@@ -29,11 +29,10 @@ _TOGETHER = 4096
 
 
 class TextPair(NamedTuple):
-    """A source text, and its translation where it is known; `where` is its file and line."""
+    """A source text, and its translation where it is known."""
 
     text: str
     target: str | None = None
-    where: str = ""
 
 
 class TextPairs(Sequence[TextPair]):
@@ -44,6 +43,11 @@ class TextPairs(Sequence[TextPair]):
 
     def __len__(self) -> int:
         return len(self.sources)
+
+    @property
+    def sides(self) -> tuple[Texts, Texts]:
+        """All sources and all targets."""
+        return self.sources, self.targets
 
     @overload
     def __getitem__(self, number: int) -> TextPair: ...
@@ -67,7 +71,7 @@ class PairSource:
 
     def __init__(self, pairs: TextPairs, tokenizer: Tokenizer, *, start: int, longest: int) -> None:
         self.examples, self._start, self._pad = pairs, start, tokenizer.pad_id or 0
-        self._sides = tuple(_tokens(tokenizer, texts) for texts in (pairs.sources, pairs.targets))
+        self._sides = tuple(_tokens(tokenizer, texts) for texts in pairs.sides)
         lengths = np.stack([side.lengths for side in self._sides], axis=1)  # [E, 2]
         digest = hashlib.sha256(repr([tokenizer.fingerprint, start, longest]).encode())
         for side in self._sides:

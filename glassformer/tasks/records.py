@@ -173,12 +173,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         """The records of these files by role; raises DataError for a missing column."""
         columns = cls.columns(data)
         for path in files_of(files, text=data.text, tables=True):
-            found = find_format(path, columns=names_of(columns), header=header_of(data))
+            found = cls.format_of(data, path)
             for row in read_table(path, names_of(columns), format=found, bad=bad):
                 yield Record(by_role(row.values, columns), row.where)
 
     @classmethod
-    def format_of(cls, data: Any, path: Any) -> TableFormat | str:
+    def format_of(cls, data: Any, path: Any) -> TableFormat:
         """How a table is written: detected, but with the header as the settings say."""
         return find_format(path, columns=names_of(cls.columns(data)), header=header_of(data))
 

@@ -6,7 +6,6 @@ B rows · R rows of the source · S tokens of the source · T tokens of the targ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -17,24 +16,28 @@ from torch import Tensor
 from glassformer.config import ModelConfig
 from glassformer.data.corrupt import IGNORED
 from glassformer.data.files import files_of
-from glassformer.data.flat import Texts
 from glassformer.data.lines import OnBad
 from glassformer.data.order import Order
-from glassformer.data.parallel import SOURCE, TARGET, read_parallel
-from glassformer.data.rows import read_table
+from glassformer.data.parallel import TARGET
 from glassformer.data.settings import TranslateData
-from glassformer.data.split import Split, shared, text_hash
-from glassformer.data.table_format import TableFormat, find_format, table_kind
+from glassformer.data.split import Split
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
-from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
+from glassformer.tasks.pair_records import (
+    format_of,
+    log_rows,
+    pair_columns,
+    pair_of,
+    pair_records,
+    read_pairs,
+)
+from glassformer.tasks.pair_source import PairSource, TextPair
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores, Tally, Unigram, compared
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
-from glassformer.tasks.values import check_columns, text_of
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
@@ -99,44 +102,12 @@ class Translate(RecordTask[TextPair, Translation]):
     @classmethod
     def columns(cls, data: TranslateData) -> dict[str, str]:
         """Source and target."""
-        return check_columns({"text": data.text, "target": data.target})
-
-    @classmethod
-    def columns_of(cls, data: TranslateData, path: Path) -> dict[str, str]:
-        """Those of one table: by number where it is a table of columns without the usual names."""
-        usual = TranslateData()
-        if (data.text, data.target) != (usual.text, usual.target) or table_kind(path) in ("jsonl", "parquet"):
-            return cls.columns(data)
-        first = find_format(path, ("0", "1"), header=True).columns
-        return cls.columns(data) if {usual.text, usual.target} <= {*first} else {"text": "0", "target": "1"}
-
-    @classmethod
-    def format_of(cls, data: TranslateData, path: Path) -> TableFormat | str:
-        """How a table is written; parallel lines have no format."""
-        if data.target_files:
-            return "lines"
-        header = None if data.header == "auto" else data.header == "yes"
-        return find_format(path, tuple(cls.columns_of(data, path).values()), header=header)
+        return pair_columns(data)
 
     @classmethod
     def records(cls, data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
         """The pairs of tables, or of parallel files."""
-        targets = data.validation_target_files if files == data.validation_files else data.target_files
-        if bool(data.target_files) != bool(targets):
-            raise ConfigError("files to hold out must be of the same kind as those to learn from")
-        if not targets:
-            for path in files_of(files, text=data.text, tables=True):
-                columns, found = cls.columns_of(data, path), cls.format_of(data, path)
-                assert isinstance(found, TableFormat)
-                for row in read_table(path, tuple(columns.values()), format=found, bad=bad):
-                    yield Record({role: row.values[column] for role, column in columns.items()}, row.where)
-            return
-        sides = files_of(files), files_of(targets)
-        if len(sides[0]) != len(sides[1]):
-            raise ConfigError("each source file needs a target file", got=f"{len(sides[0])} and {len(sides[1])}")
-        for source, target in zip(*sides, strict=True):
-            for row in read_parallel(source, target, bad=bad):
-                yield Record({"text": row.values[SOURCE], "target": row.values[TARGET]}, row.where)
+        return pair_records(data, files, bad)
 
     @classmethod
     def split_text(cls, record: Record) -> str:
@@ -150,9 +121,7 @@ class Translate(RecordTask[TextPair, Translation]):
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
         """A source, and its target where it is known."""
-        text = text_of(values["text"], where, "source")
-        target = text_of(values["target"], where, "target") if "target" in values else None
-        return TextPair(text, target, where)
+        return pair_of(values, where)
 
     def rows(self, example: TextPair) -> list[Row]:
         """The source in windows, which do not overlap: each is translated by itself."""
@@ -184,29 +153,24 @@ class Translate(RecordTask[TextPair, Translation]):
         data, log = preparation.data, preparation.log
         assert isinstance(data, TranslateData)
         task = cls.from_records(section, preparation, [])
-        texts: dict[Split, TextPairs] = {}
-        hashes: dict[Split, list[int]] = {}
-        for split, record in cls._split(data, preparation.shares, bad):
-            for pair in task.examples([record], bad):
-                into = texts.setdefault(split, TextPairs(Texts(), Texts()))
-                into.sources.append(pair.text)
-                into.targets.append(pair.target or "")
-                hashes.setdefault(split, []).append(text_hash(pair.text))
-        if "train" not in texts:
-            raise DataError("training needs pairs", got="none that can be used", do="check the files and columns")
+        if not preparation.measuring and not data.target_files:
+            for path in files_of([*data.files, *data.validation_files], text=data.text, tables=True):
+                log(f"{path.name}: {format_of(data, path)}")
+        quiet = preparation.measuring
+        found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, _nothing if quiet else log)
         sources = {
             split: PairSource(pairs, preparation.tokenizer, start=task.start, longest=data.length)
-            for split, pairs in texts.items()
+            for split, pairs in found.items()
         }
         if not len(sources["train"]):
             raise DataError(
                 f"training needs pairs of at most data.length = {data.length} tokens on each side",
-                got=f"{len(texts['train']):,} longer ones",
+                got=f"{len(found['train']):,} longer ones",
                 do="raise data.length",
             )
         task.unigram = unigram_of(preparation, sources["train"])
         if not preparation.measuring:
-            _log_pairs(sources, hashes, data.length, log)
+            log_rows(sources, data.length, log)
         return task, {split: source for split, source in sources.items() if len(source)}
 
     def model(self, body: ModelConfig) -> ModelConfig:
@@ -344,20 +308,5 @@ def measured_rows(source: PairSource, limit: int | None) -> Iterator[Batch]:
             yield source.batch(some, np.zeros_like(some), shape=(len(some), *shape.tolist()))
 
 
-def _log_pairs(
-    sources: Mapping[Split, PairSource], hashes: Mapping[Split, Sequence[int]], length: int, log: Any
-) -> None:
-    """Log what a user should know of the pairs before training."""
-    held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
-    train = sources["train"]
-    shapes = " and ".join(f"{source} + {target}" for source, target in train.packed.shapes.tolist())
-    log(
-        f"{len(train.examples):,} pairs to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
-        f"{shapes} tokens, {train.padding:.1%} of them padding"
-    )
-    if left_out := sum(len(source.packed.left_out) for source in sources.values()):
-        log(f"{left_out:,} pairs with a side of more than data.length = {length} tokens are left out")
-    known = np.array(hashes["train"], np.uint64)
-    for split in sources:
-        if split != "train" and (repeated := shared(known, np.array(hashes[split], np.uint64))):
-            log(f"{repeated:,} of the {split} pairs have the source of a training pair: their scores are too high")
+def _nothing(message: str) -> None:
+    """What would be logged about data to learn from."""
