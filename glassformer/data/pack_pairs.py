@@ -60,8 +60,8 @@ def pack_pairs(lengths: Integers, rooms: Integers, *, key: int) -> PackedPairs:
     """Put pairs of these lengths [E, 2] into rows of the shapes `rooms` [N, 2], each pair into the smallest that holds
     it; `key` chooses which of the pairs of equal lengths stand together.
     """
-    fits = (lengths[:, None] <= rooms[None]).all(axis=2)  # [E, N]
-    shape_of_pair = np.where(fits.any(axis=1), fits.argmax(axis=1), len(rooms))  # [E]
+    fits: Flags = np.all(lengths[:, None] <= rooms[None], axis=2)  # [E, N]
+    shape_of_pair = np.where(np.any(fits, axis=1), fits.argmax(axis=1), len(rooms))  # [E]
     rows: list[Integers] = []
     shape_of: list[int] = []
     for shape, room in enumerate(rooms):
