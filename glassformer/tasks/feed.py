@@ -80,7 +80,8 @@ class TaskFeed:
         self, task: Task, source: Source, *, batch: int = 32, tokens: int | None = None, seed: int = 0
     ) -> None:
         self.task, self.source = task, source
-        self.name, self.best, self.weights, self.frozen = task.section.name, task.best, task.weights, task.frozen
+        self.name, self.best = task.section.name, task.best_of(task.section)
+        self.weights, self.frozen = task.weights, task.frozen
         lengths = source.lengths
         self._order: Order | BucketOrder
         if isinstance(lengths, int):
@@ -154,7 +155,7 @@ class TaskFeed:
 
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
         """The task's scores on all examples, or on `limit` of them."""
-        return self.task.evaluate(model, self.source, limit=limit).flat()
+        return self.task.evaluate_in_training(model, self.source, limit=limit).flat()
 
     def _shape(self, step: int) -> list[int]:
         """The examples of a step, and the tokens of its rows."""

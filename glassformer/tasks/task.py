@@ -214,6 +214,10 @@ class Task(ABC):
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
         """Scores on all examples of a source, or on `limit` of them, always the same."""
 
+    def evaluate_in_training(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
+        """The scores by which the best model is kept: those of `evaluate`, unless a task has some that cost less."""
+        return self.evaluate(model, source, limit=limit)
+
     def beside(
         self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
     ) -> Scores:

@@ -6,6 +6,8 @@ B rows · R rows of the source · S tokens of the source · T tokens of the targ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -14,15 +16,16 @@ from pydantic import Field
 from torch import Tensor
 
 from glassformer.config import ModelConfig
-from glassformer.data.corrupt import IGNORED
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad
-from glassformer.data.order import Order
 from glassformer.data.parallel import TARGET
 from glassformer.data.settings import TranslateData
 from glassformer.data.split import Split
+from glassformer.decode.loop import decode
+from glassformer.decode.request import Hypothesis, Request, SpecialIds
+from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import ConfigError, DataError
-from glassformer.models.inputs import Batch, Inputs
+from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
 from glassformer.tasks.pair_records import (
@@ -34,42 +37,65 @@ from glassformer.tasks.pair_records import (
     read_pairs,
 )
 from glassformer.tasks.pair_source import PairSource, TextPair
+from glassformer.tasks.predict import predict
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.score import THIS_MODEL, Scores, Tally, Unigram, compared
+from glassformer.tasks.score import THIS_MODEL, Scores, Unigram
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.translation_baselines import TargetWords, copied
+from glassformer.tasks.translation_evaluation import (
+    COPY,
+    different_sources,
+    scores_of_translations,
+    target_losses,
+    token_scores,
+)
+from glassformer.tasks.translation_scores import References, System, translation_scores
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
-# Rows that are measured together.
-_ROWS = 32
-# Tokens whose vocabulary scores are in memory together when a model is measured.
-_TOGETHER = 512
+# Sentences that are translated at the same time.
+_SLOTS = 64
 # Tokens of a translation for each token of its source, and beside these.
 _LONGER, _MORE = 2, 8
 
 
 class TranslateSection(TaskSection):
     """`label_smoothing` is the share of the target probability that all tokens of the vocabulary get alike (Szegedy et
-    al. 2016).
+    al. 2016). `best`: the score on validation pairs by which the best model is kept, and by which `train.patience`
+    stops. Translations are searched with `beams` hypotheses and the `length_penalty` of Wu et al. (2016, eq. 14).
     """
 
     found: ClassVar[tuple[str, ...]] = ()
     name: Literal["translate"] = "translate"
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+    best: Literal["loss", "bleu"] = "loss"
+    beams: int = Field(default=5, ge=1, le=1000)
+    length_penalty: float = 0.6
+
+
+class TranslatedToken(NamedTuple):
+    """A token of a translation, and the logarithm of its probability after those before it."""
+
+    token: str
+    log_probability: float
 
 
 class Translation(NamedTuple):
-    """A text and its translation. `windows`: in so many parts the text was read."""
+    """A text and its translation, with its log-probability and its tokens. `windows`: in so many parts the text was
+    read.
+    """
 
     text: str
     translation: str
+    log_probability: float
+    tokens: list[TranslatedToken]
     windows: int
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return self._asdict()
+        return {**self._asdict(), "tokens": [each._asdict() for each in self.tokens]}
 
 
 class Translate(RecordTask[TextPair, Translation]):
@@ -84,7 +110,9 @@ class Translate(RecordTask[TextPair, Translation]):
     weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
     best = "-loss"
+    shares = ()
     section: TranslateSection
+    frequent: TargetWords | None
 
     def __init__(
         self,
@@ -92,10 +120,15 @@ class Translate(RecordTask[TextPair, Translation]):
         tokenizer: Tokenizer,
         *,
         length: int | None,
-        unigram: Unigram | None = None,
     ) -> None:
-        self.section, self.tokenizer, self.length, self.unigram = section, tokenizer, length, unigram
+        self.section, self.tokenizer, self.length = section, tokenizer, length
         self.start, self.end = start_and_end(tokenizer)
+        self.unigram, self.frequent = Unigram(np.zeros(1, np.int64)), None  # counted where there are training pairs
+
+    @classmethod
+    def best_of(cls, section: TranslateSection) -> str:
+        """The score by which the best model is kept."""
+        return "bleu" if section.best == "bleu" else cls.best
 
     # ------------------------------------------------------------------ records
 
@@ -169,6 +202,7 @@ class Translate(RecordTask[TextPair, Translation]):
                 do="raise data.length",
             )
         task.unigram = unigram_of(preparation, sources["train"])
+        task.frequent = frequent_words(preparation, sources["train"])
         if not preparation.measuring:
             log_rows(sources, data.length, log)
         return task, {split: source for split, source in sources.items() if len(source)}
@@ -196,43 +230,53 @@ class Translate(RecordTask[TextPair, Translation]):
     # ------------------------------------------------------------------ measuring
 
     @property
-    def baseline_loss(self) -> float | None:
+    def baseline_loss(self) -> float:
         """The entropy of the targets' tokens: the loss of knowing only how frequent each of them is."""
-        return None if self.unigram is None else self.unigram.entropy
+        return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training targets is."""
-        return {} if self.unigram is None else {"unigram_counts": self.unigram.counts.tolist()}
+        """How frequent each token of the training targets is, and which words most of them have."""
+        words = {} if self.frequent is None else {"target_words": self.frequent.facts()}
+        return {"unigram_counts": self.unigram.counts.tolist(), **words}
 
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy of the target's tokens after the right ones before them, without smoothing,
-        beside those of the tokens' frequencies.
+        """BLEU, chrF and TER of its translations, loss, perplexity and accuracy of the target's tokens, beside copied
+        sources and the frequent words of the training targets.
         """
-        tally, its = Tally(), Tally()
-        device = next(model.parameters()).device
+        return self._measured(model, source, limit, beams=self.section.beams)
+
+    def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
+        """Loss, perplexity and accuracy of the target's tokens; where the best model is chosen by BLEU, also that of
+        greedy translations.
+        """
+        if self.section.best == "bleu":
+            return self._measured(model, source, limit, beams=1)
+        return token_scores(target_losses(model, source, self.unigram, limit), self.unigram)
+
+    def _measured(self, model: Transformer, source: PairSource, limit: int | None, *, beams: int) -> Scores:
+        losses = target_losses(model, source, self.unigram, limit)
+        translator = copy(self)
+        translator.section = self.section.model_copy(update={"beams": beams})
+        texts, _ = different_sources(source, losses)
         with evaluating(model):
-            for batch in measured_rows(source, limit):
-                labels = batch.labels[TARGET].flatten()  # [N]
-                asked = labels != IGNORED
-                moved = batch.to(device)
-                states = model(moved.inputs, moved.decoder_inputs, heads=()).states.flatten(0, 1)[asked.to(device)]
-                assert model.head is not None
-                for some, right in zip(states.split(_TOGETHER), labels[asked].split(_TOGETHER), strict=True):
-                    tally.add(*compared(model.head(some, model.word_table), right.to(device)))
-                if self.unigram is not None:
-                    none = np.zeros(0, np.int64)
-                    losses, guessed = self.unigram.guess(none, none, labels[asked].numpy())
-                    its.add(torch.from_numpy(losses), torch.from_numpy(guessed))
-        others = {} if self.unigram is None else {self.unigram.name: its.scores()}
-        return Scores(tally.targets, "tokens", {THIS_MODEL: tally.scores(), **others})
+            fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
+            found = list(predict(translator, model, (TextPair(text) for text in texts), fast=fast))
+        scores = scores_of_translations(
+            source, losses, [each.translation for each in found], self.unigram, self.frequent
+        )
+        accuracy = float(losses.right.sum() / losses.tokens.sum())
+        return replace(scores, of={**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}})
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
         """Nothing is fitted."""
         return scores
 
     def scores(self, pairs: Sequence[tuple[TextPair, Translation]]) -> Scores:
-        """Scores of whole translations: none yet."""
-        raise NotImplementedError
+        """BLEU, chrF and TER of translations, beside copied sources."""
+        sources = [example.text for example, _ in pairs]
+        references = References([[example.target or ""] for example, _ in pairs])
+        system = System([found.translation for _, found in pairs])
+        return translation_scores(sources, references, system, {COPY: System(copied(sources))})
 
     # ------------------------------------------------------------------ for an existing model
 
@@ -243,34 +287,38 @@ class Translate(RecordTask[TextPair, Translation]):
         cls.check_body(section, model.config)
         return cls(section, tokenizer, length=context.length)
 
-    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[int]]]:
-        """For each row the likeliest token after another."""
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Hypothesis]]:
+        """For each row the best hypothesis."""
+        limit = model.config.output_stack.max_length
+        section = self.section
+        settings = DecodeSettings(
+            method="greedy" if section.beams == 1 else "beam",
+            beams=section.beams,
+            length_penalty=section.length_penalty if section.beams > 1 else 0.0,
+        )
+        ids = SpecialIds(begin=self.start, end=(self.end,))
+        for step in decode(model, self._requests(batches, limit), settings, ids=ids, slots=_SLOTS):
+            yield from ((each.number, each.hypotheses[0]) for each in step.finished)
+
+    def _requests(self, batches: Iterator[Batch], limit: int | None) -> Iterator[Request]:
         for batch in batches:
-            found = self._greedy(model, batch.inputs)
-            yield from zip(batch.row_ids.tolist(), found, strict=True)
+            ids, real = batch.inputs.ids, batch.inputs.real
+            assert ids is not None
+            sizes = [ids.shape[1]] * len(ids) if real is None else real.sum(dim=1).tolist()
+            for number, row, size in zip(batch.row_ids.tolist(), ids.tolist(), sizes, strict=True):
+                most = _LONGER * size + _MORE
+                yield Request(number, row[:size], max_tokens=most if limit is None else min(most, limit))
 
-    def _greedy(self, model: Transformer, inputs: Inputs) -> list[list[int]]:
-        rows, length = inputs.shape
-        ids = torch.full((rows, 1), self.start, device=inputs.device)  # [B, 1]
-        done = torch.zeros(rows, dtype=torch.bool, device=inputs.device)  # [B]
-        most, memory = _LONGER * length + _MORE, None
-        if (limit := model.config.output_stack.max_length) is not None:
-            most = min(most, limit)
-        for _ in range(most):
-            output = model(inputs, Inputs(ids=ids), memory=memory, heads=())
-            memory = output.memory
-            assert model.head is not None
-            best = model.head(output.states[:, -1], model.word_table).argmax(dim=-1)  # [B]
-            ids = torch.cat([ids, best.where(~done, self.end)[:, None]], dim=1)  # [B, T]
-            done = done | (best == self.end)
-            if bool(done.all()):
-                break
-        return [row[1 : row.index(self.end, 1)] if self.end in row[1:] else row[1:] for row in ids.tolist()]
-
-    def merge(self, example: TextPair, found: Sequence[list[int]]) -> Translation:
+    def merge(self, example: TextPair, found: Sequence[Hypothesis]) -> Translation:
         """The translations of the windows, one after the other."""
-        parts = [self.tokenizer.decode(ids).strip() for ids in found]
-        return Translation(example.text, " ".join(part for part in parts if part), len(found))
+        parts = [self.tokenizer.decode(each.ids).strip() for each in found]
+        tokens = [
+            TranslatedToken(self.tokenizer.token(id_), log_probability)
+            for each in found
+            for id_, log_probability in zip(each.ids, each.token_log_probabilities, strict=False)
+        ]
+        text = " ".join(part for part in parts if part)
+        return Translation(example.text, text, sum(each.log_probability for each in found), tokens, len(found))
 
 
 def start_and_end(tokenizer: Tokenizer) -> tuple[int, int]:
@@ -294,18 +342,10 @@ def unigram_of(preparation: Preparation, source: PairSource) -> Unigram:
     return Unigram.count(source.target_tokens, preparation.tokenizer.vocabulary_size)
 
 
-def measured_rows(source: PairSource, limit: int | None) -> Iterator[Batch]:
-    """All rows of a source, shape after shape, or so many, always the same, that they hold about `limit` pairs."""
-    count = len(source)
-    if limit is not None:
-        count = min(count, -(-limit * count // len(source.examples)))
-    order = Order(len(source), count, source.fingerprint, 0).of_epoch(0, 0)
-    lengths = source.lengths[order]  # [R, 2]
-    for shape in np.unique(lengths, axis=0):
-        rows = order[(lengths == shape).all(axis=1)]
-        for start in range(0, len(rows), _ROWS):
-            some = rows[start : start + _ROWS]
-            yield source.batch(some, np.zeros_like(some), shape=(len(some), *shape.tolist()))
+def frequent_words(preparation: Preparation, source: PairSource) -> TargetWords:
+    """The words of most training targets: as they were saved, else counted."""
+    facts = preparation.facts.get("target_words")
+    return TargetWords(facts) if facts is not None else TargetWords.of(zip(*source.examples.sides, strict=True))
 
 
 def _nothing(message: str) -> None:
