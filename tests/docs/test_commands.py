@@ -27,6 +27,7 @@ PAGES = (
     "docs/tasks/answer.md",
     "docs/tasks/choose.md",
     "docs/tasks/sentence-order.md",
+    "docs/tasks/translate.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")
