@@ -18,6 +18,8 @@ from glassformer.data.order import shuffled
 
 # The shortest row holds about so many mean pairs: more fill better, and each token is compared with more others.
 _PAIRS = 2.4
+# Lengths that are tried, in steps above that, and the pairs on which.
+_NEAR, _SAMPLE = (0, 1, 2), 4000
 # Matrix products are fastest at multiples of this.
 _STEP = 4
 _MOST_SHAPES = 12
@@ -44,16 +46,38 @@ class PackedPairs:
 def choose_rooms(lengths: Integers, longest: int) -> Integers:
     """The rows' lengths [N, 2] for pairs of these lengths [E, 2]: short ones that hold more than two mean pairs, and
     rows of twice and four times the length … up to `longest` for the pairs that are too long for these.
+
+    The short ones are those into which a sample of the pairs is packed with the least arithmetic.
     """
-    fits = lengths[(lengths <= longest).all(axis=1)]
-    largest = fits.max(axis=0) if len(fits) else np.array([longest, longest])
-    mean = fits.mean(axis=0) if len(fits) else largest
-    room = np.minimum(-(-_PAIRS * mean // _STEP).astype(np.int64) * _STEP, longest)
+    fits = lengths[np.all(lengths <= longest, axis=1)]
+    if not len(fits):
+        return np.array([[longest, longest]])
+    largest, mean = fits.max(axis=0), fits.mean(axis=0)
+    sample = fits[:: -(-len(fits) // _SAMPLE)]
+    about = (_PAIRS * mean / _STEP).astype(np.int64)
+    tried = {
+        tuple(np.clip((about + np.array([more, also])) * _STEP, 1, largest).tolist())
+        for more in _NEAR
+        for also in (more - 1, more, more + 1)
+    }
+    return min((_rooms(np.array(room), largest) for room in sorted(tried)), key=lambda rooms: _cost(sample, rooms))
+
+
+def _rooms(room: Integers, largest: Integers) -> Integers:
+    """The room and larger ones, up to the largest lengths."""
     rooms = [room]
-    while rooms[-1].tolist() != np.maximum(rooms[-1], largest).tolist():
+    while rooms[-1].tolist() != largest.tolist():
         last = len(rooms) == _MOST_SHAPES - 1
-        rooms.append(largest if last else np.minimum(np.maximum(rooms[-1] * 2, 1), np.maximum(rooms[-1], largest)))
+        rooms.append(largest if last else np.minimum(rooms[-1] * 2, largest))
     return np.array(rooms, np.int64)
+
+
+def _cost(lengths: Integers, rooms: Integers) -> float:
+    """The arithmetic of pairs in these rooms: a token of the target costs as much as two of the source, as it is also
+    compared with the memory and with the vocabulary.
+    """
+    source, target = pack_pairs(lengths, rooms, key=0).filled
+    return float(source + 2 * target)
 
 
 def pack_pairs(lengths: Integers, rooms: Integers, *, key: int) -> PackedPairs:

@@ -57,7 +57,7 @@ def pair_records(data: TranslateData, files: Sequence[str], bad: OnBad) -> Itera
             for row in read_table(path, tuple(columns.values()), format=format_of(data, path), bad=bad):
                 yield Record({role: row.values[column] for role, column in columns.items()}, row.where)
         return
-    sides = files_of(files), files_of(targets)
+    sides = files_of(files), files_of(targets) if targets else ()
     if len(sides[0]) != len(sides[1]):
         key = "data.validation_target_files" if held_out else "data.target_files"
         raise ConfigError(

@@ -92,12 +92,15 @@ def test_a_pair_in_a_row_is_learned_as_if_it_stood_alone(tmp_path: Path) -> None
     prepared = prepared_from(tmp_path)
     source, model = source_of(prepared), prepared.module.double().eval()
     assert len(source) < len(source.examples)  # several pairs in a row
-    everything = np.arange(len(source))
-    batch = source.batch(everything, everything * 0, shape=(len(source), *source.packed.shapes[0].tolist()))
-    (loss,) = prepared.task.losses(model, batch).values()
+    loss = torch.zeros((), dtype=torch.float64)
+    for number, shape in enumerate(source.packed.shapes.tolist()):
+        rows = np.flatnonzero(source.packed.shape_of == number)
+        (of_shape,) = prepared.task.losses(model, source.batch(rows, rows * 0, shape=(len(rows), *shape))).values()
+        loss = loss + of_shape
     packed = torch.autograd.grad(loss, list(trained(model).values()))
     alone = torch.zeros((), dtype=torch.float64)
-    for text, target in source.examples:
+    for number in source.packed.members.values.tolist():
+        text, target = source.examples[number]
         ids = torch.tensor([prepared.tokenizer.encode(text).ids])
         labels = torch.tensor([prepared.tokenizer.encode(str(target)).ids])
         read = torch.cat([torch.full((1, 1), prepared.tokenizer.pad_id), labels[:, :-1]], dim=1)
