@@ -122,6 +122,18 @@ def test_a_step_has_so_many_tokens_of_the_target(tmp_path: Path) -> None:
     assert feed.shapes == len(source.packed.shapes) <= 12
 
 
+def test_any_task_may_count_the_tokens_of_its_steps(tmp_path: Path) -> None:
+    row = next(row for row in TASKS if row.name == "classify")
+    prepared = prepare_run(resolve(row.recipe(tmp_path)), tmp_path / "run", NoProgress())
+    source = prepared.feed.source
+    feed = TaskFeed(prepared.task, source, tokens=96)
+    steps = [feed.batch(step) for step in range(int(feed.steps_per_epoch))]
+    assert all(batch.inputs.shape[0] == max(1, 96 // batch.inputs.shape[1]) for batch in steps)
+    assert source.total_counts is not None
+    assert sum(batch.counts["label"] for batch in steps) == pytest.approx(source.total_counts["label"])
+    assert sum(float(batch.weights.sum()) for batch in steps) == pytest.approx(source.total_counts["label"])
+
+
 # --------------------------------------------------------------------------- reading
 
 
@@ -228,6 +240,16 @@ def test_sizes_follow_the_data_and_the_minutes(tmp_path: Path) -> None:
     assert more["model.size"] == "small"
     assert more["tokenizer.vocabulary"] > short["tokenizer.vocabulary"]  # type: ignore[operator]
     assert translator_sizes([str(small)], None, tokenizer=False).settings == {}
+
+
+def test_the_loss_without_context_is_smoothed_as_in_training(tmp_path: Path) -> None:
+    prepared = prepared_from(tmp_path)
+    task = prepared.task
+    assert isinstance(task, Translate)
+    frequent = torch.from_numpy(task.unigram.probability(np.arange(prepared.tokenizer.vocabulary_size)))
+    tokens = torch.from_numpy(source_of(prepared).target_tokens.astype(np.int64))
+    expected = F.cross_entropy(frequent.log().expand(len(tokens), -1), tokens, label_smoothing=0.1)
+    assert task.baseline_loss == pytest.approx(expected.item(), rel=0.01)  # the entropy is that of the text itself
 
 
 def test_the_best_model_may_be_chosen_by_bleu(tmp_path: Path) -> None:
