@@ -232,9 +232,9 @@ class Translate(RecordTask[TextPair, Translation]):
     @property
     def baseline_loss(self) -> float:
         """The loss, smoothed as in training, of knowing only how frequent each token of the targets is."""
-        of_each = -np.log(self.unigram.probability(np.arange(len(self.unigram.counts))))  # [V]
-        share = self.section.label_smoothing
-        return float((1 - share) * self.unigram.entropy + share * of_each.mean())
+        counts, share = self.unigram.counts, self.section.label_smoothing
+        of_each = -np.log(self.unigram.probability(np.arange(len(counts))))  # [V]
+        return float((1 - share) * of_each @ counts / counts.sum() + share * of_each.mean())
 
     def facts(self) -> dict[str, Any]:
         """How frequent each token of the training targets is, and which words most of them have."""
