@@ -51,9 +51,15 @@ def evaluate(
     tags: TagsColumn = None,
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", help="File whose line n translates line n of the file to measure on (repeatable)."),
+        typer.Option(
+            "--target",
+            help="File whose line n translates line n of the file to measure on (repeatable).  [default: none]",
+        ),
     ] = None,
-    target_column: Annotated[str | None, typer.Option("--target-column", help="Column with the translation.")] = None,
+    target_column: Annotated[
+        str | None,
+        typer.Option("--target-column", help="Column with the translation.  [default: that of the training table]"),
+    ] = None,
     rejects: Rejects = None,
     out: Out = None,
     json: Json = False,

@@ -55,10 +55,8 @@ from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
-# Sentences that are translated at the same time.
-_SLOTS = 64
-# Tokens of a translation for each token of its source, and beside these.
-_LONGER, _MORE = 2, 8
+# Sentences that are translated at the same time; tokens of a translation for each of its source, and beside these.
+_SLOTS, _LONGER, _MORE = 64, 2, 8
 
 
 class TranslateSection(TaskSection):
@@ -189,8 +187,8 @@ class Translate(RecordTask[TextPair, Translation]):
         if not preparation.measuring and not data.target_files:
             for path in files_of([*data.files, *data.validation_files], text=data.text, tables=True):
                 log(f"{path.name}: {format_of(data, path)}")
-        quiet = preparation.measuring
-        found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, _nothing if quiet else log)
+        tell = _nothing if preparation.measuring else log
+        found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
         sources = {
             split: PairSource(pairs, preparation.tokenizer, start=task.start, longest=data.length)
             for split, pairs in found.items()
@@ -203,8 +201,7 @@ class Translate(RecordTask[TextPair, Translation]):
             )
         task.unigram = unigram_of(preparation, sources["train"])
         task.frequent = frequent_words(preparation, sources["train"])
-        if not preparation.measuring:
-            log_rows(sources, data.length, log)
+        log_rows(sources, data.length, tell)
         return task, {split: source for split, source in sources.items() if len(source)}
 
     def model(self, body: ModelConfig) -> ModelConfig:
@@ -262,10 +259,9 @@ class Translate(RecordTask[TextPair, Translation]):
         texts, _ = different_sources(source, losses)
         with evaluating(model):
             fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
-            found = list(predict(translator, model, (TextPair(text) for text in texts), fast=fast))
-        scores = scores_of_translations(
-            source, losses, [each.translation for each in found], self.unigram, self.frequent
-        )
+            found = predict(translator, model, (TextPair(text) for text in texts), fast=fast)
+            answers = [each.translation for each in found]
+        scores = scores_of_translations(source, losses, answers, self.unigram, self.frequent)
         accuracy = float(losses.right.sum() / losses.tokens.sum())
         return replace(scores, of={**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}})
 
@@ -277,8 +273,8 @@ class Translate(RecordTask[TextPair, Translation]):
         """BLEU, chrF and TER of translations, beside copied sources."""
         sources = [example.text for example, _ in pairs]
         references = References([[example.target or ""] for example, _ in pairs])
-        system = System([found.translation for _, found in pairs])
-        return translation_scores(sources, references, system, {COPY: System(copied(sources))})
+        mine = System([found.translation for _, found in pairs])
+        return translation_scores(sources, references, mine, {COPY: System(copied(sources))})
 
     # ------------------------------------------------------------------ for an existing model
 
@@ -291,8 +287,7 @@ class Translate(RecordTask[TextPair, Translation]):
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Hypothesis]]:
         """For each row the best hypothesis."""
-        limit = model.config.output_stack.max_length
-        section = self.section
+        limit, section = model.config.output_stack.max_length, self.section
         settings = DecodeSettings(
             method="greedy" if section.beams == 1 else "beam",
             beams=section.beams,
