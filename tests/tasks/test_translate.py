@@ -103,7 +103,7 @@ def test_a_pair_in_a_row_is_learned_as_if_it_stood_alone(tmp_path: Path) -> None
         text, target = source.examples[number]
         ids = torch.tensor([prepared.tokenizer.encode(text).ids])
         labels = torch.tensor([prepared.tokenizer.encode(str(target)).ids])
-        read = torch.cat([torch.full((1, 1), prepared.tokenizer.pad_id), labels[:, :-1]], dim=1)
+        read = torch.cat([torch.full((1, 1), prepared.tokenizer.pad_id or 0), labels[:, :-1]], dim=1)
         logits = model(Inputs(ids=ids), Inputs(ids=read)).logits
         alone = alone + F.cross_entropy(logits[0], labels[0], reduction="sum", label_smoothing=0.1)
     assert loss.item() == pytest.approx(alone.item(), rel=ORDER)
@@ -176,7 +176,7 @@ def test_problems_of_pairs_are_shown_and_removed_by_choice(tmp_path: Path) -> No
     with refused(DataError, wanted=(str(path), "line 62")):
         prepared_from(tmp_path, data__files=[str(path)])
     progress = Kept()
-    changes = {"data__files": [str(path)], "data__validation": 0.0}
+    changes: dict[str, Any] = {"data__files": [str(path)], "data__validation": 0.0}
     prepared = prepared_from(tmp_path, progress=progress, data__remove=["empty", "copy"], **changes)
     assert len(source_of(prepared).examples) == 60
     assert any("2 removed, 60 kept" in note for note in progress.notes)
