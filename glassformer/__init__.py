@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from glassformer.artefact.recipe import Recipe
     from glassformer.artefact.train import train
     from glassformer.config import ModelConfig
+    from glassformer.decode.settings import DecodeSettings
     from glassformer.errors import GlassformerError
     from glassformer.look.interventions import (
         ChangeWord,
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ChangeWord",
+    "DecodeSettings",
     "GlassformerError",
     "Inputs",
     "MaskWord",
@@ -76,6 +78,7 @@ __all__ = [
 
 _MODULES = {
     "ChangeWord": "look.interventions",
+    "DecodeSettings": "decode.settings",
     "GlassformerError": "errors",
     "Inputs": "models.inputs",
     "MaskWord": "look.interventions",

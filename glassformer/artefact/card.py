@@ -94,6 +94,8 @@ def example(model: Artefact) -> tuple[str, list[str]]:
         special = model.tokenizer.special_ids
         known = [token for id_, token in enumerate(model.tokenizer.vocabulary()) if id_ not in special]
         text = " ".join([*known[:1], MASK])
+    if model.task.name == "translate":
+        return "translate", [_PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")]
     if model.config.head is not None:
         return "fill", [text]
     if model.task.name == "tag":
@@ -123,6 +125,7 @@ def _use(verb: str, words: list[str], model: Artefact) -> str:
         "tag": f"print(model.tag({texts}).spans)",
         "classify": f"print(model.classify({texts}).{found})",
         "answer": f"print(model.answer({texts}).text)",
+        "translate": f"print(model.translate({texts}).translation)",
     }.get(verb, "print(model.info())")
 
 
@@ -230,10 +233,17 @@ def _shown(name: str, value: float, count: float | None, measured: Sequence[floa
     return f"{told.format(value)} ({told.format(bounds[0])} … {told.format(bounds[1])})"
 
 
+def _cut(model: Artefact) -> str:
+    """What becomes of a text that is longer than the model reads."""
+    return "cut into sentences" if model.task_name == "translate" else "read in overlapping windows"
+
+
 def _limits(model: Artefact) -> Iterator[str]:
     if model.length is not None:
-        yield f"It reads rows of {model.length} tokens; longer texts are read in overlapping windows."
-    if model.task is not None and model.config.head is not None:
+        yield f"It reads rows of {model.length} tokens; longer texts are {_cut(model)}."
+    if model.task is not None and model.task.name == "translate":
+        yield "A sentence is translated without those before it; what it has not learned to translate it makes up."
+    elif model.task is not None and model.config.head is not None:
         yield "Several masked words are guessed independently of one another."
     yield "It repeats what its text says, errors and prejudices included; its guesses are not facts."
     if model.data is not None and not (model.data.validation or model.data.validation_files):

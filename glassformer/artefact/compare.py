@@ -20,7 +20,10 @@ from glassformer.tasks.score import THIS_MODEL
 from glassformer.tasks.verdict import Difference, differences
 
 # Settings of `[data]` that decide which records are held out, and what is read of them.
-_SAME = ("files", "validation_files", "validation", "test", "seed", "text", "pair", "label", "answers", "header")
+_SAME = (
+    *("files", "validation_files", "target_files", "validation_target_files", "validation", "test", "seed"),
+    *("text", "pair", "target", "label", "answers", "header"),
+)
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def compare(
     # What the bootstrap draws: for tags that are sentences, though the scores are of their words.
     count = len(measures[0])
     unit = found[0].unit if count == found[0].count else "examples"
-    return Comparison(compared, count, unit, task_named(_task(pair[0])).best_of(pair[0].task))
+    return Comparison(compared, count, unit, task_named(_task(pair[0])).compared_by(pair[0].task))
 
 
 def _task(model: Artefact) -> str:

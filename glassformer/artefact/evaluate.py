@@ -174,6 +174,7 @@ def _named_files(
             "validation": 0.0,
             "test": 0.0,
             "length": min(model.length or _LENGTH, limit),
+            **{name: () for name in ("target_files", "validation_target_files") if name in type(usual).model_fields},
             **columns,
         }
     )

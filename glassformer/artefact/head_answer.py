@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.reply import writing
 from glassformer.artefact.verbs import answer
 from glassformer.errors import DataError
 from glassformer.look.explanation import Limits
@@ -39,12 +40,15 @@ _SHOWN = 200
 def head_answer(
     model: Artefact, text: str, pair: str | None, limits: Limits, choices: Sequence[str] = ()
 ) -> Step | None:
-    """The answer of a model's head for labels to a text or pair, or to a text with candidates, as its verb gives it;
-    None where it has none. What its task does to the scores before is told: it is no tensor of the trace.
+    """The answer of a model's head for labels to a text or pair, or to a text with candidates, as its verb gives it, or
+    how it writes a translation; None where it has none. What its task does to the scores before is told: it is no
+    tensor of the trace.
     """
-    task = "" if model.task is None else model.task.name
+    task = model.task_name or ""
     if task == "choose" and not choices:
         return Step("The model's answer", remarks=(ALONE,))
+    if task == "translate":
+        return writing(model, text, limits)
     verb = _VERBS.get(task)
     if verb is None or (pair is None and task in _OF_PAIRS):
         return None

@@ -15,13 +15,14 @@ from glassformer.artefact.verbs import answer
 from glassformer.errors import DataError
 
 if TYPE_CHECKING:
+    from glassformer.decode.settings import DecodeSettings
     from glassformer.look.interventions import Intervention
     from glassformer.look.trace import Trace
     from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled
-    from glassformer.tasks.pseudo_likelihood import Scored
     from glassformer.tasks.spans import Answer
     from glassformer.tasks.tagging import Tagging
+    from glassformer.tasks.translation import Translation
 
 Texts = list[str] | tuple[str, ...]
 Pair = tuple[str, str]
@@ -44,15 +45,21 @@ class Model(Artefact):
         return found[0] if isinstance(text, str) else found
 
     @overload
-    def score(self, text: str) -> Scored: ...
+    def score(self, text: str, target: str | None = None) -> Any: ...
     @overload
-    def score(self, text: Texts) -> list[Scored]: ...
-    def score(self, text: str | Texts) -> Scored | list[Scored]:
-        """The pseudo-log-likelihood of a text, or of each of many, token by token.
+    def score(self, text: Texts, target: str | Texts | None = None) -> list[Any]: ...
+    def score(self, text: str | Texts, target: str | Texts | None = None) -> Any:
+        """The pseudo-log-likelihood of a text, or of each of many, token by token: a `Scored`.
 
-        Raises DataError for a text of only blanks, ConfigError for a model that does not guess masked words.
+        Of a model that translates, the probability of a given `target` for each text: a `ScoredPair`. Raises DataError
+        for a text of only blanks and for a missing target, ConfigError for a model that does neither.
         """
-        found: list[Scored] = self._answers("score", _texts(text), {})
+        texts = [text] if isinstance(text, str) else list(text)
+        if target is None:
+            records = _texts(text)
+        else:
+            records = [{"text": one, "target": two} for one, two in _beside(texts, target, "target")]
+        found: list[Any] = self._answers("score", records, {})
         return found[0] if isinstance(text, str) else found
 
     @overload
@@ -124,6 +131,65 @@ class Model(Artefact):
         found: list[Answer] = self._answers("answer", records, {"top": top})
         return found[0] if isinstance(question, str) else found
 
+    @overload
+    def translate(
+        self,
+        text: str,
+        *,
+        beams: int | None = None,
+        n_best: int | None = None,
+        max_tokens: int | None = None,
+        prefix: str = "",
+        paragraphs: bool = False,
+        alignment: bool = False,
+        search: DecodeSettings | None = None,
+    ) -> Translation: ...
+    @overload
+    def translate(
+        self,
+        text: Texts,
+        *,
+        beams: int | None = None,
+        n_best: int | None = None,
+        max_tokens: int | None = None,
+        prefix: str = "",
+        paragraphs: bool = False,
+        alignment: bool = False,
+        search: DecodeSettings | None = None,
+    ) -> list[Translation]: ...
+    def translate(
+        self,
+        text: str | Texts,
+        *,
+        beams: int | None = None,
+        n_best: int | None = None,
+        max_tokens: int | None = None,
+        prefix: str = "",
+        paragraphs: bool = False,
+        alignment: bool = False,
+        search: DecodeSettings | None = None,
+    ) -> Translation | list[Translation]:
+        """The translation of a text, or of each of many, by the beams and length penalty of its training,
+        unless `beams` or `search`, all settings of the search at once, ask for another one.
+
+        With `n_best` the best translations with their scores, with `alignment` the words that belong together. Each
+        translation begins with `prefix`. With `paragraphs` each sentence of a text is translated by itself, else only
+        those of a text that is longer than the model reads at once; of only blanks it is empty. Raises ConfigError for
+        a model that does not translate and for options that exclude each other, DataError where words that are asked
+        for cannot be had.
+        """
+        options = {
+            "beams": beams,
+            "n_best": n_best,
+            "max_tokens": max_tokens,
+            "prefix": prefix,
+            "paragraphs": paragraphs,
+            "alignment": alignment,
+            "search": search,
+        }
+        found: list[Translation] = self._answers("translate", _texts(text), options)
+        return found[0] if isinstance(text, str) else found
+
     def evaluate(self, *files: str | Path) -> dict[str, float]:
         """The task's scores on these files, beside baselines.
 
@@ -151,7 +217,7 @@ class Model(Artefact):
         tensor; several texts are run as one batch, and so is a text with each of its candidates (`choices`).
 
         Always in float32 or float64 (`dtype`), whatever type the model predicts in. The options are those of
-        `glassformer.trace`. Raises ConfigError for an encoder–decoder without a target, DataError for blanks.
+        `glassformer.trace`. Without a target an encoder–decoder reads its own translation. Raises DataError for blanks.
         """
         from glassformer.artefact.trace import trace
         from glassformer.runtime.device import check_float64

@@ -28,7 +28,7 @@ from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.task import Preparation, Task
 from glassformer.text.compatible import check_compatible
 from glassformer.text.load import load_tokenizer
-from glassformer.text.special import NONE
+from glassformer.text.special import NONE, SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.training.run import check
@@ -87,7 +87,8 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     data = data.model_copy(update=shares)
     if tokenizer is None:
         with progress.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} tokens", size) as advance:
-            tokenizer = _learned(recipe.tokenizer, kind.training_texts(data, shares), advance, progress)
+            texts = kind.training_texts(data, shares)
+            tokenizer = _learned(recipe.tokenizer, texts, kind.special, advance, progress)
         _note_size(recipe.tokenizer, tokenizer, progress)
     body = (
         start.config if start is not None else body_config(recipe, tokenizer.vocabulary_size, pad_id=tokenizer.pad_id)
@@ -108,8 +109,9 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     recipe = recipe.model_copy(update={"data": data, "task": task.section})
     same_labels = start is None or start.labels == tuple(getattr(task.section, "labels", ()))
     module = _module(recipe, task.model(body), tokenizer, start, progress, same_labels=same_labels)
-    feed = TaskFeed(task, sources["train"], batch=recipe.train.batch, seed=recipe.train.seed)
-    if (rule := recipe.train.fitted_epochs) is not None:
+    settings = recipe.train
+    feed = TaskFeed(task, sources["train"], batch=settings.batch, tokens=settings.batch_tokens, seed=settings.seed)
+    if (rule := settings.fitted_epochs) is not None:
         progress.note(_epochs_told(rule, feed.steps_per_epoch))
     held_out = TaskFeed(task, sources["validation"]) if "validation" in sources else None
     return Prepared(recipe, tokenizer, module, task, feed, held_out)
@@ -152,13 +154,19 @@ def _check_row(recipe: Recipe, tokenizer: Tokenizer | None) -> None:
         )
 
 
-def _learned(section: TokenizerSection, texts: Iterable[str], advance: Advance | None, progress: Progress) -> Tokenizer:
+def _learned(
+    section: TokenizerSection,
+    texts: Iterable[str],
+    special: SpecialTokens | None,
+    advance: Advance | None,
+    progress: Progress,
+) -> Tokenizer:
     return train_tokenizer(
         section.kind,
         texts,
         vocabulary=section.vocabulary,
         lowercase=section.lowercase,
-        special=None if section.special else NONE,
+        special=special if section.special else NONE,
         advance=advance,
         note=progress.note,
     )

@@ -43,6 +43,8 @@ HUB = "hub:"
 _PATHS = (
     ("data", "files"),
     ("data", "validation_files"),
+    ("data", "target_files"),
+    ("data", "validation_target_files"),
     ("data", "cache"),
     ("data", "rejects"),
     ("tokenizer", "file"),
@@ -194,7 +196,7 @@ def _changed(values: Mapping[str, Any], changes: Mapping[str, object]) -> dict[s
             inner = table.get(step)
             table[step] = dict(inner) if isinstance(inner, Mapping) else {}
             table = table[step]
-        table[last] = [value] if (*path, last) in _PATHS[:2] and isinstance(value, str) else value
+        table[last] = [value] if (*path, last) in _PATHS[:4] and isinstance(value, str) else value
     return changed
 
 

@@ -1,4 +1,5 @@
-"""How large a model, vocabulary and batch fit a text and a time: the rule behind `train masked-lm FILES`.
+"""How large a model, vocabulary and batch fit a text and a time: the rules behind `train masked-lm FILES` and `train
+translate PAIRS`.
 
 A small model does more steps in the same time, and its plateau at the start of training ends sooner; a large one ends
 lower where there is time for it. A small text has too few examples of rare tokens: it gets a smaller vocabulary.
@@ -31,7 +32,24 @@ SIZES = (Size("tiny", 32, 0.0), Size("mini", 32, 40.0), Size("small", 64, 480.0)
 # Tokens, and from how many bytes of text on.
 VOCABULARIES = ((2000, 0.0), (4000, 5e5), (8000, 4e6), (16000, 2e8))
 _CORES_OF_A_GPU = 100
-_OPTIONS = {"model.size": "--size", "tokenizer.vocabulary": "--vocabulary", "train.batch": "--batch"}
+_OPTIONS = {
+    "model.size": "--size",
+    "tokenizer.vocabulary": "--vocabulary",
+    "train.batch": "--batch",
+    "train.batch_tokens": "--set train.batch_tokens",
+    "model.settings.dropout": "--set model.settings.dropout",
+}
+# Sizes of a translator, target tokens that a core learns from in a second, and from how many minutes on one core it is
+# chosen. The speed of tiny is measured, those of the others follow from their parameters; the minutes are estimates.
+TRANSLATORS = (("tiny", 2500.0, 0.0), ("mini", 900.0, 400.0), ("small", 250.0, 3000.0), ("base", 120.0, 20_000.0))
+# Vocabularies of both sides together, and from how many bytes of both on.
+SHARED_VOCABULARIES = ((1000, 0.0), (2000, 2e5), (4000, 1e6), (8000, 3e6), (16000, 3e7), (32000, 3e8))
+# Target tokens of a step, the largest with which there are enough steps; and dropout, from how many epochs on: what is
+# seen often is learned by heart without it.
+_STEP_TOKENS, _STEPS = (512, 1024, 2048, 4096), 2500.0
+_DROPOUTS = ((0.1, 0.0), (0.2, 8.0), (0.3, 30.0))
+# Bytes of a target token, and of a text by each byte of its archive.
+_BYTES_OF_A_TOKEN, _UNPACKED = 4.3, 3.3
 
 
 @dataclass(frozen=True)
@@ -44,7 +62,7 @@ class Choice:
 
     def sentence(self, names: Collection[str]) -> str:
         """What was chosen, why, and how to choose otherwise; `names` are the settings that were not the user's."""
-        chosen = ", ".join(f"{name.split('.')[1]} {self.settings[name]}" for name in names)
+        chosen = ", ".join(f"{name.rpartition('.')[2].replace('_', ' ')} {self.settings[name]}" for name in names)
         time = "" if self.core_minutes is None else f" and {round(self.core_minutes, 1):,g} minutes of one core"
         options = ", ".join(_OPTIONS[name] for name in names)
         return f"{chosen}: chosen for {self.megabytes:,.1f} MB of text{time}; {options} choose otherwise"
@@ -78,4 +96,28 @@ def sizes_for(
             settings["train.batch"] = SIZES[names.index(size)].batch
     if tokenizer:
         settings["tokenizer.vocabulary"] = next(tokens for tokens, least in reversed(VOCABULARIES) if text >= least)
+    return Choice(settings, text / 1e6, core_minutes)
+
+
+def translator_sizes(
+    files: Sequence[str], core_minutes: float | None, *, size: str | None = None, tokenizer: bool = True
+) -> Choice:
+    """Size, vocabulary, dropout and tokens of a step for a training on pairs in these files, as `sizes_for`."""
+    paths = find_files(files).used
+    text = sum(path.stat().st_size * (_UNPACKED if path.suffix.lower() == ".gz" else 1.0) for path in paths)
+    settings: dict[str, object] = {}
+    if core_minutes is not None:
+        if size is None:
+            size = next(name for name, _, least in reversed(TRANSLATORS) if core_minutes >= least)
+            settings["model.size"] = size
+        speed = next((speed for name, speed, _ in TRANSLATORS if name == size), TRANSLATORS[0][1])
+        tokens = core_minutes * 60 * speed
+        epochs = tokens / max(1.0, text / 2 / _BYTES_OF_A_TOKEN)
+        settings["model.settings.dropout"] = next(rate for rate, least in reversed(_DROPOUTS) if epochs >= least)
+        fitting = [each for each in _STEP_TOKENS if tokens / each >= _STEPS]
+        settings["train.batch_tokens"] = max(fitting, default=_STEP_TOKENS[0])
+    if tokenizer:
+        settings["tokenizer.vocabulary"] = next(
+            tokens for tokens, least in reversed(SHARED_VOCABULARIES) if text >= least
+        )
     return Choice(settings, text / 1e6, core_minutes)

@@ -49,9 +49,9 @@ def trace(
     `choices` are the candidates of one text: the text with each of them is a row of the batch, and their scores are
     compared as `choose` does, in `choice.probabilities`.
 
-    A masked word can be named by its token, or by the model's best guess for it. Raises ConfigError for an
-    encoder–decoder without a target and for candidates of a model that does not choose, DataError for a text of only
-    blanks and for candidates beside a second text or several texts.
+    A masked word can be named by its token, or by the model's best guess for it. The target of an encoder–decoder is by
+    default its own translation. Raises ConfigError for one that does not translate and for candidates of a model that
+    does not choose, DataError for a text of only blanks and for candidates beside a second text or several texts.
     """
     texts, pairs = [text] if isinstance(text, str) else list(text), listed(pair)
     if choices is not None:
@@ -107,7 +107,8 @@ def listed(texts: Texts | None) -> list[str] | None:
 def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[Rows, Rows | None]:
     """The rows of the only stack, or of the encoder, and beside them those of the decoder of an encoder–decoder.
 
-    Raises ConfigError for an encoder–decoder without targets, DataError for a text of only blanks, for no text, and
+    Without targets an encoder–decoder reads its own translations. Raises ConfigError for one that does not translate,
+    DataError for a text of only blanks, for no text, and
     where there are not as many second texts as first ones.
     """
     two_stacks = model.config.encoder is not None and model.config.decoder is not None
@@ -120,13 +121,13 @@ def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) 
         if pairs is None:
             return [row_of(model, one) for one in texts], None
         return [row_of(model, one, two) for one, two in zip(texts, pairs, strict=True)], None
+    first = [row_of(model, one) for one in texts]
     if pairs is None:
-        raise ConfigError(
-            f"{model.config.family} is an encoder–decoder: it needs a source and a target",
-            got="one text",
-            do="give the target too: model.trace(source, target), or --target TARGET on the command line",
-        )
-    return [row_of(model, one) for one in texts], [target_of(model, two) for two in pairs]
+        from glassformer.artefact.reply import replies  # it imports the walk-through, which traces do without
+
+        targets = replies(model, [row for row, _ in first], start_id(model))
+        return first, [(Row(ids=ids), [model.tokenizer.token(id_) for id_ in ids]) for ids in targets]
+    return first, [target_of(model, two) for two in pairs]
 
 
 def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, list[str]]:

@@ -229,7 +229,8 @@ def _remove_files_if_refused(out: Path) -> Iterator[None]:
 
 def _measured(feed: TaskFeed, recipe: Recipe) -> dict[str, Any]:
     """How much was measured, of how much there is, for the card."""
-    there, tables = len(feed.source), task_named(recipe.task.name).reads_tables
+    examples = getattr(feed.source, "examples", feed.source)  # of pairs, several stand in a row
+    there, tables = len(examples), task_named(recipe.task.name).reads_tables
     unit = "records" if tables else f"rows of {recipe.data.length} tokens"
     return {"count": min(there, _MEASURED_ROWS), "of": there, "unit": unit}
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.cli.decoding_options import DECODING
 from glassformer.cli.destination import Answers, counted, destination, set_aside
-from glassformer.cli.opened import open_model, split_model
+from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import (
     Choices,
     Device,
@@ -21,11 +22,12 @@ from glassformer.cli.options import (
     Passage,
     Rejects,
     Resume,
+    Target,
     Texts,
     Threads,
 )
 from glassformer.cli.readers import Text, reader_of
-from glassformer.cli.screen import note_windows, record, refuse_out_over_input
+from glassformer.cli.screen import Few, note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
 from glassformer.cli.texts import batches, records
 from glassformer.data.lines import stop_unless
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
     "answer": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Best spans to show.")], 5)},
     "fill": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Guesses for each masked word.")], 5)},
+    "score": {"target": (Target, None)},
+    "translate": DECODING,
 }
 # The column that holds a role where a table is read.
 _COLUMNS: dict[str, tuple[Any, object]] = {
@@ -73,6 +77,16 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
                 "--choices-column",
                 help="Column with the list of candidates, or one for each candidate (repeatable).  [default: those of "
                 "the training table]",
+            ),
+        ],
+        None,
+    ),
+    "target": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--target-column",
+                help="Column with the target, for a model that translates.  [default: that of the training table]",
             ),
         ],
         None,
@@ -117,7 +131,9 @@ def asking(verb: str) -> Callable[..., None]:
     }
 
     def command(**values: Any) -> None:
-        options = {name: values[name] for name in _OPTIONS.get(verb, {})}
+        options = {name: values[name] for name in _OPTIONS.get(verb, {}) if name != "target"}
+        if options.get("alignment", False) is None:
+            options["alignment"] = values["json"]
         columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"]}
         _answer(verb, values, options, columns)
 
@@ -142,9 +158,15 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
-    trained = {role: getattr(opened.data, role, None) for role in VERBS[verb].columns}
+    entry, task = VERBS[verb], opened.task_name
+    roles = [role for role in entry.columns if task in entry.only.get(role, (task,))]
+    target = second_text(opened, None, values.get("target"))
+    trained = {role: getattr(opened.data, role, None) for role in roles}
     known = {role: name for role, name in trained.items() if name is not None}
-    columns = {"text": "text", **_USUAL.get(verb, {}), **known, **columns}
+    usual: dict[str, Any] = {role: role for role in ("text", "target") if role in roles}
+    columns = {**usual, **_USUAL.get(verb, {}), **known, **columns}
+    if target is not None:  # the same for every text
+        columns.pop("target", None)
     choices = values.get("choice")
     if choices:  # the same candidates for every text
         columns.pop("choices", None)
@@ -154,13 +176,16 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     }
     asks = {"verb": verb, **options, "columns": columns, "json": values["json"], "rejects": bool(values["rejects"])}
     asks |= {"choices": choices} if choices else {}
+    asks |= {} if target is None else {"target": target}
     with (
         set_aside(values["rejects"], values["out"], values["file"], text=columns["text"]) as bad,
         destination(opened, {**values, "text": texts}, asks) as out,
         counted(values["out"], out.done) as advance,
     ):
-        reader = reader_of(verb, by_role, _USUAL.get(verb, {}))
-        asked = records(texts, values["file"], reader, values.get("pair"), choices, bad=bad or stop_unless("rejects"))
+        reader = reader_of(verb, by_role, _USUAL.get(verb, {}), blank=entry.blank)
+        more = {"pair": values.get("pair"), "target": target, "choices": choices or None}
+        also = {role: value for role, value in more.items() if value is not None}
+        asked = records(texts, values["file"], reader, also, bad=bad or stop_unless("rejects"))
         _write(opened, verb, asked, options, out, advance, json=values["json"], bad=bad)
 
 
@@ -182,6 +207,7 @@ def _write(
     from glassformer.artefact.verbs import refusals  # not at the top: --help must not import torch
 
     number = 0
+    told = Few()
     for texts in batches(asked):
         batch = texts
         if bad is not None:
@@ -200,6 +226,8 @@ def _write(
             if number <= out.done:
                 continue
             note_windows(its.windows, opened.row_tokens)
+            for sentence in getattr(its, "notes", ()):
+                told(sentence)
             if json:
                 record({**each.kept, **its.to_dict()}, out.handle)
             else:
@@ -207,6 +235,7 @@ def _write(
             out.whole()
         advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
+    told.rest()
     if bad is not None and bad.count and not number:
         raise DataError("a record that can be answered is needed", got=bad.first[0])
 

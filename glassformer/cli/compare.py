@@ -21,6 +21,8 @@ from glassformer.cli.options import (
     Out,
     PairColumn,
     TagsColumn,
+    TargetColumn,
+    TargetFiles,
     TextColumn,
     Threads,
     WordsColumn,
@@ -47,6 +49,8 @@ def compare(
     answers: AnswersColumn = None,
     words: WordsColumn = None,
     tags: TagsColumn = None,
+    target: TargetFiles = None,
+    target_column: TargetColumn = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
@@ -60,7 +64,7 @@ def compare(
 
     first, second = (open_model(each, device=device, fast=fast, threads=threads) for each in (model, other))
     named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
-    columns = columns_named({**named, "words": words, "tags": tags})
+    columns = columns_named({**named, "words": words, "tags": tags, "target": target_column, "target_files": target})
     trained = "text" if first.data is None else first.data.text
     refuse_out_over_input(out, files, text=text or trained)
     with results(out) as handle:

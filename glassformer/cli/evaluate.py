@@ -23,6 +23,8 @@ from glassformer.cli.options import (
     PairColumn,
     Rejects,
     TagsColumn,
+    TargetColumn,
+    TargetFiles,
     TextColumn,
     Threads,
     WordsColumn,
@@ -53,6 +55,8 @@ def evaluate(
     answers: AnswersColumn = None,
     words: WordsColumn = None,
     tags: TagsColumn = None,
+    target: TargetFiles = None,
+    target_column: TargetColumn = None,
     rejects: Rejects = None,
     out: Out = None,
     json: Json = False,
@@ -74,7 +78,7 @@ def evaluate(
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
     named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
-    columns = columns_named({**named, "words": words, "tags": tags})
+    columns = columns_named({**named, "words": words, "tags": tags, "target": target_column, "target_files": target})
     trained = "text" if opened.data is None else opened.data.text
     refuse_out_over_input(out, paths, text=text or trained)
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring

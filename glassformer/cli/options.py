@@ -64,6 +64,11 @@ ChoicesColumn = Annotated[
 ]
 WordsColumn = Annotated[str | None, typer.Option("--words", "--words-column", help=f"With the words.  {_AS}")]
 TagsColumn = Annotated[str | None, typer.Option("--tags", "--tags-column", help=f"With their tags.  {_AS}")]
+TargetColumn = Annotated[str | None, typer.Option("--target-column", help=f"With the translation.  {_AS}")]
+TargetFiles = Annotated[
+    list[str] | None,
+    typer.Option("--target", help="Files whose line n translates line n of the others (repeatable).  [default: none]"),
+]
 HeldOut = Annotated[
     Literal["validation", "test"] | None,
     typer.Option("--split", help="Which held-out split, without files.  [default: validation]"),

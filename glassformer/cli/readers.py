@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -35,11 +36,12 @@ class Text(NamedTuple):
 
 class Reader(Protocol):
     """How a verb reads files. `column` is the one with the text, by which tables of a folder are chosen; `plain`: a
-    line that is no JSON is a text.
+    line that is no JSON is a text; `blank`: a line of only blanks, too.
     """
 
     column: str
     plain: bool
+    blank: bool
 
     def of_file(self, path: Path, bad: OnBad) -> Iterator[Text]:
         """The records of a file."""
@@ -55,14 +57,22 @@ class TableReader:
     columns where these are numbers.
     """
 
-    def __init__(self, columns: Mapping[str, Columns], usual: Mapping[str, Columns] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Columns],
+        usual: Mapping[str, Columns] = MappingProxyType({}),
+        *,
+        blank: bool = False,
+    ) -> None:
         column = columns["text"]
         assert isinstance(column, str)
         self.column, self.plain = column, len(columns) == 1
+        self.blank = blank and self.plain
         self._columns, self._usual = columns, usual
 
     def of_file(self, path: Path, bad: OnBad) -> Iterator[Text]:
         """A record for each row, or for each line of a file that is no table where a text is all that is read."""
+        from glassformer.data.lines import read_lines
         from glassformer.data.named_rows import json_rows
         from glassformer.data.read import read
         from glassformer.data.rows import named, names_of, read_table
@@ -70,6 +80,10 @@ class TableReader:
 
         objects = _holds_objects(path)
         if self.plain and not objects and table_kind(path) is None:
+            for line in read_lines(path, bad=bad) if self.blank else ():
+                yield Text({"text": line.text}, f"{path}, line {line.number}", own=line.text)
+            if self.blank:
+                return
             for document in read(path, text=self.column, documents="line", bad=bad):
                 yield Text({"text": document.text}, document.where, own=document.text)
             return
@@ -92,7 +106,7 @@ class SentenceReader:
     words.
     """
 
-    plain = True
+    plain, blank = True, False
 
     def __init__(self, columns: Mapping[str, Columns], usual: Mapping[str, Columns]) -> None:
         from glassformer.data.rows import named
@@ -132,9 +146,9 @@ _READERS: Mapping[str, Callable[[Mapping[str, Columns], Mapping[str, Columns]], 
 )
 
 
-def reader_of(verb: str, columns: Mapping[str, Columns], usual: Mapping[str, Columns]) -> Reader:
-    """How a verb reads files whose columns are these."""
-    return _READERS.get(verb, TableReader)(columns, usual)
+def reader_of(verb: str, columns: Mapping[str, Columns], usual: Mapping[str, Columns], *, blank: bool) -> Reader:
+    """How a verb reads files whose columns are these; `blank`: a text of only blanks has an answer."""
+    return _READERS.get(verb, partial(TableReader, blank=blank))(columns, usual)
 
 
 def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator[Text]:
@@ -148,6 +162,8 @@ def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator
             plain = reader.plain and not _begins_object(text)
         if plain:
             yield line
+            continue
+        if not text.strip():
             continue
         try:
             yield from (each._replace(last=line.last) for each in reader.of_line(text, line.where, bad))

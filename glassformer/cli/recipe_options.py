@@ -37,7 +37,7 @@ Files = Annotated[
 ]
 
 # The sizes that `artefact/sizes.py` chooses.
-_SIZED = "; for masked-lm by the text and the minutes"
+_SIZED = "; for masked-lm and translate by the text and the minutes"
 # Option with its other names, type, setting, help.
 _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("steps",), int, "train.steps", "Stop after so many steps."),
@@ -69,6 +69,8 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("words", "--words-column"), str, "data.words", "Column with the words of a sentence."),
     (("tags", "--tags-column"), str, "data.tags", "Column with their tags."),
     (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks, or the answers."),
+    (("target",), list[str], "data.target_files", "File whose line n translates line n of the source file."),
+    (("target-column",), str, "data.target", "Column with the translation."),
     (("rejects",), str, "data.rejects", "Set records that cannot be used aside in this file, and go on."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
     (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
@@ -141,6 +143,8 @@ def requested_recipe(
         )
     if files:
         changes["data.files"] = list(files)
+    if "data.target_files" in changes and what in TASKS and TASKS[what].data != "TranslateData":
+        raise ConfigError("files of targets belong to pairs of texts", got=f"--target with {what}", do="leave it out")
     if what in TASKS and "data.files" not in changes:
         raise DataError("data to learn from is needed", got="no files", do=f"glassformer train {what} FILES")
     starts = "model.start" in changes
@@ -174,25 +178,30 @@ def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | Non
     """The changes with sizes that fit the text and the minutes, where the user has not chosen them; a resumed run has
     those that it began with.
     """
-    from glassformer.artefact.sizes import cores_of, sizes_for
+    from glassformer.artefact.sizes import cores_of, sizes_for, translator_sizes
 
+    translates = recipe.task.name == "translate"
     if recorded is not None:
         of_run = {
             "model.size": recorded.model.size,
             "tokenizer.vocabulary": recorded.tokenizer.vocabulary,
             "train.batch": recorded.train.batch,
         }
+        if translates:
+            of_run["train.batch_tokens"] = recorded.train.batch_tokens
+            of_run |= {f"model.settings.{name}": value for name, value in recorded.model.settings.items()}
         return {**of_run, **changes}
     try:
-        choice = sizes_for(
-            recipe.data.files,
+        choice = (translator_sizes if translates else sizes_for)(
+            (*recipe.data.files, *getattr(recipe.data, "target_files", ())),
             None if recipe.train.minutes is None else recipe.train.minutes * cores_of(recipe.train),
             size=str(changes["model.size"]) if "model.size" in changes else None,
             tokenizer="tokenizer.file" not in changes,
         )
     except DataError:  # raised again, with all that is wrong, where the files are read
         return dict(changes)
-    chosen = {name: value for name, value in choice.settings.items() if name not in changes}
+    given = {*changes, *("model.settings.dropout" for name in changes if name == "model.settings")}
+    chosen = {name: value for name, value in choice.settings.items() if name not in given}
     if chosen:
         note(choice.sentence(chosen))
     return {**chosen, **changes}

@@ -41,6 +41,24 @@ def note_windows(windows: int, row_tokens: int | None) -> None:
         )
 
 
+class Few:
+    """Notes of which there may be one for each text: the first ones, then how many more there were."""
+
+    def __init__(self, most: int = 5) -> None:
+        self.most, self.count = most, 0
+
+    def __call__(self, message: str) -> None:
+        """Print one of the first notes, count another one."""
+        self.count += 1
+        if self.count <= self.most:
+            note(message)
+
+    def rest(self) -> None:
+        """Note how many were not printed."""
+        if self.count > self.most:
+            note(f"{self.count - self.most:,} more notes of this kind")
+
+
 def refuse_out_over_input(out: Path | None, files: Sequence[str] | None, *, text: str = "text") -> None:
     """Raise DataError when results would replace a file that is read for them, also one found in a folder among the
     tables with a column `text`.

@@ -10,15 +10,18 @@ from rich.cells import cell_len
 from glassformer.cli.layout import print_table
 from glassformer.cli.screen import bar, console, escaped, note, plain_table
 from glassformer.text.tokenizer import MASK
+from glassformer.wrapping import printable
 
 if TYPE_CHECKING:
     from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled, MaskedWord
     from glassformer.tasks.labels import Class, Classes
+    from glassformer.tasks.pair_likelihood import ScoredPair
     from glassformer.tasks.pseudo_likelihood import Scored
     from glassformer.tasks.regress import Number
     from glassformer.tasks.spans import Answer, Span
     from glassformer.tasks.tagging import Tagging
+    from glassformer.tasks.translation import Translation
 
 # Characters of an answer in a table, and of the passage on either side of the marked answer.
 _ANSWER, _AROUND = 40, 200
@@ -62,17 +65,20 @@ def _cells(mask: MaskedWord, rank: int) -> tuple[str, str, str]:
     return escaped(word), f"{guess.probability:.1%}", bar(guess.probability)
 
 
-def _score(values: Mapping[str, object], scored: Scored, handle: TextIO) -> None:
-    screen = console(handle)
+def _score(values: Mapping[str, object], scored: Scored | ScoredPair, handle: TextIO) -> None:
+    screen, target = console(handle), getattr(scored, "target", None)
     screen.print(f"[dim]{escaped(scored.text)}[/dim]")
+    if target is not None:
+        screen.print(f"[green]→[/green] {escaped(target)}")
     table = plain_table("token", "probability", "", "log-probability")
     for token in scored.tokens:
         table.add_row(
             escaped(token.token), f"{token.probability:.2%}", bar(token.probability), f"{token.log_probability:.3f}"
         )
     print_table(screen, table)
+    what = "pseudo-log-likelihood" if target is None else "log-probability"
     screen.print(
-        f"pseudo-log-likelihood [bold]{scored.total:.3f}[/bold] over {len(scored.tokens)} tokens, "
+        f"{what} [bold]{scored.total:.3f}[/bold] over {len(scored.tokens)} tokens, "
         f"perplexity [bold]{scored.perplexity:.2f}[/bold]\n"
     )
 
@@ -157,6 +163,28 @@ def _marked(context: str, best: Span | None) -> str:
     return f"{left}{escaped(before)}[bold]{marked}[/bold]{escaped(after)}{right}"
 
 
+def _translate(values: Mapping[str, object], found: Translation, handle: TextIO) -> None:
+    lines = "\n" in str(values["text"])  # else one text is one line
+    if len(found.n_best) > 1:
+        for each in found.n_best:
+            handle.write(f"{each.score:.4f}\t{_on_screen(each.translation, handle, lines=lines)}\n")
+    else:
+        handle.write(f"{_on_screen(found.translation, handle, lines=lines)}\n")
+    if found.alignment:
+        table = plain_table("translation", "", "source", "attention", "")
+        for link in found.alignment:
+            (a, b), (c, d) = link.target, link.source
+            words = found.translation[a:b], "←", found.text[c:d]
+            table.add_row(*map(escaped, words), f"{link.weight:.0%}", bar(link.weight))
+        print_table(console(handle), table)
+
+
+def _on_screen(text: str, handle: TextIO, *, lines: bool) -> str:
+    """A text as it is for a file, without control characters for a terminal."""
+    kept = text if lines else " ".join(text.splitlines())
+    return "\n".join(map(printable, kept.split("\n"))) if handle.isatty() else kept
+
+
 SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {
     "fill": _fill,
     "score": _score,
@@ -164,4 +192,5 @@ SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {
     "choose": _choose,
     "tag": _tag,
     "answer": _answer,
+    "translate": _translate,
 }

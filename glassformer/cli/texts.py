@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from glassformer.cli.readers import Reader, TableReader, Text, read_lines_as
@@ -26,23 +27,24 @@ def records(
     given: Sequence[str] | None,
     files: Sequence[str] | None,
     reader: Reader,
-    pair: str | None = None,
-    choices: Sequence[str] | None = None,
+    also: Mapping[str, str | Sequence[str]] = MappingProxyType({}),
     *,
     bad: OnBad = stop,
 ) -> Iterator[Text]:
-    """All records for a verb; `reader` reads files, `pair` is a second text for each text of the command, `choices` are
-    the candidates of every text. A line or row that cannot be used goes to `bad`. Raises DataError when there is none
-    or a file cannot be read.
+    """All records for a verb; `reader` reads files, `also` is what every text of the command has by role (candidates
+    and a target those of files, too). A line or row that cannot be used goes to `bad`. Raises DataError when there is
+    none or a file cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
-    more: dict[str, object] = {} if pair is None else {"pair": _without_surrogates(pair)}
-    same: dict[str, object] = {"choices": list(map(_without_surrogates, choices))} if choices else {}
-    more |= same
+    more: dict[str, object] = {
+        role: _without_surrogates(value) if isinstance(value, str) else list(map(_without_surrogates, value))
+        for role, value in also.items()
+    }
+    same = {role: value for role, value in more.items() if role != "pair"}
     for text in given or ():
         if text == "-":
-            typed = _lines_of(_standard_input(), "standard input", bad)
+            typed = _lines_of(_standard_input(), "standard input", bad, blank=reader.blank)
             yield from (each._replace(values={**each.values, **more}) for each in typed)
         else:
             yield Text({"text": _without_surrogates(text), **more})
@@ -58,10 +60,10 @@ def _standard_input() -> BufferedReader:
 def _of_one(file: str, reader: Reader, bad: OnBad) -> Iterator[Text]:
     """The records of a file, or for - those of standard input; what can be read only once is opened once."""
     if file == "-":
-        yield from read_lines_as(reader, _lines_of(_standard_input(), "standard input", bad), bad)
+        yield from read_lines_as(reader, _lines_of(_standard_input(), "standard input", bad, blank=reader.blank), bad)
     elif is_stream(file):
         with _opened(file) as stream:
-            yield from read_lines_as(reader, _lines_of(stream, file, bad), bad)
+            yield from read_lines_as(reader, _lines_of(stream, file, bad, blank=reader.blank), bad)
     else:
         yield from _of_file(file, reader, bad)
 
@@ -129,8 +131,8 @@ def _without_surrogates(text: str) -> str:
     return text
 
 
-def _lines_of(stream: BufferedReader, name: str, bad: OnBad) -> Iterator[Text]:
-    """The lines of a stream that are not blank; one that is no text goes to `bad`."""
+def _lines_of(stream: BufferedReader, name: str, bad: OnBad, *, blank: bool = False) -> Iterator[Text]:
+    """The lines of a stream, those of only blanks where `blank`; one that is no text goes to `bad`."""
     number = byte = 0
     for lines in _lines_as_they_come(stream, name):
         there = []
@@ -140,7 +142,7 @@ def _lines_of(stream: BufferedReader, name: str, bad: OnBad) -> Iterator[Text]:
             where = f"{name}, line {number}"
             text = decoded(raw[mark:].rstrip(b"\r\n"), where, byte + mark, bad)
             byte += len(raw) + 1
-            if text is not None and text.strip():
+            if text is not None and (blank or text.strip()):
                 there.append(Text({"text": text}, where, own=text))
         if there:
             yield from [*there[:-1], there[-1]._replace(last=True)]
@@ -165,7 +167,8 @@ def _lines_as_they_come(stream: BufferedReader, name: str) -> Iterator[list[byte
                 f"a line of {name} must have at most {LONGEST_LINE:,} bytes", got="more without an end of line"
             )
         yield lines
-    yield [b"".join(begun)]
+    if begun and (rest := b"".join(begun)):
+        yield [rest]
 
 
 def _read_some(stream: BufferedReader, name: str) -> bytes:

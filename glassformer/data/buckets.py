@@ -95,28 +95,43 @@ class BucketedRows:
 class BucketOrder:
     """Batches of rows from one bucket each; their rows and their order differ in each epoch.
 
-    A pure function of (fingerprint, seed, epoch, batch), as `Order`.
+    A pure function of (fingerprint, seed, epoch, batch), as `Order`. `batch` are the rows of a batch, one number or one
+    for each bucket.
     """
 
-    def __init__(self, bucket_of: Integers, batch: int, *, fingerprint: str, seed: int) -> None:
+    def __init__(self, bucket_of: Integers, batch: int | Integers, *, fingerprint: str, seed: int) -> None:
         if not len(bucket_of):
             raise DataError("training needs at least one row", got="none", do="give more text")
-        self.batch, self._key = batch, key_of(fingerprint, seed)
+        self._key = key_of(fingerprint, seed)
         self._counts = np.bincount(bucket_of)  # rows of each bucket
+        self.rows = np.broadcast_to(np.asarray(batch, np.int64), self._counts.shape)  # rows of a batch of each bucket
         self._members = np.argsort(bucket_of, kind="stable")  # [R], bucket after bucket
-        self._batches = (-(-self._counts // batch)).cumsum()  # batches up to the end of each bucket
+        self._batches = (-(-self._counts // self.rows)).cumsum()  # batches up to the end of each bucket
 
     def __len__(self) -> int:
         """Batches in an epoch; the last one of each bucket may be smaller."""
         return int(self._batches[-1])
 
+    @property
+    def slots(self) -> int:
+        """The rows of an epoch, with those that fill the last batch of each bucket."""
+        return int((-(-self._counts // self.rows) * self.rows).sum())
+
+    def _place(self, epoch: int, number: int) -> tuple[int, int]:
+        """The bucket of batch `number` of an epoch, and its place among all batches."""
+        place = int(shuffled(np.array([number]), len(self), key=self._key, epoch=epoch)[0])
+        return int(np.searchsorted(self._batches, place, side="right")), place
+
+    def bucket_of_step(self, step: int) -> int:
+        """The bucket of a training step."""
+        return self._place(*divmod(step, len(self)))[0]
+
     def of_epoch(self, epoch: int, number: int) -> Integers:
         """The rows of batch `number` of an epoch: [B]."""
-        place = int(shuffled(np.array([number]), len(self), key=self._key, epoch=epoch)[0])
-        bucket = int(np.searchsorted(self._batches, place, side="right"))
-        count = int(self._counts[bucket])
-        begin = (place - int(self._batches[bucket - 1]) if bucket else place) * self.batch
-        within = shuffled(np.arange(begin, min(begin + self.batch, count)), count, key=self._key ^ ~bucket, epoch=epoch)
+        bucket, place = self._place(epoch, number)
+        count, batch = int(self._counts[bucket]), int(self.rows[bucket])
+        begin = (place - int(self._batches[bucket - 1]) if bucket else place) * batch
+        within = shuffled(np.arange(begin, min(begin + batch, count)), count, key=self._key ^ ~bucket, epoch=epoch)
         rows: Integers = self._members[self._counts[:bucket].sum() + within]
         return rows
 

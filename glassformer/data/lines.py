@@ -125,13 +125,13 @@ def read_lines(path: Path, *, bad: OnBad = stop, longest: int | None = None) -> 
     a zero byte, goes to `bad`, the latter with the byte at fault (counted from 0 in the uncompressed file). Reading
     takes 5 times the memory of the longest line at most.
     """
-    with open_bytes(path) as handle, _failing(path):
+    with open_bytes(path) as handle, failing(path):
         yield from _in_parts(path, handle, bad, longest) if longest else _in_one(path, handle, bad)
 
 
 def decoded_head(path: Path, size: int) -> tuple[str, bool]:
     """The first `size` bytes of a text file, and whether they are all; raises DataError for a binary or damaged one."""
-    with open_bytes(path) as handle, _failing(path):
+    with open_bytes(path) as handle, failing(path):
         head = handle.read(size)
         whole = not handle.read(1)
     _refuse_binary(path, head)
@@ -139,7 +139,7 @@ def decoded_head(path: Path, size: int) -> tuple[str, bool]:
 
 
 @contextmanager
-def _failing(path: Path) -> Iterator[None]:
+def failing(path: Path) -> Iterator[None]:
     """Inside, errors in the middle of a file are raised as a DataError."""
     try:
         yield

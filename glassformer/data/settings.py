@@ -97,3 +97,19 @@ class AnswerData(RecordSection):
     pair: str = "context"
     answers: str = "answers"
     length: int = Field(default=384, ge=8, le=MOST_TOKENS)
+
+
+class TranslateData(RecordSection):
+    """A source text and its translation: columns of a table, or line n of `files` beside line n of `target_files`.
+
+    `text` and `target` are columns, by name or by number from 0; a table without these names is read as two columns.
+    Pairs in which a side has more than `length` tokens are not learned from. `remove` names problems of pairs to learn
+    from that are left out (`data/pair_checks.py`).
+    """
+
+    text: str = "source"
+    target: str = "target"
+    target_files: tuple[str, ...] = ()
+    validation_target_files: tuple[str, ...] = ()
+    remove: tuple[Literal["empty", "length", "copy", "language", "duplicate"], ...] = ()
+    validation: float = Field(default=0.05, ge=0, lt=1)

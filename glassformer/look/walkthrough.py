@@ -58,6 +58,10 @@ class Step:
 LEFT_OUT = "The slides show the first three of these steps and leave out the rest; here are all."
 GUESSED = "In brackets: hidden words, each by the model's best guess. The model itself is given [MASK]."
 BRACKETS = "In brackets: hidden words."
+SHIFTED = "The decoder reads the target shifted by one: at each place it predicts the next word, at the last the end."
+TRIANGLE = (
+    "The guide adds this triangle to the scaled scores, with 0 in place of 1 and −∞ in place of 0: the same rule."
+)
 SEEN = "seen: 1 = the model is given the word, 0 = the word is hidden, or padding."
 
 
@@ -152,6 +156,8 @@ class _Walkthrough:
         at = (name.rpartition(".")[0], held, self.sentence, min(self.word, tensor.shape[-2] - 1) if mixed else 0)
         mixings = tuple(mixing(self.trace, *at, head, self.limits) for head in heads)
         remarks = [LEFT_OUT] if mixed and self.as_in_the_slides(tensor, mixings) else []
+        if self.stack_of(name) == ["Decoder"] and name.endswith("self_attention.may_look"):
+            remarks.append(TRIANGLE)
         if left:
             remarks.append(f"{left:,} more numbers of this kind are not worked out.")
         parts = [PARTS[step] for step in name.split(".") if step in PARTS]
@@ -239,8 +245,9 @@ class _Walkthrough:
                 left = sentences - len(shown) if sentence == shown[-1] else 0
                 tables.append(self.words_of(side, sentence, count, caption, left))
                 hidden = hidden or any(hidden_words(self.trace, side, sentence, count))
-        remarks = (SEEN, GUESSED if self.trace.words.answers else BRACKETS) if hidden else ()
-        return Step("The words, and which of them are hidden", tables=tuple(tables), remarks=remarks)
+        remarks = [SEEN, GUESSED if self.trace.words.answers else BRACKETS] if hidden else []
+        remarks += [SHIFTED] if "decoder_inputs.positions" in self.trace.facts else []
+        return Step("The words, and which of them are hidden", tables=tuple(tables), remarks=tuple(remarks))
 
     def words_of(self, side: str, sentence: int, count: int, caption: str, left: int) -> Table:
         """The words of a sentence, each with its place, its number in the vocabulary, and whether it is seen."""

@@ -37,13 +37,16 @@ class VocabularyHead(nn.Module):
             "probabilities",
         )
 
-    def forward(self, states: Tensor, table: Tensor) -> Tensor:
-        """States [..., W] and the word vectors [V, W] to logits [..., V]."""
+    def compared(self, states: Tensor) -> Tensor:
+        """States [..., W] to the vectors [..., W] that are compared with those of the vocabulary."""
         if self.dense is not None:
             hidden = tap(self, "hidden", self.dense(states))
             states = self.norm(tap(self, "activated", self.activation(hidden)))
-        if self.scale != 1.0:
-            states = states * self.scale
+        return states if self.scale == 1.0 else states * self.scale
+
+    def forward(self, states: Tensor, table: Tensor) -> Tensor:
+        """States [..., W] and the word vectors [V, W] to logits [..., V]."""
+        states = self.compared(states)
         logits = tap(self, "logits", F.linear(states, table if self.weight is None else self.weight, self.bias))
         if wanted(self, "log_probabilities", "probabilities"):
             tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())

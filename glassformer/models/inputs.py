@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from glassformer.errors import ShapeError
-from glassformer.parts.cache import Cache
+from glassformer.parts.cache import Cache, SlotCache
 from glassformer.parts.dropout import DropoutKey
 
 
@@ -68,15 +68,18 @@ class Inputs:
         }
         return {name: fact for name, fact in named.items() if fact is not None}
 
-    def check(self, *, before: int = 0) -> None:
-        """Refuse tensors whose shapes do not fit together; `before` tokens are in the cache. Raises ShapeError."""
+    def check(self, *, keys: int | None = None) -> None:
+        """Refuse tensors whose shapes do not fit together. `keys`: with those in a cache; None = there is none.
+
+        Raises ShapeError.
+        """
         batch, tokens = self.shape
         for name in ("real", "positions", "segments", "masked_words", "documents", "labelled"):
             tensor: Tensor | None = getattr(self, name)
             shared = name == "positions" and tensor is not None and tensor.shape == (1, tokens)
             if tensor is not None and tensor.shape != (batch, tokens) and not shared:
                 raise ShapeError(f"inputs.{name} must be {[batch, tokens]} like the ids", got=str(list(tensor.shape)))
-        mask, keys = self.may_look, before + tokens
+        mask, keys = self.may_look, tokens if keys is None else keys
         if mask is not None and mask.shape not in ((batch, tokens, keys), (1, tokens, keys)):
             raise ShapeError(
                 f"inputs.may_look must be [{batch} or 1, {tokens}, {keys}]: who looks, at whom",
@@ -175,4 +178,4 @@ class Output:
     sentence_logits: Tensor | None = None
     token_logits: Tensor | None = None
     memory: Tensor | None = None
-    cache: Cache | None = None
+    cache: Cache | SlotCache | None = None

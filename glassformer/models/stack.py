@@ -15,7 +15,7 @@ from glassformer.config import BlockConfig, StackConfig
 from glassformer.errors import ShapeError
 from glassformer.models.inputs import Inputs
 from glassformer.parts.attention import Attention, CrossAttention
-from glassformer.parts.cache import Cache
+from glassformer.parts.cache import Cache, SlotCache
 from glassformer.parts.context import Context
 from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.embed import Embed
@@ -82,17 +82,19 @@ class Stack(nn.Module):
         self,
         inputs: Inputs,
         *,
-        cache: Cache | None = None,
+        cache: Cache | SlotCache | None = None,
         memory: Tensor | None = None,
         memory_real: Tensor | None = None,
+        memory_documents: Tensor | None = None,
         asked: Tensor | None = None,
     ) -> Tensor:
         """Tokens to states [B, S, W]. Of the tokens `asked` alone, indices [B, A] in each row, to [B, A, W]: the last
-        block then computes no other token's query and feed-forward network.
+        block then computes no other token's query and feed-forward network. Where the documents of the memory's tokens
+        are given, [B, K], a token looks at the memory of its own document alone.
         """
-        inputs.check(before=0 if cache is None else cache.length)
+        inputs.check(keys=None if cache is None else cache.keys(inputs.shape[1]))
         dropout_key = self.dropout_key(inputs)
-        context, positions = self.context(inputs, cache, memory, memory_real, dropout_key)
+        context, positions = self.context(inputs, cache, memory, memory_real, dropout_key, memory_documents)
         x = self.embed(
             inputs.ids, inputs.vectors, positions, inputs.segments, inputs.masked_words, dropout_key
         )  # [B, S, W]
@@ -113,30 +115,32 @@ class Stack(nn.Module):
     def context(
         self,
         inputs: Inputs,
-        cache: Cache | None,
+        cache: Cache | SlotCache | None,
         memory: Tensor | None,
         memory_real: Tensor | None,
         dropout_key: DropoutKey | None,
+        memory_documents: Tensor | None = None,
     ) -> tuple[Context, Tensor]:
         """What the layers need to know, and the position of each token, [B or 1, S]."""
         batch, tokens = inputs.shape
         device = inputs.device
-        before = 0 if cache is None else cache.length
         counted = None if cache is None else cache.facts.get("real")
-        if self.max_length is not None and before + tokens > self.max_length:
+        reach = tokens if cache is None else cache.reach(tokens) if self.max_length is not None else 0
+        if self.max_length is not None and reach > self.max_length:
             raise ShapeError(
                 f"this model numbers at most {self.max_length} tokens",
-                got=f"{before + tokens}",
+                got=f"{reach}",
                 do="cut the text into windows, or build the model with a larger max_length",
             )
         facts = inputs.facts
+        if cache is None:
+            newest = index = torch.arange(tokens, device=device)[None]  # [1, S]
+        else:
+            index, newest = cache.places(tokens, device)  # [1 or B, K], [1 or B, S]
         # The last check: a refused step must leave the cache as it was.
         known = facts if cache is None else cache.advance(batch, tokens, facts, device)
-        index = torch.arange(before + tokens, device=device)[None]  # [1, K]
-        positions = inputs.positions
-        if positions is None:
-            positions = _count(index, before, inputs.real, counted)
-        key, query = Side(index, **known), Side(index[:, before:], **facts)
+        positions = _count(newest, inputs.real, counted) if inputs.positions is None else inputs.positions
+        key, query = Side(index, **known), Side(newest, **facts)
         # Where nothing is masked by choice every word sees at least itself: then no second mask is made.
         chooses = self.hides or inputs.may_look is not None
         context = Context(
@@ -145,7 +149,7 @@ class Stack(nn.Module):
             rotary={key: rotary_tables(positions, turns) for key, turns in self.rotary.items()},
             bias=None if self.relative_bias is None else self.relative_bias(query.index, key.index),
             memory=memory,
-            memory_mask=None if memory_real is None else memory_real[:, None, None, :],  # [B, 1, 1, K]
+            memory_mask=_per_head(_memory_mask(memory_real, memory_documents, inputs.documents)),
             dropout_key=dropout_key,
         )
         return context, positions
@@ -166,14 +170,22 @@ def reach_rule(config: StackConfig) -> Mask:
     return rule & causal() if config.causal else rule
 
 
+def _memory_mask(real: Tensor | None, documents: Tensor | None, own: Tensor | None) -> Tensor | None:
+    """Who may look at which token of the memory, [B, S or 1, K]: never at padding or at another document."""
+    if documents is None or own is None:
+        return None if real is None else real[:, None, :]  # [B, 1, K]
+    same = own[:, :, None] == documents[:, None, :]  # [B, S, K]
+    return same if real is None else same & real[:, None, :]
+
+
 def _per_head(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else mask[:, None]  # [B or 1, 1, Q or 1, K]
 
 
-def _count(index: Tensor, before: int, real: Tensor | None, counted: Tensor | None) -> Tensor:
+def _count(index: Tensor, real: Tensor | None, counted: Tensor | None) -> Tensor:
     """Positions of the newest tokens: padding is not counted, wherever it is. [B or 1, S]."""
     if real is None and counted is None:
-        return index[:, before:]
-    newest = torch.ones_like(index[:, before:]) if real is None else real.long()
-    start = before if counted is None else counted.sum(dim=1, keepdim=True)
+        return index
+    newest = torch.ones_like(index) if real is None else real.long()
+    start = index[:, :1] if counted is None else counted.sum(dim=1, keepdim=True)
     return (newest.cumsum(dim=1) - 1 + start).clamp(min=0)

@@ -17,7 +17,7 @@ from glassformer.errors import ConfigError, ShapeError, UnknownNameError
 from glassformer.models.heads import SentenceHead, TokenHead, VocabularyHead, first_real_index
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.stack import Stack
-from glassformer.parts.cache import Cache
+from glassformer.parts.cache import Cache, SlotCache
 from glassformer.parts.dropout import Dropout
 
 HEADS = ("head", "sentence_head", "token_head")
@@ -49,7 +49,7 @@ class Transformer(nn.Module):
         *,
         memory: Tensor | None = None,
         scored_at: Tensor | None = None,
-        cache: Cache | None = None,
+        cache: Cache | SlotCache | None = None,
         heads: Collection[str] | None = None,
     ) -> Output:
         """States, and the answers of the heads that are asked for.
@@ -78,7 +78,12 @@ class Transformer(nn.Module):
             answering = decoder_inputs = replace(decoder_inputs, dropout_key=decoder_inputs.dropout_key or dropout_key)
             asked = self._asked(answering, scored_at, heads)
             states = self.decoder(
-                decoder_inputs, cache=cache, memory=memory, memory_real=inputs.real, asked=asked
+                decoder_inputs,
+                cache=cache,
+                memory=memory,
+                memory_real=inputs.real,
+                memory_documents=inputs.documents,
+                asked=asked,
             )  # [B, S or A, W]
         logits = None
         if self.head is not None and (heads is None or "head" in heads):

@@ -161,7 +161,7 @@ class CrossAttention(Attention):
         return query, key, value
 
     def may_look(self, context: Context) -> Tensor | None:
-        """The padding of the memory, [B, 1, 1, K]."""
+        """The padding of the memory, and the documents of a packed row, [B, 1, Q or 1, K]."""
         return context.memory_mask
 
     def fill_within(self, context: Context) -> SetFill:

@@ -12,7 +12,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from glassformer.parts.cache import LayerCache
+from glassformer.parts.cache import LayerCache, SlotLayer
 from glassformer.parts.dropout import DropoutKey
 
 
@@ -36,8 +36,8 @@ class Context:
     rotary: Mapping[tuple[str, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
     bias: Tensor | None = None
     memory: Tensor | None = None  # [B, K, W]
-    memory_mask: Tensor | None = None  # [B, 1, 1, K]
-    cache: LayerCache | None = None
+    memory_mask: Tensor | None = None  # [B, 1, Q or 1, K]
+    cache: LayerCache | SlotLayer | None = None
     dropout_key: DropoutKey | None = None
     query_rotary: Mapping[tuple[str, int], tuple[Tensor, Tensor]] | None = None
     asked: Tensor | None = None

@@ -36,7 +36,8 @@ class TaskEntry(NamedTuple):
 class VerbEntry(NamedTuple):
     """Module and class of a verb's predictor, its line of help, the roles of the columns that it reads, the tasks whose
     model in the package answers where none is named, by task the module and class of another predictor, and the files
-    that it reads beside running text.
+    that it reads beside running text. `only`: roles that are read for models of these tasks alone. `blank`: a text of
+    only blanks has an answer.
     """
 
     module: str
@@ -46,6 +47,8 @@ class VerbEntry(NamedTuple):
     tasks: tuple[str, ...] = ("masked-lm",)
     others: Mapping[str, tuple[str, str]] = MappingProxyType({})
     files: str = ".jsonl, .csv, .tsv, .parquet"
+    only: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    blank: bool = False
 
 
 TASKS: dict[str, TaskEntry] = {
@@ -121,11 +124,28 @@ TASKS: dict[str, TaskEntry] = {
         ("text", "pair", "answers"),
         "AnswerData",
     ),
+    "translate": TaskEntry(
+        "translate",
+        "Translate",
+        "translate a text, from pairs in a table or in two files",
+        "translate",
+        "translate",
+        ("text", "target"),
+        "TranslateData",
+        sized=True,
+    ),
 }
 
 VERBS: dict[str, VerbEntry] = {
     "fill": VerbEntry("fill", "Fill", "guess the words behind [MASK]"),
-    "score": VerbEntry("pseudo_likelihood", "PseudoLikelihood", "how likely a text is, token by token"),
+    "score": VerbEntry(
+        "pseudo_likelihood",
+        "PseudoLikelihood",
+        "how likely a text is, or the translation of a text, token by token",
+        ("text", "target"),
+        others={"translate": ("pair_likelihood", "PairLikelihood")},
+        only={"target": ("translate",)},
+    ),
     "classify": VerbEntry(
         "classify",
         "Classify",
@@ -151,6 +171,7 @@ VERBS: dict[str, VerbEntry] = {
         ("answer",),
         files=".json as SQuAD has it, .jsonl, .csv, .tsv, .parquet",
     ),
+    "translate": VerbEntry("translator", "Translator", "the translation of a text", tasks=("translate",), blank=True),
 }
 
 

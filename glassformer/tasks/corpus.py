@@ -24,6 +24,7 @@ from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch, Inputs
+from glassformer.tasks.rows import Shape
 from glassformer.tasks.score import Unigram
 from glassformer.tasks.task import Preparation, Source, Task
 from glassformer.text.compatible import check_mask
@@ -104,7 +105,7 @@ class MaskedRows:
         """The length of each row [R], or of all."""
         return self.text.lengths
 
-    def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
         """These rows as they are masked in these epochs, [B] each, padded to a shape (rows, tokens)."""
         count, length = shape
         missing = count - len(examples)

@@ -70,32 +70,45 @@ class Feed(Protocol):
 
 
 class TaskFeed:
-    """A task's source as batches of `batch` examples.
+    """A task's source as batches of `batch` examples, or of as many as have `tokens` tokens with their padding.
 
     Rows of one length come in one shape. Rows of many lengths are sorted into at most twelve lengths that are fixed
     here, before training; the last batch of each is padded with rows of weight 0, so that a compiled step sees no other
-    shape.
+    shape. `tokens` are those of the target where there is one.
     """
 
-    def __init__(self, task: Task, source: Source, *, batch: int = 32, seed: int = 0) -> None:
+    def __init__(
+        self, task: Task, source: Source, *, batch: int = 32, tokens: int | None = None, seed: int = 0
+    ) -> None:
         self.task, self.source = task, source
-        self.name, self.best, self.weights, self.frozen = task.section.name, task.best, task.weights, task.frozen
+        self.name, self.best = task.section.name, task.best_of(task.section)
         self.baseline_names = task.baseline_names
-        self._batch = batch
+        self.weights, self.frozen = task.weights, task.frozen
         lengths = source.lengths
         self._order: Order | BucketOrder
         if isinstance(lengths, int):
-            self._order = Order(len(source), batch, source.fingerprint, seed)
-            self._lengths = np.array([lengths])
+            self._lengths = np.array([[lengths]])
+            self._order = Order(len(source), int(self._rows(tokens, batch)[0]), source.fingerprint, seed)
         else:
-            self._lengths = choose_lengths(lengths, batch)
-            bucket_of = np.searchsorted(self._lengths, lengths)
-            self._order = BucketOrder(bucket_of, batch, fingerprint=source.fingerprint, seed=seed)
-            self._bucket_of = bucket_of
+            if lengths.ndim == 1:
+                usual = batch if tokens is None else max(1, int(tokens / max(1.0, float(lengths.mean()))))
+                self._lengths = choose_lengths(lengths, usual)[:, None]
+                bucket_of = np.searchsorted(self._lengths[:, 0], lengths)
+            else:
+                self._lengths, bucket_of = np.unique(lengths, axis=0, return_inverse=True)
+            self._order = BucketOrder(
+                bucket_of.reshape(-1), self._rows(tokens, batch), fingerprint=source.fingerprint, seed=seed
+            )
         # Where the weights of examples differ (the windows of a long text share one), a step is divided by the mean of
         # the epoch, not by its own sum: else the windows that fill a batch would weigh as much as whole texts.
-        slots = len(self._order) * batch
+        slots = self._order.slots if isinstance(self._order, BucketOrder) else len(self._order) * self._order.batch
         self._counts = {name: total / slots for name, total in (source.total_counts or {}).items()}
+
+    def _rows(self, tokens: int | None, batch: int) -> Integers:
+        """The examples of a batch of each shape [N]."""
+        if tokens is None:
+            return np.full(len(self._lengths), batch, np.int64)
+        return np.maximum(1, tokens // (self._lengths[:, -1] * self.source.rows_of_each))
 
     @property
     def fingerprint(self) -> str:
@@ -105,7 +118,7 @@ class TaskFeed:
     @property
     def steps_per_epoch(self) -> float:
         """Steps until each example was seen once."""
-        return len(self.source) / self._batch if isinstance(self._order, Order) else float(len(self._order))
+        return len(self.source) / self._order.batch if isinstance(self._order, Order) else float(len(self._order))
 
     @property
     def shapes(self) -> int:
@@ -119,20 +132,21 @@ class TaskFeed:
 
     def rows(self, step: int) -> int:
         """The largest number of parts that a step can be cut into."""
-        return self._batch
+        return self._shape(step)[0]
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
         """One of the `parts` of a step; raises ConfigError when there are fewer examples in a batch than parts."""
-        if not 0 < parts <= self._batch:
-            raise ConfigError("each part of a step needs an example", got=f"{self._batch} examples for {parts} parts")
+        rows, *lengths = self._shape(step)
+        if not 0 < parts <= rows:
+            raise ConfigError("each part of a step needs an example", got=f"{rows} examples for {parts} parts")
         examples, epochs = self._order.of_step(step)
-        mine = np.array_split(np.arange(self._batch), parts)[part]
+        mine = np.array_split(np.arange(rows), parts)[part]
         here = mine[mine < len(examples)]
         each = self.source.rows_of_each
-        shape = -(-self._batch // parts) * each, self._length(examples)
+        count = -(-rows // parts) * each
         chosen = here if len(here) else np.zeros(1, np.int64)
-        batch = self.source.batch(examples[chosen], epochs[chosen], shape=shape)
-        numbered = mine[:1] * each + np.arange(shape[0])  # [B]
+        batch = self.source.batch(examples[chosen], epochs[chosen], shape=(count, *lengths))
+        numbered = mine[:1] * each + np.arange(count)  # [B]
         batch = batch if len(here) else _without_labels(batch)
         counts = {**batch.counts, **{name: count * len(mine) for name, count in self._counts.items()}}
         return replace(batch, counts=counts, present=batch.counts, row_ids=torch.from_numpy(numbered.astype(np.int32)))
@@ -143,12 +157,14 @@ class TaskFeed:
 
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
         """The task's scores on all examples, or on `limit` of them."""
-        return self.task.evaluate(model, self.source, limit=limit).flat()
+        return self.task.evaluate_in_training(model, self.source, limit=limit).flat()
 
-    def _length(self, examples: Integers) -> int:
+    def _shape(self, step: int) -> list[int]:
+        """The examples of a step, and the tokens of its rows."""
         if isinstance(self._order, Order):
-            return int(self._lengths[0])
-        return int(self._lengths[self._bucket_of[examples[0]]])
+            return [self._order.batch, *self._lengths[0].tolist()]
+        bucket = self._order.bucket_of_step(step)
+        return [int(self._order.rows[bucket]), *self._lengths[bucket].tolist()]
 
 
 def _without_labels(batch: Batch) -> Batch:

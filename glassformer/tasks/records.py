@@ -34,7 +34,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson, beside_tfidf
 from glassformer.tasks.predict import predict
-from glassformer.tasks.rows import Row, collate, count_of
+from glassformer.tasks.rows import Row, Shape, collate, count_of
 from glassformer.tasks.score import Scores
 from glassformer.tasks.task import Example, Prediction, Predictor, Preparation, Source, Task, evaluating
 
@@ -117,7 +117,7 @@ class RecordSource(Generic[Example]):
         sets = [name for name, axis in self._task.axes.items() if axis == "set"]
         return max((len(row.labels[name]) for group in self._groups for row in group for name in sets), default=0)
 
-    def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
         """These groups, the same in each epoch, padded to a shape (rows, tokens)."""
         rows = [row for number in examples.tolist() for row in self._groups[number]]
         batch = collate(
@@ -190,8 +190,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
         """How a table is written: detected, but with the header as the settings say."""
-        header = None if data.header == "auto" else data.header == "yes"
-        return find_format(path, columns=names_of(cls.columns(data)), header=header)
+        return find_format(path, columns=names_of(cls.columns(data)), header=header_of(data))
 
     @classmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
@@ -213,7 +212,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         """The texts of the training records."""
         for split, record in cls._split(data, shares, on_bad(data)):
             if split == "train":
-                yield from (str(value) for role, value in record.values.items() if role.startswith(("text", "pair")))
+                yield from cls.texts_of(record)
+
+    @classmethod
+    def texts_of(cls, record: Record) -> tuple[str, ...]:
+        """The texts of a record that a tokenizer learns from."""
+        return tuple(str(value) for role, value in record.values.items() if role.startswith(("text", "pair")))
 
     @classmethod
     def _split(cls, data: DataSection, shares: Mapping[str, float], bad: OnBad) -> Iterator[tuple[Split, Record]]:
@@ -297,6 +301,11 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 def kept(data: RecordSection, row: TableRow) -> object:
     """A row as its file has it, where rows that cannot be used are set aside in a file."""
     return None if data.rejects is None else row.own
+
+
+def header_of(data: RecordSection) -> bool | None:
+    """Whether a table has a header, as its settings say; None where it is detected."""
+    return None if data.header == "auto" else data.header == "yes"
 
 
 def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:

@@ -20,6 +20,8 @@ from glassformer.text.tokenizer import Encoding, Tokenizer
 from glassformer.text.windows import Window
 
 Axis = Literal["row", "set", "scored", "token"]
+# Rows of a batch, and tokens of each; where a decoder reads them too, those of the source and those of the target.
+Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ def collate(
     *,
     pad_id: int,
     axes: Mapping[str, Axis] | None = None,
-    shape: tuple[int, int] | None = None,
+    shape: Shape | None = None,
     scored: int | None = None,
     most: int | None = None,
 ) -> Batch:

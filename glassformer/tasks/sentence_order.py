@@ -32,6 +32,7 @@ from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.masked_lm import answered
 from glassformer.tasks.measure import losses_and_shares
 from glassformer.tasks.pair_labels import LabelCounts
+from glassformer.tasks.rows import Shape
 from glassformer.tasks.score import THIS_MODEL, Scores, compared
 from glassformer.tasks.task import Preparation, Source, TaskSection
 from glassformer.tasks.text_pair import two_segments
@@ -82,7 +83,7 @@ class PairRows:
         """The tokens of each row [P]."""
         return self.pairs.lengths
 
-    def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
         """These pairs, padded to a shape (rows, tokens)."""
         count, length = shape
         filled = np.concatenate([examples, np.repeat(examples[-1:], count - len(examples))])

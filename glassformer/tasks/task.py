@@ -23,8 +23,9 @@ from glassformer.data.split import Split
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.settings import Settings
-from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.rows import Axis, Row, Shape
 from glassformer.tasks.score import Scores
+from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 
 Example = TypeVar("Example")
@@ -103,7 +104,9 @@ class Source(Protocol):
 
     @property
     def lengths(self) -> Integers | int:
-        """The tokens of the longest row of each example [E], or one number where all rows have this length."""
+        """The tokens of the longest row of each example [E], or one number where all rows have this length; [E, 2],
+        source and target, where the source has cut its examples into few shapes already.
+        """
         ...
 
     @property
@@ -116,8 +119,8 @@ class Source(Protocol):
         """By loss, the sum of the weights of all labels; None where each batch is divided by its own."""
         ...
 
-    def batch(self, examples: Integers, epochs: Integers, *, shape: tuple[int, int]) -> Batch:
-        """These examples in these epochs as a batch of a shape (rows, tokens), padded with rows of weight 0."""
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
+        """These examples in these epochs as a batch of a shape, padded with rows of weight 0."""
         ...
 
 
@@ -159,12 +162,18 @@ class Task(ABC):
     baseline_names: ClassVar[tuple[str, ...]] = ()
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
     fits_baselines: ClassVar[bool] = False  # whether `beside` fits any
+    special: ClassVar[SpecialTokens | None] = None  # of a tokenizer that is learned; None: those usual for its kind
     section: TaskSection
 
     @classmethod
     def best_of(cls, section: Any) -> str:
         """`best` with these settings."""
         return cls.best
+
+    @classmethod
+    def compared_by(cls, section: Any) -> str:
+        """The score by which two models are compared; they may cut texts into different tokens."""
+        return cls.best_of(section)
 
     # ------------------------------------------------------------------ before the model exists
 
@@ -211,6 +220,10 @@ class Task(ABC):
     @abstractmethod
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
         """Scores on all examples of a source, or on `limit` of them, always the same."""
+
+    def evaluate_in_training(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
+        """The scores by which the best model is kept: those of `evaluate`, unless a task has some that cost less."""
+        return self.evaluate(model, source, limit=limit)
 
     def beside(
         self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]

@@ -10,9 +10,11 @@ from glassformer.tasks.measure import SAMPLES, Interval, Measure
 from glassformer.tasks.score import THIS_MODEL, Scores, flat_name
 
 # Scores of which less is better, by the end of their name.
-_LOWER = ("loss", "perplexity", "error")
-# Scores that are written as percentages, by the end of their name; all others as plain numbers.
+_LOWER = ("loss", "perplexity", "error", "ter")
+# Scores that are written as percentages, by the end of their name; scores from 0 to 100, with two digits as the field
+# writes them; all others as plain numbers.
 _SHARES = ("accuracy", "f1", "exact_match", "precision", "recall")
+_OF_HUNDRED = ("bleu", "chrf", "ter")
 # Examples times bootstrap samples that are computed at most: beyond 20,000 examples fewer samples are enough, as the
 # interval is narrow.
 _DRAWN, _LEAST = 40_000_000, 200
@@ -26,12 +28,16 @@ def lower_is_better(score: str) -> bool:
 
 
 def shown(score: str, value: float) -> str:
-    """A score as people read it: a share in percent, any other number with four digits."""
+    """A score as people read it: a share in percent, one of 0 to 100 with two digits, any other number with four."""
+    if score.endswith(_OF_HUNDRED):
+        return f"{value:.2f}"
     return f"{value:.2%}" if score.endswith(_SHARES) else f"{value:,.4f}"
 
 
 def _difference(score: str, value: float) -> str:
     """The difference of two scores: of shares in percentage points."""
+    if score.endswith(_OF_HUNDRED):
+        return f"{value:+.2f}"
     return f"{100 * value:+.2f}" if score.endswith(_SHARES) else f"{value:+,.4f}"
 
 

@@ -34,6 +34,8 @@ BERT = SpecialTokens(pad="[PAD]", unknown="[UNK]", first="[CLS]", separator="[SE
 ROBERTA = SpecialTokens(
     first="<s>", begin="<s>", pad="<pad>", separator="</s>", end="</s>", unknown="<unk>", mask="<mask>"
 )
+# A decoder begins with padding and ends with </s>, which also closes the source (Marian).
+MARIAN = SpecialTokens(separator="</s>", end="</s>", unknown="<unk>", pad="<pad>")
 NONE = SpecialTokens()
 
 # Hugging Face's names for the roles, as in special_tokens_map.json and tokenizer_config.json.

@@ -12,21 +12,22 @@ from glassformer.text.special import SpecialTokens
 def with_template(
     backend: tokenizers.Tokenizer, special: SpecialTokens, *, segments: bool, byte_level: bool = False
 ) -> tokenizers.Tokenizer:
-    """The tokenizer with the template `first A separator`, if it has these two tokens.
+    """The tokenizer with the template `first A separator`, or `A separator` where it has no first token (Marian).
 
     With `segments` a pair is `first A separator B separator`, numbered 0 and 1 (BERT); without, the separator
     between the two is doubled and all are 0 (RoBERTa).
     """
     steps: list[PostProcessor] = [processors.ByteLevel(trim_offsets=True)] if byte_level else []
     first, separator = special.first, special.separator
-    if first is not None and separator is not None:
-        pair = [first, "$A:0", separator]
-        pair += ["$B:1", f"{separator}:1"] if segments else [separator, "$B:0", separator]
+    if separator is not None:
+        before = [] if first is None else [first]
+        pair = [*before, "$A:0", separator]
+        pair += ["$B:1", f"{separator}:1"] if segments else [*([separator] if before else []), "$B:0", separator]
         steps.append(
             processors.TemplateProcessing(
-                single=[first, "$A:0", separator],
+                single=[*before, "$A:0", separator],
                 pair=pair,
-                special_tokens=[(token, backend.token_to_id(token)) for token in (first, separator)],
+                special_tokens=[(token, backend.token_to_id(token)) for token in (*before, separator)],
             )
         )
     if steps:

@@ -33,6 +33,9 @@ class TrainSection(Settings):
     """Settings of a training run. It ends when the first of `steps`, `epochs` and `minutes` is reached; where none of
     them is set, after the epochs that `epochs_by_data` finds.
 
+    A step has `batch` rows, or with `batch_tokens` as many rows as have so many tokens, padding included: those of the
+    target where a task has one.
+
     `minutes` are those of the clock, with compiling, evaluation and saving, without the time between a stop and its
     `--resume`. A process that the system holds (Ctrl-Z, a busy machine) uses them up, and the seconds in `metrics.json`
     count that too; the sleep of a whole machine counts on Windows, and neither on Linux nor on macOS.
@@ -56,6 +59,7 @@ class TrainSection(Settings):
     minutes: float | None = Field(default=None, gt=0, le=1e9)
     epochs_by_data: EpochsByData | None = None
     batch: int = Field(default=32, ge=1, le=MOST_ROWS)
+    batch_tokens: int | None = Field(default=None, ge=1, le=MOST_ROWS)
     accumulate: int = Field(default=1, ge=1)
     optimizer: Literal["adamw", "bert-adam", "muon"] = "adamw"
     learning_rate: float = Field(default=1e-3, gt=0)

@@ -142,6 +142,26 @@ def write_spans(folder: Path) -> Path:
     return path
 
 
+FRENCH = (
+    "Elle aime l'été plus que l'hiver.",
+    "Il adore cuisiner pour ses amis.",
+    "Ils vont souvent à la montagne.",
+    "Le renard brun saute par-dessus le chien.",
+    "Nul ne croit un modèle que nul ne peut lire.",
+)
+
+
+def write_translations(folder: Path) -> Path:
+    """Sentences with their translations, in a table without a header."""
+    path = folder / "translations.tsv"
+    rows = [
+        f"{' '.join(SENTENCES[n % 5].split()[: 2 + n % 5])} {n}\t{' '.join(FRENCH[n % 5].split()[: 2 + n % 4])} {n}"
+        for n in range(60)
+    ]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
 @dataclass(frozen=True)
 class Row:
     """A task with its data, its settings, a verb that its models answer with records to ask, and a damaged record.
@@ -161,6 +181,8 @@ class Row:
     head: str = "head"
     section: Mapping[str, Any] = field(default_factory=dict)
     label: object = "a"
+    lengths: tuple[int, ...] = (24,)
+    tokenizer: Mapping[str, Any] = field(default_factory=lambda: {"kind": "wordpiece", "vocabulary": 160})
 
     def recipe(self, folder: Path) -> dict[str, Any]:
         """A recipe for a tiny model, with every setting that decides the bits written out."""
@@ -168,7 +190,7 @@ class Row:
         return {
             "task": {"name": self.task, **self.section},
             "data": {"files": [str(self.write(folder))], "validation": 0.2, "length": 24, **self.data},
-            "tokenizer": {"kind": "wordpiece", "vocabulary": 160},
+            "tokenizer": dict(self.tokenizer),
             "model": {"family": self.family, "size": "tiny", "settings": settings},
             "train": {
                 "steps": 6,
@@ -302,5 +324,18 @@ TASKS = (
         bad='{"text": "some text", "spans": [{"start": 5, "end": 7, "label": "time"}]}',
         head="token_head",
         section={"crf": True},
+    ),
+    Row(
+        "translate",
+        "translate",
+        write_translations,
+        ("target",),
+        "translate",
+        tuple({**each, "pair": FRENCH[n % 5]} for n, each in enumerate(texts(mask=False))),
+        {},
+        family="marian",
+        bad="only one cell",
+        lengths=(24, 24),
+        tokenizer={"kind": "bpe", "vocabulary": 320, "lowercase": False},
     ),
 )

@@ -97,8 +97,8 @@ def test_rows_that_only_fill_the_shape_change_nothing(row: Row, tmp_path: Path) 
     prepared = prepared_for(row, tmp_path)
     model = prepared.module.double().eval()
     each = prepared.feed.source.rows_of_each
-    batch = prepared.feed.source.batch(*_first(3), shape=(3 * each, 24))
-    filled = prepared.feed.source.batch(*_first(3), shape=(7 * each, 24))
+    batch = prepared.feed.source.batch(*_first(3), shape=(3 * each, *row.lengths))
+    filled = prepared.feed.source.batch(*_first(3), shape=(7 * each, *row.lengths))
     assert batch.counts == filled.counts
     for name, loss in prepared.task.losses(model, batch).items():
         other = prepared.task.losses(model, filled)[name]
@@ -148,7 +148,7 @@ def test_compiled_it_learns_as_eager_does(row: Row, tmp_path: Path) -> None:
     """One shape of each task, forward and back, by torch's own compiler."""
     if not compiler.has_compiler(torch.device("cpu")):
         pytest.skip("there is no C++ compiler here")
-    if row.task not in ("bert", "classify", "regress") or row.name == "classify pairs":
+    if row.task not in ("bert", "classify", "regress", "translate") or row.name == "classify pairs":
         pytest.skip("one loss at scored tokens is compiled by tests/training/test_compiled.py, a pair as a text is")
     torch._dynamo.reset()
     prepared = prepared_for(row, tmp_path)
@@ -238,6 +238,12 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
         for found in long:
             for span in found["spans"]:
                 assert found["text"][span["start"] : span["end"]] == span["text"]
+    elif row.verb == "translate":
+        predictor = predictor_of("translate").of(model.module, model.tokenizer, model.context({}))
+        for record, found in zip(row.records, asked(row, model, row.records), strict=True):
+            rows = list(predictor.rows(predictor.example(record, "")))
+            assert found["windows"] == len(rows)
+            assert max(len(each.ids) for each in rows) <= 24
     else:
         text = " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)
         (found,) = asked(row, model, [{"text": text}])

@@ -27,6 +27,8 @@ PAGES = (
     "docs/tasks/answer.md",
     "docs/tasks/choose.md",
     "docs/tasks/sentence-order.md",
+    "docs/tasks/translate.md",
+    "docs/decoding.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from glassformer.errors import DataError, TokenizerError
 from glassformer.text import parts
+from glassformer.text.load import load_tokenizer
 from glassformer.text.long_words import LONGEST_STRETCH, LONGEST_WORD, cut
-from glassformer.text.special import SpecialTokens
+from glassformer.text.special import MARIAN, SpecialTokens
 from glassformer.text.train import Kind, _Reading, train_tokenizer
 from tests.refusals import refused
 
@@ -142,3 +143,16 @@ def test_a_long_text_is_learned_from_in_parts_as_the_whole_is(kind: Kind, monkey
     monkeypatch.setattr(parts, "PART", 50)
     assert max(map(len, _Reading([text], None))) <= 100
     assert train_tokenizer(kind, [text], vocabulary=300).fingerprint == whole.fingerprint
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram"])
+def test_a_tokenizer_without_a_first_token_closes_its_texts(kind: Kind, tmp_path: Path) -> None:
+    tokenizer = train_tokenizer(kind, TEXTS, vocabulary=300, lowercase=False, special=MARIAN)
+    again = load_tokenizer(tokenizer.save(tmp_path))
+    for each in (tokenizer, again):
+        assert each.frame_ids == ((), (each.end_id,))
+        assert each.pair_frame_ids == ((), (), (each.end_id,)) or each.pair_frame_ids[1] == (each.end_id,)
+        ids = each.encode(TEXTS[0]).ids
+        assert each.decode(ids[:-1]) == each.decode(ids)
+        assert each.pad_id not in ids
+    assert again.encode(TEXTS[0]) == tokenizer.encode(TEXTS[0])

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from glassformer.config import Activation, ModelConfig, PositionConfig, VocabularyHeadConfig
-from glassformer.models.families.blocks import chosen
+from glassformer.models.families.blocks import chosen, known_size
 from glassformer.models.families.encoder_decoder import encoder_decoder
+
+# Layers of each stack, width, heads, feed-forward width. base is that of Marian, the others fit a processor's minutes.
+MARIAN_SIZES = {
+    "tiny": (4, 128, 4, 512),
+    "mini": (4, 256, 4, 1024),
+    "small": (6, 384, 6, 1536),
+    "base": (6, 512, 8, 2048),
+}
 
 
 def marian(
     *,
+    size: str = "base",
     vocabulary: int = 32000,
-    layers: int = 6,
+    layers: int | None = None,
     decoder_layers: int | None = None,
-    width: int = 512,
-    heads: int = 8,
+    width: int | None = None,
+    heads: int | None = None,
     decoder_heads: int | None = None,
-    feed_forward: int = 2048,
+    feed_forward: int | None = None,
     decoder_feed_forward: int | None = None,
     activation: Activation = "silu",
     max_length: int = 512,
@@ -25,6 +34,9 @@ def marian(
     activation_dropout: float = 0.0,
 ) -> ModelConfig:
     """Marian's translation models (Junczys-Dowmunt et al. 2018): sines before cosines, norm after, an output bias."""
+    of_size = known_size(size, MARIAN_SIZES)
+    layers, width = chosen(layers, of_size[0]), chosen(width, of_size[1])
+    heads, feed_forward = chosen(heads, of_size[2]), chosen(feed_forward, of_size[3])
     return encoder_decoder(
         "marian",
         vocabulary=vocabulary,

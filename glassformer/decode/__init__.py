@@ -1,0 +1,1 @@
+"""Decoding: one loop for greedy search, sampling and beams."""

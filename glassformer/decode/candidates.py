@@ -1,0 +1,78 @@
+"""Candidates of beams: in groups that avoid one another's tokens, and with words that must occur.
+
+R rows, one for each sentence · B hypotheses of a row · G groups · V vocabulary · C candidates
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from glassformer.decode.choose import Candidates, best_candidates
+from glassformer.decode.forced import options, shared_out
+from glassformer.decode.hypotheses import Hypotheses, Sentence
+from glassformer.decode.request import SpecialIds
+from glassformer.decode.settings import DecodeSettings
+
+
+def best_in_groups(logits: Tensor, offset: Tensor, count: int, settings: DecodeSettings, ids: SpecialIds) -> Candidates:
+    """The best `count` candidates of each group of hypotheses, group after group: logits [R, B, V] and [R, B].
+
+    A group chooses as if each token were less likely by `diversity` for each beam of an earlier group that goes on with
+    it (Vijayakumar et al. 2018, the Hamming distance). Scores do not pay for that.
+    """
+    groups = settings.groups
+    if groups == 1:
+        return best_candidates(logits, offset, count)
+    beams = settings.beams // groups
+    taken = torch.zeros_like(logits[:, 0])  # [R, V]
+    found = []
+    for group in range(groups):
+        # All groups begin with the same one hypothesis.
+        of = slice(0, 1) if logits.shape[1] == 1 else slice(group * beams, (group + 1) * beams)
+        lowered = logits[:, of] - settings.diversity * taken[:, None]  # [R, B / G, V]
+        score, parent, token = best_candidates(lowered, offset[:, of], count)
+        score = score + settings.diversity * taken.gather(1, token)
+        ends = torch.isin(token, torch.tensor(ids.end, device=token.device))  # [R, C / G]
+        going_on = token.gather(1, ends.byte().argsort(dim=1, stable=True)[:, :beams])  # [R, B / G]
+        taken = taken.scatter_add(1, going_on, torch.ones_like(going_on, dtype=taken.dtype))
+        found.append((score, parent + of.start, token))
+    return Candidates(*(torch.cat(each, dim=1) for each in zip(*found, strict=True)))
+
+
+def with_forced(
+    candidates: Candidates,
+    hypotheses: Hypotheses,
+    logits: Tensor,
+    offset: Tensor,
+    sentences: Sequence[Sentence | None],
+    ids: SpecialIds,
+) -> Candidates:
+    """The candidates [R, C], where sentences that must contain words have others: complete ones, then those that go on,
+    shared out by how much of the words they contain.
+    """
+    beams = hypotheses.complete.shape[1]
+    for row, sentence in enumerate(sentences):
+        if sentence is None or not sentence.request.forced:
+            continue
+        forced = sentence.request.forced
+        begin, length = int(hypotheses.begin[row]), int(hypotheses.length[row])
+        answers = hypotheses.tokens[row, :, begin:length].tolist()
+        scores = logits[row] + offset[row, :, None]  # [B, V]
+        best = list(
+            zip(*(each[row].tolist() for each in (candidates.score, candidates.parent, candidates.token)), strict=True)
+        )
+        found = sorted(options(best, answers, forced, scores), key=lambda option: -option.score)
+        whole = sum(map(len, forced))
+        met = [option for option in found if option.progress == whole][:beams]
+        ends = [option for option in met if option.token in ids.end]
+        if length + 1 == int(hypotheses.limit[row]):
+            chosen = met
+        else:
+            chosen = ends + shared_out([option for option in found if option.token not in ids.end], beams)
+        for each, name in zip(candidates, ("score", "parent", "token"), strict=True):
+            each[row, : len(chosen)] = torch.tensor([getattr(option, name) for option in chosen], dtype=each.dtype)
+        candidates.score[row, len(chosen) :] = -torch.inf
+    return candidates

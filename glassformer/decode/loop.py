@@ -1,0 +1,286 @@
+"""The decoding loop: an iterator of steps for greedy search, sampling and beams.
+
+Each row of the batch is one sentence with all its hypotheses. A sentence that is answered leaves its row, and a waiting
+one takes it. No answer depends on the others of the batch.
+
+R rows, one for each sentence · B hypotheses of a row · T tokens · K columns of the cache · V vocabulary · W width
+N sentences that begin · P tokens of their prompts · M memory tokens · C candidates
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import inf
+
+import torch
+from torch import Tensor
+
+from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
+from glassformer.decode.request import Finished, Request, SpecialIds, check_request
+from glassformer.decode.search import Search, TextOf
+from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.words import IdsOf, forbidden_ids, forced_ids
+from glassformer.errors import ConfigError
+from glassformer.models.alignment import cross_weights
+from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import Transformer
+from glassformer.parts.cache import Cache, SlotCache
+
+
+def decode(
+    model: Transformer,
+    requests: Iterable[Request],
+    settings: DecodeSettings,
+    *,
+    ids: SpecialIds,
+    slots: int = 64,
+    attention: Collection[int] = (),
+    text_of: TextOf | None = None,
+    ids_of: IdsOf | None = None,
+) -> Iterator[Step]:
+    """Answer requests in the order in which they finish, `slots` at a time; yields after each token.
+
+    With `attention`, answers carry how much each token looked at the source, the mean of the heads of these blocks of
+    the decoder. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text, which forced
+    and forbidden words need. Raises ConfigError for a request that no answer can satisfy; requests are taken up to
+    `slots` ahead.
+    """
+    if settings.forced or settings.forbidden:
+        if ids_of is None:
+            raise ConfigError("forced and forbidden words need ids_of, which makes tokens of text", got="None")
+        forced, forbidden = forced_ids(settings.forced, ids_of), forbidden_ids(settings.forbidden, ids_of)
+        requests = (
+            replace(each, forced=each.forced + forced, forbidden=each.forbidden + forbidden) for each in requests
+        )
+    _refuse_impossible(model, settings, slots, attention, text_of)
+    if settings.coverage_penalty and not attention:
+        attention = (len(model.output_stack.blocks) - 1,)
+    loop = Loop(model, iter(requests), Search(settings, ids, text_of), slots, attention)
+    while True:
+        with torch.inference_mode():
+            step = loop.step()
+        if step is None:
+            return
+        yield step
+
+
+def _refuse_impossible(
+    model: Transformer, settings: DecodeSettings, slots: int, attention: Collection[int], text_of: TextOf | None
+) -> None:
+    """Refuse what this model cannot do with these settings. Raises ConfigError."""
+    family, blocks = model.config.family, len(model.output_stack.blocks)
+    if model.head is None:
+        raise ConfigError("decoding needs a model with a vocabulary head", got=family)
+    if model.training:
+        raise ConfigError("decoding needs a model in eval mode", got="one in training mode", do="call model.eval()")
+    if slots < 1:
+        raise ConfigError("decoding needs at least one slot", got=str(slots))
+    if settings.stop and text_of is None:
+        raise ConfigError("stop strings need text_of, which makes text of tokens", got="None")
+    if settings.coverage_penalty and model.encoder is None:
+        raise ConfigError("coverage_penalty needs a model with an encoder", got=family)
+    if attention and model.encoder is None:
+        raise ConfigError("attention to a source needs a model with an encoder", got=family)
+    if wrong := [block for block in attention if not 0 <= block < blocks]:
+        raise ConfigError(f"attention is that of blocks 0 to {blocks - 1}", got=str(wrong[0]))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the loop: the requests that it answered, and the hypotheses of the others, which change with the
+    next step.
+    """
+
+    finished: list[Finished]
+    numbers: tuple[int | None, ...] = ()
+    hypotheses: Hypotheses | None = None
+
+    def unfinished(self) -> Iterator[tuple[int, list[list[int]]]]:
+        """Number and unfinished hypotheses of each request that is not yet answered."""
+        if self.hypotheses is None:
+            return
+        begin, length = self.hypotheses.begin.tolist(), self.hypotheses.length.tolist()
+        for row, number in enumerate(self.numbers):
+            if number is not None:
+                alive = self.hypotheses.score[row] > -inf  # [B]
+                yield number, self.hypotheses.tokens[row, alive, begin[row] : length[row]].tolist()
+
+
+@dataclass
+class Waiting:
+    """Sentences that have been begun together; those of `order` wait for free rows."""
+
+    sentences: list[Sentence]
+    hypotheses: Hypotheses
+    cache: Cache
+    memory_real: Tensor | None
+    order: list[int]
+
+
+class Loop:
+    """What the loop keeps from step to step."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        requests: Iterator[Request],
+        search: Search,
+        slots: int,
+        attention: Collection[int],
+    ) -> None:
+        self.model, self.requests, self.search, self.slots, self.blocks = model, requests, search, slots, attention
+        assert model.head is not None
+        self.head = model.head
+        self.stack = model.output_stack
+        self.device = model.word_table.device
+        self.waiting: Waiting | None = None
+        self.exhausted = False
+        self.rows: list[Sentence | None] = []
+        self.hypotheses: Hypotheses | None = None
+        self.cache = SlotCache(len(self.stack.blocks), 0)
+        self.memory_real: Tensor | None = None
+
+    def step(self) -> Step | None:
+        """Fill free rows, feed the newest tokens, choose the next ones; None when all is answered."""
+        finished = self.fill()
+        if self.hypotheses is None or not any(self.rows):
+            return Step(finished) if finished else None
+        hypotheses = self.hypotheses
+        logits = self.feed(hypotheses)
+        self.search.advance(hypotheses, logits, self.rows, self.memory_real)
+        finished += self.leave()
+        numbers = tuple(None if each is None else each.request.number for each in self.rows)
+        return Step(finished, numbers, hypotheses)
+
+    def feed(self, hypotheses: Hypotheses) -> Tensor:
+        """Feed the newest tokens; logits [R, B, V] of what follows them."""
+        newest = hypotheses.length[:, None, None] - 1  # [R, 1, 1]
+        beams = hypotheses.tokens.shape[1]
+        token = hypotheses.tokens.gather(2, newest.expand(-1, beams, -1))[..., 0]  # [R, B]
+        positions = newest[..., 0]  # [R, 1]
+        look = hypotheses.look & (hypotheses.score > -torch.inf)[:, :, None]  # [R, B, K]
+        may_look = self.cache.place(look, positions)  # [R, B, K]
+        with cross_weights(self.stack, self.blocks) if self.blocks else nullcontext() as weights:
+            states = self.stack(
+                Inputs(ids=token, positions=positions.expand(-1, beams), may_look=may_look),
+                cache=self.cache,
+                memory_real=self.memory_real,
+            )  # [R, B, W]
+        hypotheses.look, hypotheses.places = may_look, self.cache.positions[:, : may_look.shape[2]]
+        if weights is not None:
+            hypotheses.attend(weights.mean().to(hypotheses.score.dtype), self.cache.own.newest)
+        return self.scores(states)
+
+    def scores(self, states: Tensor) -> Tensor:
+        """Logits in float32, or in float64 of such a model."""
+        logits = self.head(states, self.model.word_table)
+        return logits if logits.dtype == torch.float64 else logits.float()
+
+    def leave(self) -> list[Finished]:
+        """The sentences without unfinished hypotheses leave their rows."""
+        assert self.hypotheses is not None
+        alive = self.hypotheses.alive  # [R]
+        self.hypotheses.length = self.hypotheses.length.where(alive, 1)  # an empty row grows no further
+        going_on = alive.tolist()
+        finished = []
+        for row, sentence in enumerate(self.rows):
+            if sentence is not None and not going_on[row]:
+                finished.append(self.search.finished(sentence))
+                self.rows[row] = None
+        return finished
+
+    def fill(self) -> list[Finished]:
+        """Waiting sentences take free rows; without any, rows that nobody needs are given up."""
+        finished: list[Finished] = []
+        free = [row for row, sentence in enumerate(self.rows) if sentence is None]
+        if self.hypotheses is None:
+            free = list(range(self.slots))
+        changed = False
+        while free and not finished and not (self.exhausted and self.waiting is None):
+            if self.waiting is None:
+                finished += self.begin()
+                continue
+            take, self.waiting.order = self.waiting.order[: len(free)], self.waiting.order[len(free) :]
+            rows, free = free[: len(take)], free[len(take) :]
+            self.enter(self.waiting, rows, take)
+            changed = True
+            if not self.waiting.order:
+                self.waiting = None
+        live = [row for row, sentence in enumerate(self.rows) if sentence is not None]
+        if (
+            self.exhausted
+            and self.waiting is None
+            and live
+            and self.hypotheses is not None
+            and len(live) <= 0.75 * len(self.rows)
+        ):
+            kept = torch.tensor(live, device=self.device)  # [R]
+            self.hypotheses.keep(kept)
+            self.cache.keep(kept)
+            self.rows = [self.rows[row] for row in live]
+            changed = True
+        if changed and self.model.encoder is not None:
+            live = [row for row, sentence in enumerate(self.rows) if sentence is not None]
+            self.memory_real = self.cache.trim_memory(torch.tensor(live, device=self.device))
+        return finished
+
+    def enter(self, waiting: Waiting, rows: list[int], of: list[int]) -> None:
+        """These waiting sentences take these rows."""
+        if self.hypotheses is None:
+            size = len(rows) if self.exhausted else self.slots
+            self.hypotheses = Hypotheses.empty(waiting.hypotheses, size)
+            self.cache = SlotCache(len(self.stack.blocks), size)
+            self.rows = [None] * size
+        where, which = torch.tensor(rows, device=self.device), torch.tensor(of, device=self.device)
+        self.hypotheses.put(where, waiting.hypotheses, which)
+        self.cache.put(where, waiting.cache, which, waiting.memory_real)
+        for row, each in zip(rows, of, strict=True):
+            self.rows[row] = waiting.sentences[each]
+
+    def begin(self) -> list[Finished]:
+        """The next sentences go through the encoder, their prompts through the decoder, and their first tokens are
+        chosen.
+        """
+        sentences = [Sentence(request) for request in islice(self.requests, self.slots)]
+        if len(sentences) < self.slots:
+            self.exhausted = True
+        if not sentences:
+            return []
+        requests = [sentence.request for sentence in sentences]
+        for request in requests:
+            check_request(request, self.search.settings, self.search.ids, self.model.config)
+        memory, memory_real = None, None
+        if self.model.encoder is not None:
+            source, lengths = padded([request.source or () for request in requests], self.device)  # [N, M], [N]
+            memory_real = torch.arange(source.shape[1], device=self.device) < lengths[:, None]  # [N, M]
+            memory = self.model.encoder(Inputs(ids=source, real=memory_real))  # [N, M, W]
+        given = [[*(request.prompt or (self.search.ids.begin,)), *request.prefix] for request in requests]
+        tokens, lengths = padded(given, self.device)  # [N, P], [N]
+        real = torch.arange(tokens.shape[1], device=self.device) < lengths[:, None]  # [N, P]
+        cache = self.model.new_cache()
+        with cross_weights(self.stack, self.blocks) if self.blocks else nullcontext() as weights:
+            states = self.stack(Inputs(ids=tokens, real=real), cache=cache, memory=memory, memory_real=memory_real)
+        last = states[torch.arange(len(states), device=self.device), lengths - 1][:, None]  # [N, 1, W]
+        logits = self.scores(last)  # [N, 1, V]
+        hypotheses = self.search.begin(requests, tokens, lengths, logits)
+        if self.stack.max_length is not None:  # the last token of an answer is not fed
+            hypotheses.limit = hypotheses.limit.clamp(max=self.stack.max_length + 1)
+        hypotheses.look = real[:, None].expand_as(hypotheses.tokens).clone()  # [N, B, P]
+        chosen = hypotheses.places >= hypotheses.begin[:, None] - 1  # [N, P]: what follows is of the answer
+        if weights is not None:
+            hypotheses.attention = weights.mean().to(logits.dtype) * real[:, :, None]  # [N, P, M]
+            coverage = (hypotheses.attention * chosen[:, :, None]).sum(dim=1, keepdim=True)  # [N, 1, M]
+            hypotheses.coverage = coverage.expand(-1, hypotheses.score.shape[1], -1).clone()  # [N, B, M]
+        if any(request.prefix for request in requests):
+            following = self.scores(states[:, :-1]).log_softmax(dim=-1)  # [N, P - 1, V]
+            of_prefix = following.gather(2, tokens[:, 1:, None])[..., 0] * chosen[:, :-1]  # [N, P - 1]
+            hypotheses.log_probabilities[:, :, 1:] = of_prefix[:, None]  # [N, B, P]
+        logits = logits.expand(-1, hypotheses.score.shape[1], -1)  # [N, B, V]
+        self.search.advance(hypotheses, logits, sentences, memory_real)
+        alive = hypotheses.alive.tolist()
+        order = [row for row in range(len(sentences)) if alive[row]]
+        self.waiting = Waiting(sentences, hypotheses, cache, memory_real, order) if order else None
+        return [self.search.finished(each) for row, each in enumerate(sentences) if not alive[row]]

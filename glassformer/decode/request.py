@@ -1,0 +1,107 @@
+"""What is asked of the decoding loop, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from glassformer.config import ModelConfig
+from glassformer.decode.settings import DecodeSettings
+from glassformer.errors import ConfigError
+
+Ids = Sequence[int]
+
+
+@dataclass(frozen=True)
+class SpecialIds:
+    """The token that a decoder begins with, and those that end an answer."""
+
+    begin: int
+    end: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One answer that is wanted. `number` names it, and its samples depend on it.
+
+    `source` is what the encoder reads; None for a decoder alone. The decoder is given `prompt` (default: the token
+    that it begins with), then `prefix`, with which the answer must begin. `max_tokens` counts the prefix; None = the
+    settings'. The answer contains each of `forced` and none of `forbidden`, as sequences of tokens.
+    """
+
+    number: int
+    source: Ids | None = None
+    prompt: Ids | None = None
+    prefix: Ids = ()
+    max_tokens: int | None = None
+    forced: tuple[tuple[int, ...], ...] = ()
+    forbidden: tuple[tuple[int, ...], ...] = ()
+
+
+def check_request(request: Request, settings: DecodeSettings, ids: SpecialIds, model: ModelConfig) -> None:
+    """Refuse what no answer can satisfy, and what is too long for the model. Raises ConfigError."""
+    where = f"request {request.number}"
+    given = [*(request.prompt or (ids.begin,)), *request.prefix]
+    for name, tokens, stack in (("source", request.source or (), model.encoder), ("prompt", given, model.decoder)):
+        if stack is not None and stack.max_length is not None and len(tokens) > stack.max_length:
+            raise ConfigError(f"{where}: a {name} has at most {stack.max_length} tokens", got=str(len(tokens)))
+        if stack is not None:
+            _refuse_strange(where, tokens, stack.embed.vocabulary)
+    most = settings.max_tokens if request.max_tokens is None else request.max_tokens
+    _refuse_strange(where, [token for word in request.forced for token in word], model.output_stack.embed.vocabulary)
+    if request.forced and settings.method != "beam":
+        raise ConfigError(f"{where}: forced words need method = 'beam'", got=repr(settings.method))
+    if not all(request.forced) or not all(request.forbidden):
+        raise ConfigError(f"{where}: a forced or forbidden sequence must have a token", got="an empty one")
+    for word in (*request.forced, request.prefix):
+        if set(word) & set(ids.end):
+            raise ConfigError(f"{where}: forced words and a prefix stand before the end", got=str([*word]))
+        hit = next((each for each in request.forbidden if occurs(each, word)), None)
+        if hit is not None:
+            raise ConfigError(f"{where}: an answer cannot contain {[*word]}", got=f"{[*hit]} as forbidden")
+    needed = len(request.prefix) + sum(len(word) for word in request.forced) + 1
+    if needed > most:
+        raise ConfigError(
+            f"{where}: the prefix, the forced words and the end need {needed} tokens",
+            got=f"max_tokens = {most}",
+            do="raise max_tokens",
+        )
+
+
+def _refuse_strange(where: str, tokens: Ids, vocabulary: int) -> None:
+    strange = next((token for token in tokens if not 0 <= token < vocabulary), None)
+    if strange is not None:
+        raise ConfigError(f"{where}: tokens must be from 0 to {vocabulary - 1}", got=str(strange))
+
+
+def occurs(sequence: Ids, within: Ids) -> bool:
+    """Whether the tokens of a sequence stand in another one, one after the other."""
+    size = len(sequence)
+    return any(tuple(within[at : at + size]) == tuple(sequence) for at in range(len(within) - size + 1))
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One answer. `ids` are its tokens, the prefix among them, without the end.
+
+    `score` is what hypotheses of the search were ranked by. `log_probability` is the sum of `token_log_probabilities`,
+    the model's own, with the end's where `ended`; else the answer was cut at its largest length or at a stop string.
+    `attention` [T, M]: how much each token looked at each of the source when it was chosen, where that was asked for.
+    """
+
+    ids: tuple[int, ...]
+    score: float
+    log_probability: float
+    token_log_probabilities: tuple[float, ...]
+    ended: bool
+    attention: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The answers to one request, best first; samples in their own order."""
+
+    number: int
+    hypotheses: list[Hypothesis]

@@ -1,0 +1,217 @@
+"""One step of the search: from the logits of the next tokens to the hypotheses that go on.
+
+R rows, one for each sentence · B hypotheses of a row · T tokens · V vocabulary · C candidates · N sentences that begin
+M memory tokens
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from glassformer.data.counter_rng import uniform
+from glassformer.decode.candidates import best_in_groups, with_forced
+from glassformer.decode.choose import Candidates, best_tokens, drawn, filtered, log_totals
+from glassformer.decode.control import Control
+from glassformer.decode.hypotheses import Hypotheses, Sentence
+from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds, occurs
+from glassformer.decode.score import coverage_penalty, final_score, upper_bound
+from glassformer.decode.settings import DecodeSettings
+
+TextOf = Callable[[Sequence[int]], str]
+
+
+class Search:
+    """Which tokens follow, which answers are complete, and which hypotheses cannot become the best any more."""
+
+    def __init__(self, settings: DecodeSettings, ids: SpecialIds, text_of: TextOf | None) -> None:
+        self.settings, self.ids, self.text_of = settings, ids, text_of
+        self.beams, self.beam = settings.width, settings.method == "beam"
+        self.control = Control(settings, ids)
+
+    def begin(self, requests: Sequence[Request], tokens: Tensor, lengths: Tensor, logits: Tensor) -> Hypotheses:
+        """Sentences of which only the prompts [N, P] are known. A beam begins with one hypothesis."""
+        rows, beams, device = len(requests), 1 if self.beam else self.beams, logits.device
+        begin = [len(request.prompt or (self.ids.begin,)) for request in requests]
+        most = [request.max_tokens or self.settings.max_tokens for request in requests]
+        tokens = tokens[:, None].expand(-1, beams, -1).clone()  # [N, B, P]
+        none = torch.zeros(rows, beams, 0, dtype=logits.dtype, device=device)
+        return Hypotheses(
+            tokens=tokens,
+            log_probabilities=torch.zeros_like(tokens, dtype=logits.dtype),
+            score=torch.zeros(rows, beams, dtype=logits.dtype, device=device),
+            look=torch.zeros_like(tokens, dtype=torch.bool),
+            begin=torch.tensor(begin, device=device),
+            length=lengths,
+            limit=torch.tensor([a + b for a, b in zip(begin, most, strict=True)], device=device),
+            number=torch.tensor([request.number for request in requests], device=device),
+            complete=torch.full((rows, self.beams), -torch.inf, dtype=logits.dtype, device=device),
+            places=torch.arange(tokens.shape[2], device=device).expand(rows, -1).clone(),
+            attention=none,
+            coverage=none,
+        )
+
+    def advance(
+        self,
+        hypotheses: Hypotheses,
+        logits: Tensor,
+        sentences: Sequence[Sentence | None],
+        memory_real: Tensor | None,
+    ) -> None:
+        """Each hypothesis goes on by one token: logits [R, B, V]. Complete answers go to their sentences."""
+        log_total = log_totals(logits)  # [R, B]
+        candidates = self.choose(hypotheses, logits, log_total, sentences)  # each [R, C]
+        row = torch.arange(len(logits), device=logits.device)[:, None]  # [R, 1]
+        log_probability = logits[row, candidates.parent, candidates.token] - log_total.gather(1, candidates.parent)
+        length = hypotheses.length[:, None] + 1  # [R, 1]
+        answer = length - hypotheses.begin[:, None]  # [R, 1]
+        ended = torch.zeros_like(candidates.token, dtype=torch.bool)  # [R, C]
+        for end in self.ids.end:
+            ended = ended | (candidates.token == end)
+        over = ended | (length == hypotheses.limit[:, None])  # [R, C]
+        if self.settings.stop:
+            over = over | self.stopped(hypotheses, candidates, over)
+        score = final_score(candidates.score, answer, self.settings)  # [R, C]
+        if self.settings.coverage_penalty and memory_real is not None:
+            coverage = coverage_penalty(hypotheses.coverage[:, :, : memory_real.shape[1]], memory_real, self.settings)
+            score = score + coverage.gather(1, candidates.parent)
+        complete = self.complete(over, candidates)  # [R, C]
+        self.report(hypotheses, candidates, log_probability, ended, complete, score, sentences)
+        hypotheses.score = candidates.score.masked_fill(over, -torch.inf)  # [R, C]
+        parent, token = candidates.parent, candidates.token
+        if self.beam:
+            best = torch.cat((hypotheses.complete, score.masked_fill(~complete, -torch.inf)), dim=1)  # [R, B + C]
+            hypotheses.complete = best.topk(self.beams, dim=1).values  # [R, B]
+            on = self.going_on(over)  # [R, B]
+            parent, token, log_probability = (each.gather(1, on) for each in (parent, token, log_probability))
+            hypotheses.score = hypotheses.score.gather(1, on)  # [R, B]
+        hypotheses.follow(parent, token, log_probability)
+        if self.beam:
+            self.give_up(hypotheses, answer)
+
+    def choose(
+        self, hypotheses: Hypotheses, logits: Tensor, log_total: Tensor, sentences: Sequence[Sentence | None]
+    ) -> Candidates:
+        """The candidates for the next step, [R, C]: the best of all of a row, or one for each hypothesis."""
+        settings = self.settings
+        forbidden = [() if each is None else each.request.forbidden for each in sentences]
+        logits, log_total = self.control(hypotheses, logits, log_total, forbidden)
+        offset = hypotheses.score - log_total  # [R, B]
+        if self.beam:
+            # So many candidates that enough go on when each of the best ends.
+            count = (1 + max(1, len(self.ids.end))) * self.beams // settings.groups
+            candidates = best_in_groups(logits, offset, count, settings, self.ids)
+            if any(each is not None and each.request.forced for each in sentences):
+                candidates = with_forced(candidates, hypotheses, logits, offset, sentences, self.ids)
+            return candidates
+        if settings.method == "greedy":
+            token = best_tokens(logits)  # [R, B]
+        else:
+            kept = filtered(logits / settings.temperature, settings.top_k, settings.top_p, settings.min_p)
+            token = drawn(kept, self.chances(hypotheses))  # [R, B]
+        score = logits.gather(2, token[:, :, None])[..., 0] + offset  # [R, B]
+        parent = torch.arange(token.shape[1], device=token.device).expand_as(token)  # [R, B]
+        return Candidates(score, parent, token)
+
+    def chances(self, hypotheses: Hypotheses) -> Tensor:
+        """A number in [0, 1) for each sample [R, B], from the seed, the request, the token's place and the sample."""
+        sample = torch.arange(self.beams).numpy()[None]  # [1, B]
+        number, place = (each.cpu().numpy()[:, None] for each in (hypotheses.number, hypotheses.length))  # [R, 1]
+        return torch.from_numpy(uniform(self.settings.seed, number, place, sample)).to(hypotheses.score.device)
+
+    def complete(self, over: Tensor, candidates: Candidates) -> Tensor:
+        """Which candidates [R, C] are answers: those that are over and among the best of their group."""
+        complete = over & (candidates.score > -torch.inf)
+        if not self.beam:
+            return complete
+        groups = self.settings.groups
+        rank = torch.arange(complete.shape[1] // groups, device=over.device).repeat(groups)  # [C]
+        return complete & (rank < self.beams // groups)
+
+    def going_on(self, over: Tensor) -> Tensor:
+        """The candidates that go on, best first in each group: [R, C] to [R, B]."""
+        groups = self.settings.groups
+        grouped = over.unflatten(1, (groups, -1))  # [R, G, C / G]
+        # A stable order by whether they are over.
+        on = grouped.byte().argsort(dim=2, stable=True)[..., : self.beams // groups]  # [R, G, B / G]
+        return (on + torch.arange(groups, device=over.device)[:, None] * grouped.shape[2]).flatten(1)  # [R, B]
+
+    def stopped(self, hypotheses: Hypotheses, candidates: Candidates, over: Tensor) -> Tensor:
+        """Which candidates [R, C] contain a stop string."""
+        stopped = torch.zeros_like(over)
+        if self.text_of is None:
+            return stopped
+        for row, place in ((candidates.score > -torch.inf) & ~over).nonzero().tolist():
+            begin, length = int(hypotheses.begin[row]), int(hypotheses.length[row])
+            before = hypotheses.tokens[row, int(candidates.parent[row, place]), begin:length].tolist()
+            text = self.text_of([*before, int(candidates.token[row, place])])
+            stopped[row, place] = any(stop in text for stop in self.settings.stop)
+        return stopped
+
+    def report(
+        self,
+        hypotheses: Hypotheses,
+        candidates: Candidates,
+        log_probability: Tensor,
+        ended: Tensor,
+        complete: Tensor,
+        score: Tensor,
+        sentences: Sequence[Sentence | None],
+    ) -> None:
+        """Complete candidates [R, C] become answers of their sentences where they are among the best."""
+        if self.beam:
+            complete = complete & (score > hypotheses.complete[:, -1:])
+        for row, place in complete.nonzero().tolist():
+            sentence = sentences[row]
+            assert sentence is not None
+            begin, length = int(hypotheses.begin[row]), int(hypotheses.length[row])
+            parent = int(candidates.parent[row, place])
+            tokens = hypotheses.tokens[row, parent, begin:length].tolist()
+            logs = hypotheses.log_probabilities[row, parent, begin:length].tolist()
+            logs.append(float(log_probability[row, place]))
+            ends = bool(ended[row, place])
+            if not ends:
+                tokens.append(int(candidates.token[row, place]))
+            if not all(occurs(word, tokens) for word in sentence.request.forced):
+                continue
+            answer = Hypothesis(
+                ids=tuple(tokens),
+                score=float(score[row, place]),
+                log_probability=sum(logs),
+                token_log_probabilities=tuple(logs),
+                ended=ends,
+                attention=hypotheses.attention_of(row, parent, len(sentence.request.source or ())),
+            )
+            if self.beam:
+                sentence.add(answer, self.beams)
+            else:
+                sentence.samples[place] = answer
+
+    def give_up(self, hypotheses: Hypotheses, answer: Tensor) -> None:
+        """Drop hypotheses that cannot become one of the answers: of `answer` [R, 1] tokens so far.
+
+        In one group, one that is dropped would have had worse successors alone. Groups go on as long as one of a row
+        can, since each changes what later ones choose.
+        """
+        settings, score = self.settings, hypotheses.score
+        if settings.early_stopping == "exact":
+            most = (hypotheses.limit - hypotheses.begin)[:, None]  # [R, 1]
+            least = hypotheses.complete[:, settings.n_best - 1, None]  # [R, 1]
+            hopeless = upper_bound(score, answer, most, settings) <= least  # [R, B]
+            if settings.groups > 1:
+                hopeless = hopeless.all(dim=1, keepdim=True)  # [R, 1]
+        else:
+            worst = hypotheses.complete[:, -1:]  # [R, 1]
+            hopeless = worst > -torch.inf
+            if settings.early_stopping == "estimate":
+                best = final_score(score.amax(dim=1, keepdim=True), answer, settings)  # [R, 1]
+                hopeless = hopeless & (best <= worst)
+        hypotheses.score = score.masked_fill(hopeless, -torch.inf)
+
+    def finished(self, sentence: Sentence) -> Finished:
+        """The answers of a sentence."""
+        if self.beam:
+            return Finished(sentence.request.number, sentence.answers[: self.settings.n_best])
+        return Finished(sentence.request.number, [sentence.samples[each] for each in sorted(sentence.samples)])

@@ -1,0 +1,156 @@
+"""How likely a model finds a given translation of a text, token by token: the verb `score` of models that translate.
+
+B rows · T tokens of the target, its end among them · N tokens that are scored together · V vocabulary
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from glassformer.data.corrupt import IGNORED
+from glassformer.errors import DataError
+from glassformer.models.inputs import Batch, Inputs
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.pair_source import TextPair
+from glassformer.tasks.pseudo_likelihood import ScoredToken
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.score import compared, perplexity
+from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.translator import check_translates, special_ids
+from glassformer.tasks.values import located, text_of
+from glassformer.text.parts import ids_of
+from glassformer.text.tokenizer import Tokenizer
+
+TARGET = "target"
+# Target tokens that go through the decoder together, padding included, and those of which all vocabulary scores are in
+# memory.
+_TOGETHER, _SCORES = 8192, 512
+
+
+@dataclass(frozen=True)
+class ScoredPair:
+    """A text and a translation of it: the logarithm of the probability of each token of the translation after the right
+    ones before it, and after the last of them that of the end.
+    """
+
+    text: str
+    target: str
+    tokens: tuple[ScoredToken, ...]
+    windows: int = 1
+
+    @property
+    def total(self) -> float:
+        """The logarithm of the probability of the whole translation; nearer to 0 is likelier."""
+        return math.fsum(token.log_probability for token in self.tokens)
+
+    @property
+    def perplexity(self) -> float:
+        """exp(−total / tokens), the end counted as a token."""
+        return perplexity(-self.total / len(self.tokens))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and strings, for JSON."""
+        return {**asdict(self), "total": self.total, "perplexity": self.perplexity}
+
+
+class PairLikelihood(Predictor[TextPair, ScoredPair]):
+    """The source goes through the encoder, the given target through the decoder (forced decoding)."""
+
+    axes: ClassVar[Mapping[str, Axis]] = {TARGET: "set"}
+
+    def __init__(self, tokenizer: Tokenizer, *, start: int, end: int, most: int | None) -> None:
+        self.tokenizer, self.start, self.end, self.most = tokenizer, start, end, most
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model."""
+        check_translates(model.config)
+        ids = special_ids(tokenizer)
+        return cls(tokenizer, start=ids.begin, end=ids.end[0], most=model.output_stack.max_length)
+
+    def example(self, values: Mapping[str, object], where: str) -> TextPair:
+        """A source and its target. Raises DataError where one of them has no words, or more than the model reads."""
+        if values.get(TARGET) is None:
+            raise DataError(
+                located(where, "a text and its translation are scored together"),
+                got="no target",
+                do="--target TARGET, or a table with a column of targets",
+            )
+        pair = TextPair(text_of(values["text"], where, "source"), text_of(values[TARGET], where, "target"))
+        if not self.fits(pair):
+            raise DataError(
+                located(where, f"a source and a target of at most {self.most} tokens are needed"),
+                got=f"{len(self._source(pair)):,} and {len(self._target(pair)):,}",
+                do="score it sentence by sentence",
+            )
+        return pair
+
+    def fits(self, pair: TextPair) -> bool:
+        """Whether the model can read both sides at once."""
+        return self.most is None or max(len(self._source(pair)), len(self._target(pair))) <= self.most
+
+    def rows(self, example: TextPair) -> Iterator[Row]:
+        """One row: the source, with the target as its labels."""
+        yield Row(ids=self._source(example), labels={TARGET: self._target(example)})
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[float]]]:
+        """The log-probabilities of the tokens of each target."""
+        for batch in batches:
+            targets = batch.labels[TARGET]  # [B, T]
+            together = max(1, _TOGETHER // targets.shape[1])
+            for start in range(0, len(targets), together):
+                some = slice(start, start + together)
+                found = target_log_probabilities(model, _some(batch.inputs, some), targets[some], self.start)  # [B, T]
+                lengths = (targets[some] != IGNORED).sum(dim=1).tolist()
+                for row, logarithms, length in zip(batch.row_ids[some].tolist(), found.tolist(), lengths, strict=True):
+                    yield row, logarithms[:length]
+
+    def merge(self, example: TextPair, found: Sequence[list[float]]) -> ScoredPair:
+        """The tokens of the target with their log-probabilities."""
+        target = example.target or ""
+        before, after = self.tokenizer.frame_ids
+        encoding = self.tokenizer.encode(target, special=False)
+        tokens = [*map(self.tokenizer.token, before), *encoding.tokens, *map(self.tokenizer.token, after)]
+        spans = [*[(0, 0)] * len(before), *encoding.offsets, *[(len(target), len(target))] * len(after)]
+        scored = tuple(
+            ScoredToken(token, *span, logarithm) for token, span, logarithm in zip(tokens, spans, found[0], strict=True)
+        )
+        return ScoredPair(example.text, target, scored)
+
+    def _source(self, pair: TextPair) -> array[int]:
+        return self._framed(pair.text)
+
+    def _target(self, pair: TextPair) -> array[int]:
+        return self._framed(pair.target or "")
+
+    def _framed(self, text: str) -> array[int]:
+        before, after = self.tokenizer.frame_ids
+        return array("i", before) + ids_of(self.tokenizer, text) + array("i", after)
+
+
+def target_log_probabilities(model: Transformer, inputs: Inputs, targets: Tensor, start: int) -> Tensor:
+    """The log-probability of each target token [B, T] after those before it, at least in float32; 0 for IGNORED."""
+    begin = torch.full_like(targets[:, :1], start)  # [B, 1]
+    given = torch.cat([begin, targets[:, :-1].where(targets[:, :-1] != IGNORED, start)], dim=1)  # [B, T]
+    states = model(inputs, Inputs(ids=given), heads=()).states.flatten(0, 1)  # [B * T, W]
+    assert model.head is not None
+    asked = (targets != IGNORED).flatten()  # [B * T]
+    losses = [
+        compared(model.head(some, model.word_table), labels)[0]
+        for some, labels in zip(states[asked].split(_SCORES), targets.flatten()[asked].split(_SCORES), strict=True)
+    ]  # each [N]
+    found = torch.zeros(asked.shape, dtype=losses[0].dtype, device=asked.device)  # [B * T]
+    found[asked] = -torch.cat(losses)
+    return found.view(targets.shape)  # [B, T]
+
+
+def _some(inputs: Inputs, rows: slice) -> Inputs:
+    assert inputs.ids is not None
+    return Inputs(ids=inputs.ids[rows], real=None if inputs.real is None else inputs.real[rows])

@@ -1,0 +1,175 @@
+"""Pairs of a source and a target text as tokens, several of them in each row.
+
+E pairs · R rows · B rows of a batch · S tokens of the source · T tokens of the target · n tokens of a batch
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from glassformer.data.batch import Integers
+from glassformer.data.corrupt import IGNORED
+from glassformer.data.flat import Flat, Texts
+from glassformer.data.order import key_of
+from glassformer.data.pack_pairs import PackedPairs, choose_rooms, pack_pairs
+from glassformer.data.parallel import TARGET
+from glassformer.models.inputs import Batch, Inputs
+from glassformer.tasks.rows import Shape
+from glassformer.text.tokenizer import Tokenizer
+
+# Pairs that are tokenized together.
+_TOGETHER = 4096
+
+
+class TextPair(NamedTuple):
+    """A source text, and its translation where it is known."""
+
+    text: str
+    target: str | None = None
+
+
+class TextPairs(Sequence[TextPair]):
+    """Many of them, in the memory of their letters."""
+
+    def __init__(self, sources: Texts, targets: Texts) -> None:
+        self.sources, self.targets = sources, targets
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @property
+    def sides(self) -> tuple[Texts, Texts]:
+        """All sources and all targets."""
+        return self.sources, self.targets
+
+    @overload
+    def __getitem__(self, number: int) -> TextPair: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[TextPair]: ...
+    def __getitem__(self, number: int | slice) -> TextPair | list[TextPair]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        return TextPair(self.sources[number], self.targets[number])
+
+
+class PairSource:
+    """Pairs packed into rows of few shapes (`data/pack_pairs.py`): an example is a row.
+
+    Tokens see those of their own pair alone: the number of the pair in its row is their document. The decoder reads
+    `start`, then the target without its last token, and learns the target.
+    """
+
+    rows_of_each = 1
+    total_counts = None  # a step is divided by its own tokens
+
+    def __init__(self, pairs: TextPairs, tokenizer: Tokenizer, *, start: int, longest: int) -> None:
+        self.examples, self._start, self._pad = pairs, start, tokenizer.pad_id or 0
+        self._sides = tuple(_tokens(tokenizer, texts) for texts in pairs.sides)
+        lengths = np.stack([side.lengths for side in self._sides], axis=1)  # [E, 2]
+        digest = hashlib.sha256(repr([tokenizer.fingerprint, start, longest]).encode())
+        for side in self._sides:
+            digest.update(side.values.tobytes())
+            digest.update(side.offsets.tobytes())
+        self.fingerprint = digest.hexdigest()
+        self.packed: PackedPairs = pack_pairs(lengths, choose_rooms(lengths, longest), key=key_of(self.fingerprint, 0))
+
+    def __len__(self) -> int:
+        return len(self.packed.members)
+
+    @property
+    def lengths(self) -> Integers:
+        """The tokens of the source and of the target of each row, padding included, [R, 2]."""
+        return self.packed.shapes[self.packed.shape_of]
+
+    @cached_property
+    def padding(self) -> float:
+        """The share of the rows' tokens, of both sides, that are padding."""
+        kept = np.setdiff1d(np.arange(len(self.examples)), self.packed.left_out)
+        tokens = sum(int(side.lengths[kept].sum()) for side in self._sides)
+        return 1 - tokens / max(1, sum(self.packed.filled))
+
+    @property
+    def target_tokens(self) -> npt.NDArray[np.int32]:
+        """The tokens of all targets, one after the other."""
+        return self._sides[1].values
+
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
+        """These rows, the same in each epoch, padded to a shape (rows, tokens of the source, of the target)."""
+        rows, sources, targets = shape
+        filled = np.concatenate([examples, np.repeat(examples[-1:], rows - len(examples))])
+        members, row, _ = self.packed.members.joined(filled)
+        pairs = members.astype(np.int64)
+        within = np.arange(len(pairs)) - np.searchsorted(row, row)  # number of each pair in its row
+        # Padding of the source is a document of its own; padding of the target belongs to the first: it has something
+        # to look at, and nobody looks back at it.
+        encoder = _side_by_side(self._sides[0], pairs, row, within, (rows, sources), fill=(self._pad, -1))
+        decoder = _side_by_side(self._sides[1], pairs, row, within, (rows, targets), fill=(IGNORED, 0))
+        decoder.ids[len(examples) :] = IGNORED
+        shifted = np.where(decoder.ids == IGNORED, self._pad, decoder.ids)  # [B, T]
+        shifted[:, 1:] = shifted[:, :-1].copy()
+        shifted[decoder.positions == 0] = self._start
+        tokens = int((decoder.ids != IGNORED).sum())
+        return Batch(
+            inputs=encoder.inputs(),
+            decoder_inputs=decoder._replace(ids=shifted).inputs(),
+            labels={TARGET: torch.from_numpy(decoder.ids)},
+            counts={TARGET: float(tokens)},
+            row_ids=torch.arange(rows, dtype=torch.int32),
+            weights=torch.from_numpy((np.arange(rows) < len(examples)).astype(np.float32)),
+            tokens=tokens,
+        )
+
+
+class _Side(NamedTuple):
+    """One side of a batch, each [B, S]."""
+
+    ids: Integers
+    documents: Integers
+    positions: Integers
+
+    def inputs(self) -> Inputs:
+        """What a stack reads."""
+        return Inputs(
+            ids=torch.from_numpy(self.ids),
+            documents=torch.from_numpy(self.documents),
+            positions=torch.from_numpy(self.positions),
+        )
+
+
+def _side_by_side(
+    tokens: Flat, pairs: Integers, row: Integers, within: Integers, shape: tuple[int, int], *, fill: tuple[int, int]
+) -> _Side:
+    """The tokens of these pairs, each in its row [C] after those before it; positions begin anew with each pair."""
+    values, of, position = tokens.joined(pairs)  # [n], [n], [n]
+    ends = tokens.lengths[pairs].cumsum()
+    begins = np.concatenate([[0], ends[:-1]])  # of each pair among all
+    row_begins = begins[np.searchsorted(row, row)]  # of its row
+    column = position + (begins - row_begins)[of]  # [n]
+    ids, documents = (np.full(shape, each, np.int64) for each in fill)  # [B, S], [B, S]
+    positions = np.broadcast_to(np.arange(shape[1]), shape).copy()  # [B, S], those of padding as in its row
+    at = row[of], column
+    ids[at], documents[at], positions[at] = values, within[of], position
+    return _Side(ids, documents, positions)
+
+
+def _tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> Flat:
+    """The tokens of each text between the tokenizer's special ones."""
+
+    def encoded() -> Iterable[Sequence[int]]:
+        waiting: list[str] = []
+        for text in texts:
+            waiting.append(text)
+            if len(waiting) == _TOGETHER:
+                yield from (tokenizer.unalias(raw.ids) for raw in tokenizer.raw_batch(waiting, special=True))
+                waiting.clear()
+        if waiting:
+            yield from (tokenizer.unalias(raw.ids) for raw in tokenizer.raw_batch(waiting, special=True))
+
+    return Flat.of(encoded())

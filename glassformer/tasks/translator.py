@@ -1,0 +1,301 @@
+"""Translating texts with a trained model: the verb `translate`.
+
+B rows · S tokens of the source · T tokens of the translation
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from glassformer.config import ModelConfig
+from glassformer.data.paragraphs import Sentence, join_sentences, split_sentences
+from glassformer.decode.loop import decode
+from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds, occurs
+from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.stream import before_stop
+from glassformer.decode.words import forbidden_ids, forced_ids
+from glassformer.errors import ConfigError, DataError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.settings import read_settings
+from glassformer.tasks.pair_source import TextPair
+from glassformer.tasks.rows import Row
+from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.translation import (
+    Alternative,
+    TranslatedToken,
+    Translation,
+    links_of,
+    token_spans,
+    unknown_characters,
+)
+from glassformer.tasks.values import located
+from glassformer.text.parts import ids_of
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.windows import room_beside
+
+# The search, where neither the model's own settings nor options ask for another one.
+BEAMS, LENGTH_PENALTY = 5, 0.6
+# Tokens of a translation for each token of its source, and beside these, where no number is asked for.
+_LONGER, _MORE = 2, 16
+# Sentences that are decoded together.
+SLOTS = 64
+# Options that choose a method, where none is named.
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p")
+_BEAM = ("length_penalty", "coverage_penalty", "groups", "diversity", "forced")
+
+
+def search_settings(
+    options: Mapping[str, Any], *, beams: int = BEAMS, length_penalty: float = LENGTH_PENALTY
+) -> DecodeSettings:
+    """The settings of the search that options ask for, else so many beams with this length penalty; one beam, and
+    nothing that needs beams, is greedy search. Raises ConfigError for options that exclude each other.
+    """
+    asked = {name: options[name] for name in DecodeSettings.model_fields if options.get(name) not in (None, [])}
+    if "method" not in asked and (options.get("sample") or any(name in asked for name in _SAMPLING)):
+        asked["method"] = "sample"
+    if "method" not in asked:
+        several = asked.get("n_best", 1) > 1 or any(name in asked for name in _BEAM)
+        asked["method"] = "greedy" if asked.get("beams", beams) == 1 and not several else "beam"
+    if asked["method"] == "beam":
+        enough = max(beams, asked.get("n_best", 1), asked.get("groups", 1))
+        asked = {"beams": enough, "length_penalty": length_penalty, **asked}
+    return read_settings(DecodeSettings, asked, where="translate")
+
+
+class Translator(Predictor[TextPair, Translation]):
+    """The source goes through the encoder; the decoder writes the translation token by token (`decode/`)."""
+
+    read_ahead = 4096
+
+    def __init__(
+        self, tokenizer: Tokenizer, *, length: int | None, ids: SpecialIds, options: Mapping[str, Any] | None = None
+    ) -> None:
+        options = options or {}
+        self.tokenizer, self.length, self.ids = tokenizer, length, ids
+        self.settings: DecodeSettings = options.get("search") or search_settings(options)
+        self.paragraphs = bool(options.get("paragraphs"))
+        self.aligned = bool(options.get("alignment"))
+        asked = "max_tokens" in self.settings.model_fields_set
+        self.most = self.settings.max_tokens if asked else None
+        self.prefix = tuple(tokenizer.ids(options["prefix"])) if options.get("prefix") else ()
+        if blank := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
+            raise ConfigError("a word is needed to force or to forbid it", got=repr(blank[0]))
+        self.forced = forced_ids(self.settings.forced, tokenizer.ids)
+        self.forbidden = forbidden_ids(self.settings.forbidden, tokenizer.ids)
+        self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
+        self.check_words()
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model, and for options that
+        exclude each other.
+        """
+        check_translates(model.config)
+        options, section = dict(context.options), context.section
+        if options.get("search") is None:
+            beams = getattr(section, "beams", BEAMS)
+            penalty = getattr(section, "length_penalty", LENGTH_PENALTY)
+            options["search"] = search_settings(options, beams=beams, length_penalty=penalty)
+        return cls(tokenizer, length=context.length, ids=special_ids(tokenizer), options=options)
+
+    def check_words(self) -> None:
+        """Raise ConfigError for words that no answer can have: too many, or such that contain forbidden ones."""
+        if self.most is not None and self.least > self.most:
+            raise ConfigError(
+                f"the prefix, the words that are forced and the end have {self.least} tokens",
+                got=f"at most {self.most} tokens",
+                do="allow more tokens",
+            )
+        for word in (*self.forced, self.prefix):
+            for forbidden in self.forbidden:
+                if occurs(forbidden, word):
+                    raise ConfigError(
+                        f"an answer that contains {self.tokenizer.decode(word).strip()!r} is asked for",
+                        got=f"{self.tokenizer.decode(forbidden).strip()!r} as forbidden",
+                        do="leave one of them out",
+                    )
+
+    # ------------------------------------------------------------------ a text and its sentences
+
+    def example(self, values: Mapping[str, object], where: str) -> TextPair:
+        """A source; one of only blanks has an empty translation. Raises DataError for a value that is no text."""
+        text = values["text"]
+        if not isinstance(text, str):
+            raise DataError(located(where, "the source must be a text"), got=repr(text)[:60])
+        return TextPair(text)
+
+    def sentences(self, text: str) -> list[Sentence]:
+        """The sentences of a text, as characters: the whole text as one where it is not cut."""
+        room = room_beside(sum(self.tokenizer.frame), self.length)
+        if not text.strip():
+            return []
+        if not self.paragraphs and (room is None or len(ids_of(self.tokenizer, text)) <= room):
+            start = len(text) - len(text.lstrip())
+            return [Sentence(start, start + len(text.strip()))]
+        if room is None:
+            return split_sentences(text)
+        return split_sentences(text, length=lambda part: len(ids_of(self.tokenizer, part)), most=room)
+
+    def rows(self, example: TextPair) -> Iterator[Row]:
+        """One row for each sentence."""
+        before, after = self.tokenizer.frame_ids
+        for sentence in self.sentences(example.text):
+            words = ids_of(self.tokenizer, example.text[sentence.start : sentence.end])
+            yield Row(ids=array("i", before) + words + array("i", after))
+
+    # ------------------------------------------------------------------ decoding
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The best translations of each row; rows with the same tokens are translated once.
+
+        A request is numbered by its tokens: the samples of a text are the same wherever it stands.
+        """
+        limit = model.output_stack.max_length
+        waiting: dict[int, list[int]] = {}
+
+        def requests() -> Iterator[Request]:
+            for batch in batches:
+                for row, source in zip(batch.row_ids.tolist(), _sources(batch), strict=True):
+                    number = _number(source)
+                    waiting.setdefault(number, []).append(row)
+                    if len(waiting[number]) == 1:
+                        yield self.request(number, source, self.most_for(source, limit))
+
+        steps = decode(
+            model,
+            requests(),
+            self.settings,
+            ids=self.ids,
+            slots=SLOTS,
+            attention=range(len(model.output_stack.blocks)) if self.aligned else (),
+            text_of=self.tokenizer.decode,
+            ids_of=self.tokenizer.ids,
+        )
+        for step in steps:
+            for finished in step.finished:
+                yield from self.found(finished, waiting.pop(finished.number))
+
+    def most_for(self, source: Sequence[int], limit: int | None) -> int:
+        """The most tokens of the translation of a source: as asked for, else by its length; at most `limit`."""
+        most = self.most or _LONGER * len(source) + _MORE + self.least
+        return most if limit is None else min(most, limit)
+
+    def request(self, number: int, source: Sequence[int], most: int) -> Request:
+        """What is asked of the decoding loop for one row."""
+        return Request(number, source=source, prefix=self.prefix, max_tokens=most)
+
+    @staticmethod
+    def found(finished: Finished, rows: Sequence[int]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The answers to a request, for each row that asked for it."""
+        return ((row, finished.hypotheses) for row in rows)
+
+    def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
+        """The translations of the sentences in their places. Raises DataError where there is none."""
+        text, sentences = example.text, self.sentences(example.text)
+        if not all(found):
+            raise DataError(
+                "a translation with these words, of at most this length, must be possible",
+                got=f"none found by {self.settings.beams} beams for {text[:60]!r}",
+                do="ask for more beams or tokens, or for other words",
+            )
+        written = [self.written(hypotheses[0]) for hypotheses in found]
+        best = [translation for translation, _ in written]
+        tokens: list[TranslatedToken] = []
+        links = []
+        for number, (sentence, (first, *_)) in enumerate(zip(sentences, found, strict=True)):
+            before = len(join_sentences(text[: sentence.start], sentences[:number], best[:number]))
+            spans = written[number][1]
+            tokens += self.tokens(first, spans, before)
+            if self.aligned and first.attention is not None:
+                part = text[sentence.start : sentence.end]
+                links += [
+                    link.moved(sentence.start, before)
+                    for link in links_of(self.tokenizer, part, spans, best[number], first)
+                ]
+        n_best = self.n_best(text, sentences, found) if self.settings.n_best > 1 else ()
+        firsts = [hypotheses[0] for hypotheses in found]
+        return Translation(
+            text,
+            join_sentences(text, sentences, best) if sentences else "",
+            score=math.fsum(each.score for each in firsts),
+            log_probability=math.fsum(each.log_probability for each in firsts),
+            tokens=tuple(tokens),
+            alignment=tuple(links),
+            n_best=n_best,
+            windows=max((each.parts for each in sentences), default=1) if self.paragraphs else max(1, len(sentences)),
+            unknown=unknown_characters(self.tokenizer, text),
+            whole=bool(self.settings.stop) or all(each.ended for each in firsts),
+        )
+
+    def written(self, answer: Hypothesis) -> tuple[str, list[tuple[int, int]]]:
+        """The text of an answer, up to a stop string, and the characters [start, end) of each token there."""
+        whole, spans = token_spans(self.tokenizer, answer.ids)
+        text = before_stop(whole, self.settings.stop)
+        return text, [(min(start, len(text)), min(end, len(text))) for start, end in spans]
+
+    def tokens(self, answer: Hypothesis, spans: Sequence[tuple[int, int]], before: int) -> Iterator[TranslatedToken]:
+        """The tokens of a sentence's translation, which has `before` characters before it."""
+        ids = [*answer.ids, *self.ids.end[:1]]
+        for id_, logarithm, (start, end) in zip(
+            ids, answer.token_log_probabilities, [*spans, (len(spans) and spans[-1][1],) * 2], strict=False
+        ):
+            yield TranslatedToken(self.tokenizer.token(id_), before + start, before + end, logarithm)
+
+    def n_best(
+        self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
+    ) -> tuple[Alternative, ...]:
+        """The best translations; of several sentences the k-th best of all together, or the last of one with fewer."""
+        ranked = []
+        for rank in range(max(map(len, found), default=0)):
+            chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in found]
+            parts = [self.written(each)[0] for each in chosen]
+            ranked.append(
+                Alternative(
+                    join_sentences(text, sentences, parts),
+                    math.fsum(each.score for each in chosen),
+                    math.fsum(each.log_probability for each in chosen),
+                )
+            )
+        return tuple(ranked)
+
+
+def check_translates(model: ModelConfig) -> None:
+    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
+    if model.encoder is None or model.decoder is None or model.head is None:
+        raise ConfigError(
+            "a translation needs an encoder, a decoder and a vocabulary head",
+            got=f"the family {model.family}",
+            do="choose marian, vaswani2017, tensor2tensor, bart or t5: glassformer train translate PAIRS",
+        )
+
+
+def special_ids(tokenizer: Tokenizer) -> SpecialIds:
+    """The tokens with which a decoder starts and stops; raises ConfigError where there are none."""
+    start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
+    _, after = tokenizer.frame_ids
+    if start is None or not after:
+        raise ConfigError(
+            "a translation needs tokens with which it starts and ends",
+            got="a tokenizer without padding, or whose texts have no last token",
+            do="leave tokenizer.file out: a fitting one is learned",
+        )
+    return SpecialIds(start, (after[-1],))
+
+
+def _sources(batch: Batch) -> Iterator[tuple[int, ...]]:
+    """The tokens of each row without its padding."""
+    ids = batch.inputs.ids
+    assert ids is not None
+    rows: list[list[int]] = ids.tolist()
+    lengths = [len(row) for row in rows] if batch.inputs.real is None else batch.inputs.real.sum(dim=1).tolist()
+    return (tuple(row[:length]) for row, length in zip(rows, lengths, strict=True))
+
+
+def _number(source: Sequence[int]) -> int:
+    """The number of a request: a hash of its tokens."""
+    return int.from_bytes(hashlib.sha256(array("q", source).tobytes()).digest()[:8], "little") >> 1

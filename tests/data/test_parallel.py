@@ -1,0 +1,126 @@
+"""Pairs from tables and from two files; files that part are refused, and told where."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glassformer.data.lines import Skipped
+from glassformer.data.parallel import parting_line, read_pairs, read_parallel
+from glassformer.errors import DataError, MissingColumnError
+from tests.refusals import refused
+
+ENGLISH = ["Go.", "", "I am a student.", "Yes"]
+FRENCH = ["Va !", "Rien.", "Je suis étudiant.", ""]
+PAIRS = [{"source": one, "target": other} for one, other in zip(ENGLISH, FRENCH, strict=True)]
+
+
+def written(path: Path, text: str | bytes) -> Path:
+    content = text if isinstance(text, bytes) else text.encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def captions(count: int) -> list[str]:
+    """Lines of so different lengths that they tell which belong together."""
+    return ["x" * int(each) for each in np.random.default_rng(0).integers(20, 120, count)]
+
+
+@pytest.mark.parametrize("suffix", ["txt", "txt.gz"])
+@pytest.mark.parametrize("end", ["\n", "", "\r\n"])
+def test_the_same_lines_of_two_files_are_pairs(tmp_path: Path, suffix: str, end: str) -> None:
+    one = written(tmp_path / f"a.{suffix}", "\n".join(ENGLISH) + end)
+    other = written(tmp_path / f"b.{suffix}", "\n".join([*FRENCH[:3], FRENCH[3] + "\n"]))
+    rows = list(read_parallel(one, other))
+    assert [row.values for row in rows] == PAIRS
+    assert [row.where for row in rows] == [f"{one}, line {number}" for number in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "tsv.gz", "jsonl", "jsonl.gz"])
+def test_two_columns_of_a_table_are_pairs(tmp_path: Path, suffix: str) -> None:
+    rows = [{"en": one, "fr": other} for one, other in zip(ENGLISH, FRENCH, strict=True)]
+    text = (
+        "".join(json.dumps(row) + "\n" for row in rows)
+        if "jsonl" in suffix
+        else "\n".join(["en\tfr", *("\t".join(row.values()) for row in rows)])
+    )
+    path = written(tmp_path / f"pairs.{suffix}", text)
+    found = list(read_pairs(path, ("en", "fr")))
+    assert [row.values for row in found] == PAIRS
+    assert found[2].where == f"{path}, line {3 if 'jsonl' in suffix else 4}"
+
+
+def test_a_table_without_a_header_has_numbers(tmp_path: Path) -> None:
+    path = written(tmp_path / "pairs.tsv", "Go.\tVa !\nHi.\tSalut !\n")
+    assert [row.values["target"] for row in read_pairs(path, ("0", "1"))] == ["Va !", "Salut !"]
+    with refused(MissingColumnError, got="2 columns"):
+        list(read_pairs(path, ("0", "2")))
+
+
+def test_a_cell_that_is_no_text_goes_to_the_handler(tmp_path: Path) -> None:
+    path = written(tmp_path / "pairs.jsonl", '{"en": "a", "fr": 3}\n{"en": "b", "fr": "c"}\n')
+    with refused(DataError, wanted=(f"{path}, line 1", "'fr'"), got="3"):
+        list(read_pairs(path, ("en", "fr")))
+    skipped = Skipped()
+    assert [row.values["source"] for row in read_pairs(path, ("en", "fr"), bad=skipped)] == ["b"]
+    assert skipped.count == 1
+
+
+def test_a_line_that_cannot_be_used_takes_its_pair_along(tmp_path: Path) -> None:
+    one = written(tmp_path / "a.txt", b"one\n\xff\nthree\nfour\nfive\n")
+    other = written(tmp_path / "b.txt", b"un\ndeux\ntrois\n\xff\n\xff\n")
+    skipped = Skipped()
+    found = [tuple(row.values.values()) for row in read_parallel(one, other, bad=skipped)]
+    assert found == [("one", "un"), ("three", "trois")]
+    assert skipped.count == 3
+    with refused(DataError, wanted=f"{one}, line 2"):
+        list(read_parallel(one, other))
+
+
+@pytest.mark.parametrize(("missing", "count"), [(0, 1), (37, 1), (150, 4), (199, 1)])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_files_that_part_are_refused_and_told_where(tmp_path: Path, missing: int, count: int, swapped: bool) -> None:
+    lines = captions(200)
+    whole = written(tmp_path / "whole.txt", "\n".join(lines) + "\n")
+    cut = written(tmp_path / "cut.txt.gz", "\n".join(lines[:missing] + lines[missing + count :]) + "\n")
+    one, other = (cut, whole) if swapped else (whole, cut)
+    with refused(DataError, wanted=(str(one), str(other)), got=("200", str(200 - count)), do=str(whole)) as caught:
+        list(read_parallel(one, other))
+    at = parting_line(
+        *(np.array([len(line) for line in some]) for some in (lines, lines[:missing] + lines[missing + count :]))
+    )
+    assert at is not None
+    assert abs(at - missing) <= 1  # lines of one length may be next to each other
+    assert f"about line {at}," in caught.value.do
+
+
+def test_lengths_that_tell_nothing_are_said_to(tmp_path: Path) -> None:
+    alike = written(tmp_path / "alike.txt", "abc\n" * 50)
+    other = written(tmp_path / "other.txt", "abc\n" * 48)
+    with refused(DataError, got=("50", "48"), do=(str(other), "2 lines")):
+        next(read_parallel(alike, other))
+
+
+def test_lines_that_lack_in_many_places_are_not_told_as_one() -> None:
+    lengths = np.random.default_rng(0).integers(20, 120, 400)
+    assert parting_line(lengths, np.delete(lengths, 200)) is not None
+    assert parting_line(lengths, np.delete(lengths, range(20, 400, 40))) is None
+    assert parting_line(lengths[:10], lengths[1:10]) is None
+    assert parting_line(lengths, lengths) is None
+
+
+@pytest.mark.parametrize("broken", [b"", b"\xff\xfea\0", b"a\0b"])
+def test_files_that_cannot_be_read_are_refused(tmp_path: Path, broken: bytes) -> None:
+    one, other = written(tmp_path / "a.txt", broken), written(tmp_path / "b.txt", broken)
+    with refused(DataError, wanted=str(one)):
+        list(read_parallel(one, other))
+    damaged = tmp_path / "c.txt.gz"
+    damaged.write_bytes(gzip.compress(b"one\n" * 99)[:20])
+    with refused(DataError, wanted=str(damaged)):
+        list(read_parallel(damaged, damaged))
+    with refused(DataError, wanted=str(tmp_path / "none.txt")):
+        list(read_parallel(tmp_path / "none.txt", one))

@@ -1,0 +1,244 @@
+"""Scores of translations are those of sacreBLEU, and so are their resamples."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.significance import PairedTest, _bootstrap_resample
+
+from glassformer.errors import ShapeError
+from glassformer.tasks.score import THIS_MODEL, Unigram
+from glassformer.tasks.translation_baselines import TargetWords, copied, unigram_losses
+from glassformer.tasks.translation_scores import (
+    METRICS,
+    References,
+    System,
+    bleu,
+    chrf,
+    ter,
+    translation_scores,
+    with_all_references,
+)
+from glassformer.tasks.verdict import differences, lower_is_better, shown, to_dict, verdict
+from tests.refusals import refused
+
+SOURCES = ["A man is cooking.", "Two dogs run on the beach!", 'She said: "No."', "The 3.5 km walk", "Yes", ""]
+FIRST = [
+    "Un homme cuisine.",
+    "Deux chiens courent sur la plage !",
+    "Elle a dit : « Non. »",
+    "La marche de 3,5 km",
+    "Oui",
+    "x",
+]
+SECOND = [
+    "Un homme fait la cuisine.",
+    "Deux chiens courent à la plage !",
+    "Elle dit « Non. »",
+    "Une marche de 3,5 km",
+    "Si",
+    "",
+]
+MINE = [
+    "Un homme fait cuisine .",
+    "Deux chiens courent sur plage !",
+    "Elle a dit « Non »",
+    "La marche de 3,5 km",
+    "",
+    "",
+]
+
+
+def sacrebleu(translations: Sequence[str], by_rank: Sequence[Sequence[str | None]]) -> dict[str, float]:
+    metrics = {"bleu": BLEU(force=True), "chrf": CHRF(), "ter": TER()}
+    return {name: metric.corpus_score(translations, by_rank).score for name, metric in metrics.items()}
+
+
+def noisy(texts: Sequence[str], share: float, seed: int) -> list[str]:
+    """Translations in which a share of the words are missing, doubled, or changed."""
+    rng = random.Random(seed)
+    changes = ("", "{0} {0}", "zut")
+    return [
+        " ".join(rng.choice(changes).format(word) if rng.random() < share else word for word in text.split())
+        for text in texts
+    ]
+
+
+@pytest.fixture(scope="module")
+def multi30k(data_directory: Path) -> tuple[list[str], list[str]]:
+    read = (
+        gzip.decompress((data_directory / "multi30k_en_fr" / f"test_2016_flickr.{side}.gz").read_bytes()).decode()
+        for side in ("en", "fr")
+    )
+    english, french = (text.splitlines() for text in read)
+    return english, french
+
+
+@pytest.mark.parametrize(
+    "references",
+    [
+        [[text] for text in FIRST],
+        [[one, other] for one, other in zip(FIRST, SECOND, strict=True)],
+        [[one, other][: 1 + row % 2] for row, (one, other) in enumerate(zip(FIRST, SECOND, strict=True))],
+    ],
+    ids=["one reference", "two", "one or two"],
+)
+@pytest.mark.parametrize("translations", [MINE, SOURCES, FIRST, [""] * 6, ["a"] * 6])
+def test_all_are_those_of_sacrebleu(references: list[list[str]], translations: list[str]) -> None:
+    by_rank = [[each[rank] if rank < len(each) else None for each in references] for rank in range(2)]
+    expected = sacrebleu(translations, by_rank if any(by_rank[1]) else by_rank[:1])
+    # Both sum whole numbers and divide: what differs is the order of the last few float64 operations.
+    assert References(references).measure(translations).values() == pytest.approx(expected, rel=1e-12)
+
+
+def test_real_sentences_too(multi30k: tuple[list[str], list[str]]) -> None:
+    english, french = (side[:300] for side in multi30k)
+    references = References([[text] for text in french])
+    for translations in (english, noisy(french, 0.2, seed=1), french):
+        found = references.measure(translations).values()
+        assert found == pytest.approx(sacrebleu(translations, [french]), rel=1e-12)
+    assert found == pytest.approx({"bleu": 100, "chrf": 100, "ter": 0})
+
+
+def test_statistics_of_all_kinds_follow_sacrebleu() -> None:
+    """Sums that no small corpus has: orders without a match, without an n-gram, nothing at all."""
+    rng = np.random.default_rng(0)
+    total = np.sort(rng.integers(0, 4, (500, 4)))[:, ::-1]
+    right = np.minimum(rng.integers(0, 4, (500, 4)), total)
+    sums = np.concatenate([total[:, :1], rng.integers(0, 5, (500, 1)), right, total], axis=1)
+    expected = [BLEU()._compute_score_from_stats([int(each) for each in row]).score for row in sums]
+    assert bleu(sums.astype(np.float64)) == pytest.approx(np.array(expected), rel=1e-12)
+    found = rng.integers(0, 4, (500, 18))
+    found[:, 2::3] = np.minimum(found[:, 2::3], np.minimum(found[:, ::3], found[:, 1::3]))
+    expected = [CHRF()._compute_score_from_stats(list(row)).score for row in found]
+    assert chrf(found.astype(np.float64)) == pytest.approx(np.array(expected), rel=1e-12)
+    edits = rng.integers(0, 3, (50, 2))
+    expected = [TER()._compute_score_from_stats(list(row)).score for row in edits]
+    assert ter(edits.astype(np.float64)) == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def test_signatures_say_how_it_was_measured() -> None:
+    two = References([[one, other] for one, other in zip(FIRST, SECOND, strict=True)], words="intl", lowercase=True)
+    two.measure(MINE)
+    assert two.signatures.keys() == set(METRICS)
+    version = str(BLEU(references=[FIRST]).get_signature()).rpartition("|")[2]
+    assert two.signatures["bleu"] == f"nrefs:2|case:lc|eff:no|tok:intl|smooth:exp|{version}"
+    mixed = References([[one] * (1 + row % 2) for row, one in enumerate(FIRST)], metrics=("bleu",))
+    assert mixed.signatures == {"bleu": f"nrefs:var|case:mixed|eff:no|tok:13a|smooth:exp|{version}"}
+
+
+def test_resamples_are_those_of_sacrebleu(
+    multi30k: tuple[list[str], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same seed draws the same sentences there, and both summed give the same scores; sacreBLEU sums in float32,
+    exactly for whole numbers below 2^24.
+    """
+    monkeypatch.setenv("SACREBLEU_SEED", "7")
+    french = multi30k[1][:300]
+    mine = noisy(french, 0.3, seed=1)
+    measure = References([[text] for text in french]).measure(mine)
+    found = measure.intervals(samples=200, seed=7)
+    for name, metric in (("bleu", BLEU(force=True)), ("chrf", CHRF()), ("ter", TER())):
+        statistics = metric._extract_corpus_statistics(mine, [french])
+        theirs = [each.score for each in _bootstrap_resample(statistics, metric, 200)[1]]
+        assert found[name][1:] == pytest.approx(np.quantile(theirs, (0.025, 0.975)), rel=1e-5)
+        value = metric.corpus_score(mine, [french], n_bootstrap=200)
+        assert found[name].value == pytest.approx(value.score)
+        # Its half-width is of the 5th score from both ends, ours between the 5th and the 6th.
+        assert (found[name].high - found[name].low) / 2 == pytest.approx(value._ci, rel=0.1)
+
+
+@pytest.mark.parametrize(("share", "better"), [(0.30, True), (0.201, False)])
+def test_the_paired_bootstrap_agrees_with_sacrebleu(
+    share: float, better: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SACREBLEU_SEED", "7")
+    rng = random.Random(0)
+    words = ["un", "une", "le", "chien", "chat", "homme", "court", "mange", ".", "sur", "la", "plage"]
+    french = [" ".join(rng.choices(words, k=12)) for _ in range(200)]
+    mine, other = noisy(french, 0.2, seed=1), noisy(french, share, seed=2)
+    references = References([[text] for text in french])
+    metrics = {"BLEU": BLEU(force=True), "chrF2": CHRF(), "TER": TER()}
+    test = PairedTest([("other", other), ("mine", mine)], metrics, [french], test_type="bs", n_samples=300)
+    theirs = test()[1]
+    found = differences(references.measure(mine), references.measure(other))
+    for name, key in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
+        baseline, system = theirs[key]
+        assert not isinstance(baseline, str)
+        assert not isinstance(system, str)
+        assert found[name].difference == pytest.approx(system.score - baseline.score)
+        assert (system.p_value < 0.05) == better
+        assert found[name].verdict == ("better" if better else "not different")
+
+
+def test_losses_become_a_perplexity_per_token() -> None:
+    measure = References([["a"], ["b"]], metrics=("bleu",)).measure(["a", "c"], losses=[2.0, 7.0], tokens=[1, 2])
+    assert measure.values() == pytest.approx({"bleu": 0.0, "loss": 3.0, "perplexity": np.exp(3.0)})
+
+
+def test_a_model_stands_beside_its_baselines() -> None:
+    references = References([[text] for text in FIRST])
+    words = TargetWords.of(zip(SOURCES, FIRST, strict=True))
+    baselines = {"copy source": System(copied(SOURCES)), "unigram": System([words.translate(each) for each in SOURCES])}
+    scores = translation_scores(SOURCES, references, System(MINE, [1.0] * 6, [3] * 6), baselines)
+    assert set(scores.of) == {THIS_MODEL, *baselines}
+    assert scores["copy_source_bleu"] == BLEU().corpus_score(SOURCES, [FIRST]).score
+    assert scores["perplexity"] == pytest.approx(np.exp(1 / 3))
+    judged = verdict(scores, "bleu")
+    assert judged is not None
+    assert judged.count == 6
+    assert scores.report["bleu_signature"] == references.signatures["bleu"]
+    total = BLEU().corpus_score(MINE, [FIRST])
+    assert scores.report["bleu_parts"].startswith(f"precisions {total.prec_str}, brevity penalty {total.bp:.3f}")
+    worst = scores.report["worst"]
+    assert [row["chrf"] for row in worst] == sorted(row["chrf"] for row in worst)
+    assert worst[-1] == {"text": SOURCES[3], "pair": MINE[3], "reference": FIRST[3], "chrf": 100.0}
+    assert to_dict(scores, "bleu")["intervals"][THIS_MODEL].keys() == {"bleu", "chrf", "ter", "loss", "perplexity"}
+
+
+def test_scores_are_written_as_the_field_writes_them() -> None:
+    assert [shown(name, 52.345) for name in ("bleu", "copy_source_chrf", "ter", "loss")] == [
+        "52.34",
+        "52.34",
+        "52.34",
+        "52.3450",
+    ]
+    assert [lower_is_better(name) for name in ("bleu", "chrf", "ter")] == [False, False, True]
+
+
+def test_no_bag_of_words_has_more_in_common_with_the_targets() -> None:
+    targets = ["a b a", "a c a", "a b", "d"]
+    words = TargetWords.of([("xxxx", target) for target in targets])
+    assert words.words[:4] == ("a", "a", "b", "c")  # in 3 targets, twice in 2, in 2, in 1
+    assert words.ratio == 9 / 16
+    assert words.translate("xxxx") == "a a"
+    assert words.translate("") == "a"
+    assert TargetWords(words.facts()).facts() == words.facts()
+
+
+def test_the_unigram_loss_is_that_of_each_token() -> None:
+    losses, tokens = unigram_losses(
+        Unigram(np.array([3, 1])), [np.array([0, 1]), np.array([], np.int64), np.array([5])]
+    )
+    assert losses == pytest.approx([-np.log(4 / 7) - np.log(2 / 7), 0, -np.log(1 / 7)])
+    assert tokens.tolist() == [2, 0, 1]
+
+
+def test_a_source_on_several_lines_has_several_references() -> None:
+    found = with_all_references(["Go.", "Hi.", "Go."], ["Va !", "Salut.", "Allez !"])
+    assert found == (["Go.", "Hi."], [["Va !", "Allez !"], ["Salut."]])
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with refused(ShapeError, got="sentence 2"):
+        References([["a"], []])
+    with refused(ShapeError):
+        References([])
+    with refused(ShapeError, wanted=("2", "translations"), got="1"):
+        References([["a"], ["b"]]).measure(["a"])
