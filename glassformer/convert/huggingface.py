@@ -119,6 +119,9 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     shapes = parameter_shapes(config)
     read_tensors(family.tensors, shapes, stored, config, where=str(directory))  # before a number is read
     source = full_names(family, read_weights(directory))
+    start = values.get("decoder_start_token_id")
+    if family.unfold is not None and isinstance(start, int):
+        source = family.unfold(config, source, start)
     state, tensors_aside = read_tensors(family.tensors, shapes, source, config, where=str(directory))
     report = Report(
         architecture=", ".join(name[:80] for name in architectures(values)[:3]),
@@ -143,13 +146,15 @@ def write_huggingface(
     generation: Mapping[str, Any] | None = None,
     use: LabelUse = NO_LABELS,
     length: int | None = None,
+    start: int | None = None,
 ) -> tuple[str, ...]:
     """Write a folder that `transformers` loads and that computes the same; it is whole or absent.
 
     `token_settings` are tokens with a role (`decoder_start_token_id` …) beside those the tokenizer knows; `generation`
     becomes generation_config.json; `use` is what its labels are for; `length` is the number of tokens in a text
-    that the model is for, which is written where no table of positions tells it. Returns what stays behind, in
-    sentences.
+    that the model is for, which is written where no table of positions tells it. The decoder begins with the token
+    `start`, which no answer has: where programs begin with zeros (Marian), its vector is folded into the first
+    position. Returns what stays behind, in sentences.
     Raises ConfigError for a model that the family of Hugging Face cannot say, CheckpointError for unfit tensors.
     """
     if config.family not in FAMILY_TABLES:
@@ -163,6 +168,8 @@ def write_huggingface(
     shapes = parameter_shapes(config)
     tensors = write_tensors(family.tensors, {name: state[name] for name in shapes if name in state}, shapes)
     back = _check_nothing_lost(family, config, values, tensors)
+    if family.fold is not None and start is not None:
+        tensors = family.fold(config, tensors, start)
     if family.bare(config):
         tensors = {name.removeprefix(family.prefix): tensor for name, tensor in tensors.items()}
     if family.free_length and length is not None:
