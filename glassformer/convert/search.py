@@ -33,16 +33,19 @@ _WITHOUT_COUNTERPART = (
     *_NEUTRAL,
     *("dola_layers", "exponential_decay_length_penalty", "max_time", "top_h", "watermarking_config"),
 )
+_BEGIN_AND_END = ("bos_token_id", "decoder_start_token_id", "eos_token_id")
 _EARLY = {True: "full", False: "estimate", "never": "exact"}
 
 
 def search_of(generation: Mapping[str, Any], tokens: Mapping[str, Any]) -> tuple[SearchDefaults, dict[str, str]]:
     """The search that these settings of generation ask for, and the reason for each one that has no counterpart.
 
-    `tokens` are those with a role in `config.json`, used where `generation` does not name them. Raises CheckpointError
-    for a value that cannot be.
+    `tokens` are those with a role in `config.json`: they count where `generation` says nothing at all, as in
+    transformers, and for the first and the last token also where it does not name these. Raises CheckpointError for a
+    value that cannot be.
     """
-    said = {key: value for key, value in {**tokens, **generation}.items() if value is not None}
+    named = {key: value for key, value in tokens.items() if not generation or key in _BEGIN_AND_END}
+    said = {key: value for key, value in {**named, **generation}.items() if value is not None}
     aside = {
         key: "the decoding loop has no such setting"
         for key in _WITHOUT_COUNTERPART
