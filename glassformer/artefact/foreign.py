@@ -121,8 +121,8 @@ def searched(model: Artefact) -> Searched:
     if not isinstance(section, TranslateSection) or not model.has_tokenizer:
         return Searched(model.token_settings, model.generation)
     ids, pad = special_ids(model.tokenizer), model.tokenizer.pad_id
-    tokens = {"eos_token_id": ids.end[0], "decoder_start_token_id": ids.begin}
-    generation = {
+    tokens: dict[str, Any] = {"eos_token_id": ids.end[0], "decoder_start_token_id": ids.begin}
+    generation: dict[str, Any] = {
         **tokens,
         "max_length": model.config.output_stack.embed.position.max_length,
         "num_beams": section.beams,

@@ -49,7 +49,7 @@ from glassformer.convert.roberta import ROBERTA
 from glassformer.convert.settings import Count, differences, read_values, write_values
 from glassformer.convert.t5 import T5
 from glassformer.convert.table import read_tensors, stored_layers, write_tensors
-from glassformer.convert.tokenizer_files import has_tokenizer, role_ids, write_json, write_tokenizer
+from glassformer.convert.tokenizer_files import has_tokenizer, left_unread, role_ids, write_json, write_tokenizer
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
@@ -116,6 +116,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     use = read_use(family, config, values, where)
     generation, ignored = read_generation(directory, values)
     settings_aside = {key: reason for key, reason in settings_aside.items() if key not in GENERATION.keys} | ignored
+    settings_aside |= left_unread(directory)
     shapes = parameter_shapes(config)
     read_tensors(family.tensors, shapes, stored, config, where=str(directory))  # before a number is read
     source = full_names(family, read_weights(directory))

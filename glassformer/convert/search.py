@@ -11,7 +11,7 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import CheckpointError
 from glassformer.settings import read_settings
 
-# What each means where it changes nothing.
+# What has no counterpart, with the values that change nothing.
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "encoder_no_repeat_ngram_size": (0,),
     "encoder_repetition_penalty": (1.0,),
@@ -27,11 +27,23 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "forced_decoder_ids": ([],),
     "constraints": ([],),
     "sequence_bias": ({}, []),
+    "token_healing": (False,),
 }
-# What the search finds does not depend on any other setting.
-_WITHOUT_COUNTERPART = (
-    *_NEUTRAL,
-    *("dola_layers", "exponential_decay_length_penalty", "max_time", "top_h", "watermarking_config"),
+_READ = (
+    *("num_beams", "do_sample", "num_return_sequences", "max_length", "max_new_tokens", "min_length"),
+    *("min_new_tokens", "early_stopping", "length_penalty", "num_beam_groups", "diversity_penalty", "temperature"),
+    *("top_k", "top_p", "min_p", "repetition_penalty", "no_repeat_ngram_size", "stop_strings", "bad_words_ids"),
+    *("suppress_tokens", "eos_token_id", "bos_token_id", "decoder_start_token_id", "forced_bos_token_id"),
+    "forced_eos_token_id",
+)
+# What is found does not depend on these: how it is given back, how fast it is found.
+_ELSEWHERE = (
+    *("pad_token_id", "cls_token_id", "sep_token_id", "mask_token_id", "unk_token_id", "use_cache", "low_memory"),
+    *("cache_implementation", "cache_config", "output_attentions", "output_hidden_states", "output_scores"),
+    *("output_logits", "return_dict_in_generate", "return_legacy_cache", "num_assistant_tokens", "compile_config"),
+    *("num_assistant_tokens_schedule", "assistant_confidence_threshold", "assistant_early_exit", "is_assistant"),
+    *("assistant_lookbehind", "target_lookbehind", "prompt_lookup_num_tokens", "max_matching_ngram_size"),
+    *("disable_compile", "prefill_chunk_size", "_from_model_config"),
 )
 _BEGIN_AND_END = ("bos_token_id", "decoder_start_token_id", "eos_token_id")
 _EARLY = {True: "full", False: "estimate", "never": "exact"}
@@ -48,8 +60,8 @@ def search_of(generation: Mapping[str, Any], tokens: Mapping[str, Any]) -> tuple
     said = {key: value for key, value in {**named, **generation}.items() if value is not None}
     aside = {
         key: "the decoding loop has no such setting"
-        for key in _WITHOUT_COUNTERPART
-        if key in said and said[key] not in _NEUTRAL.get(key, ())
+        for key in said
+        if key not in (*_READ, *_ELSEWHERE) and said[key] not in _NEUTRAL.get(key, ())
     }
     beams = _whole(said, "num_beams", 1)
     method = "beam" if beams > 1 else "sample" if said.get("do_sample") else "greedy"

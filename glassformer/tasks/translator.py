@@ -119,7 +119,9 @@ class Translator(Predictor[TextPair, Translation]):
                 options, beams=beams, length_penalty=penalty, default=None if default is None else default.settings
             )
         ids = None if default is None else default.ids
-        return cls(tokenizer, length=context.length, ids=ids or special_ids(tokenizer), options=options, default=default)
+        return cls(
+            tokenizer, length=context.length, ids=ids or special_ids(tokenizer), options=options, default=default
+        )
 
     def check_words(self) -> None:
         """Raise ConfigError for words that no answer can have: too many, or such that contain forbidden ones."""

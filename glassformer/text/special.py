@@ -26,7 +26,7 @@ class SpecialTokens:
 
     @property
     def pad_is_last(self) -> bool:
-        """Whether padding gets the last id: where a decoder begins with it (Marian). ctranslate2 reads no other order."""
+        """Whether padding gets the last id: where a decoder begins with it. Of Marian, ctranslate2 reads no other."""
         return self.pad is not None and self.begin is None and self.end is not None
 
     def __iter__(self) -> Iterator[str]:

@@ -125,6 +125,7 @@ def test_several_ends_and_a_start_that_is_the_beginning() -> None:
         ("begin_suppress_tokens", [4]),
         ("forced_eos_token_id", 5),
         ("do_sample", True),
+        ("something_new", {"a": 1}),
     ],
 )
 def test_what_has_no_counterpart_is_told(key: str, value: object) -> None:
