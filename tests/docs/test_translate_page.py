@@ -29,7 +29,8 @@ def test_the_commands_of_the_page_run(
         for place, side in enumerate(("en", "fr")):
             Path(f"{name}.{side}").write_text("\n".join(row.split("\t")[place] for row in rows), encoding="utf-8")
     commands = [shlex.split(line) for kind, block in blocks if kind == "sh" for line in block.splitlines()]
-    assert [words[1] for words in commands] == ["train", "train", "translate", "evaluate", "evaluate"]
+    verbs = ["train", "train", "translate", "evaluate", "evaluate", "export", "import"]
+    assert [words[1] for words in commands] == verbs
     for words in commands:
         quick = [word for word in words[1:] if word not in ("--minutes", "30")]
         assert main(quick + (SMALL if words[1] == "train" else [])) == 0, words
