@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "decode": EVERYONE | {"parts.cache", "parts.mask", "models", "text", "data.counter_rng"},
     "tasks": EVERYONE | {"parts", "models", "runtime", "data", "text", "decode"},
     "training": EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks.feed"},
-    "convert": EVERYONE | {"parts", "models", "text"},
+    "convert": EVERYONE | {"parts", "models", "text", "decode.defaults", "decode.request", "decode.settings"},
     "look": EVERYONE | {"parts.tap", "models", "text", "decode"},
     "recipes": EVERYONE,
     "demo": EVERYONE,

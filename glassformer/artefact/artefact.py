@@ -12,6 +12,7 @@ import torch
 from glassformer.artefact.recipe import Recipe, read_saved_recipe
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
+from glassformer.decode.defaults import SearchDefaults
 from glassformer.errors import TokenizerError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Context, TaskSection
@@ -125,7 +126,21 @@ class Artefact:
 
     def context(self, options: Mapping[str, Any]) -> Context:
         """The facts about this model that a predictor uses, with the options of its verb."""
-        return Context(section=self.task, data=self.data, length=self.row_tokens, options=options)
+        return Context(
+            section=self.task, data=self.data, length=self.row_tokens, options=options, search=self.search[0]
+        )
+
+    @cached_property
+    def search(self) -> tuple[SearchDefaults | None, Mapping[str, str]]:
+        """How an imported model with two stacks is searched by the settings that came with it, and why those are left
+        aside that have no counterpart; None for a model that was trained here.
+        """
+        both = self.config.encoder is not None and self.config.decoder is not None
+        if self.task is not None or not both or not (self.generation or self.token_settings):
+            return None, {}
+        from glassformer.convert.search import search_of
+
+        return search_of(self.generation, self.token_settings)
 
     def __repr__(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.module.parameters())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import torch
 from torch import Tensor
@@ -18,6 +18,8 @@ from glassformer.convert.huggingface import Report, read_huggingface, write_hugg
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import TaskSection
+from glassformer.tasks.translate import TranslateSection
+from glassformer.tasks.translator import special_ids
 
 Kind = TypeVar("Kind", bound=Artefact)
 LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
@@ -87,17 +89,59 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     state = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
     state |= rescaled(model.task, state)
     tokenizer = model.tokenizer if model.has_tokenizer else None
+    said = searched(model)
     left = write_huggingface(
         directory,
         model.config,
         state,
         tokenizer,
-        token_settings=model.token_settings,
-        generation=model.generation,
+        token_settings=said.tokens,
+        generation=said.generation,
         use=use_of(model),
         length=model.length,
+        start=said.start,
     )
-    return (*left, *_applied_after(model.task))
+    return (*left, *said.told, *_applied_after(model.task))
+
+
+class Searched(NamedTuple):
+    """How a model is searched, in words of Hugging Face: tokens with a role, settings of generation, the token that the
+    decoder begins with where no answer has it, and what they cannot say, in sentences.
+    """
+
+    tokens: Mapping[str, Any]
+    generation: Mapping[str, Any]
+    start: int | None = None
+    told: tuple[str, ...] = ()
+
+
+def searched(model: Artefact) -> Searched:
+    """What came with an imported model; of one that was trained to translate, what its own search does."""
+    section = model.task
+    if not isinstance(section, TranslateSection) or not model.has_tokenizer:
+        return Searched(model.token_settings, model.generation)
+    ids, pad = special_ids(model.tokenizer), model.tokenizer.pad_id
+    tokens: dict[str, Any] = {"eos_token_id": ids.end[0], "decoder_start_token_id": ids.begin}
+    generation: dict[str, Any] = {
+        **tokens,
+        "max_length": model.config.output_stack.embed.position.max_length,
+        "num_beams": section.beams,
+        "length_penalty": section.length_penalty,
+        "early_stopping": True,
+    }
+    if pad is not None:
+        generation |= {"pad_token_id": pad, "bad_words_ids": [[pad]]}
+    told = []
+    if section.beams > 1 and section.length_penalty:
+        told.append(
+            f"the length penalty {section.length_penalty:g} divides scores by ((5 + n) / 6)^{section.length_penalty:g} "
+            f"here and by n^{section.length_penalty:g} there, for an answer of n tokens: some translations differ"
+        )
+    if model.config.family == "marian" and pad != model.tokenizer.vocabulary_size - 1:
+        told.append("ctranslate2 cannot read it: its padding is not the last token of the vocabulary")
+    # Their default would end the longest texts, which we cut.
+    tokens = {**model.token_settings, **tokens, "forced_eos_token_id": None}
+    return Searched(tokens, generation, start=ids.begin if ids.begin in ids.never else None, told=tuple(told))
 
 
 def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[str, Tensor]:

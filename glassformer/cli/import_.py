@@ -44,6 +44,7 @@ def import_(
                 "task": report.use.task,
                 "labels": list(report.labels),
                 "generation": report.generation,
+                "generation_aside": model.search[1],
             },
             sys.stdout,
         )
@@ -53,5 +54,7 @@ def import_(
             note(f"left aside, {what} {name}: {reason}")
     if report.generation:
         note(f"kept for an export, settings of generation: {', '.join(sorted(report.generation))}")
+    for name, reason in model.search[1].items():
+        note(f"not used by our own decoding, setting of generation {name}: {reason}")
     note(f"{report.architecture or model.config.family} imported: {model}")
     print(out)

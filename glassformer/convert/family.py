@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from torch import Tensor
 
 from glassformer.config import ModelConfig
 from glassformer.convert.settings import Joint, Only, Setting, SettingRow, Unused, Values, at
@@ -29,6 +31,10 @@ class Presence:
     absent: bool | None = None
 
 
+# From a model, its tensors under their names and the token that its decoder begins with, to other tensors.
+ChangeOfStart = Callable[[ModelConfig, Mapping[str, Tensor], int], dict[str, Tensor]]
+
+
 @dataclass(frozen=True)
 class Family:
     """One family of Hugging Face: its settings, its tensors, and what its classes are called.
@@ -38,7 +44,8 @@ class Family:
     `renamed` pairs old endings of tensor names with today's. `label_heads` are the tables of the classes that give
     labels, by what these answer; such a table says so in `answers`, and `marks` are tensors by which its folder is
     known where no class is named. `poolings` are those that its class computes. `free_length`: positions have no table
-    that could end, and max_position_embeddings only says how long a text the model is for.
+    that could end, and max_position_embeddings only says how long a text the model is for. `fold` changes their tensors
+    so that the decoder begins with a vector of zeros instead of that of a token; `unfold` undoes it.
     """
 
     name: str
@@ -54,6 +61,8 @@ class Family:
     marks: tuple[str, ...] = ()
     poolings: tuple[str, ...] = ("pooler",)
     free_length: bool = False
+    fold: ChangeOfStart | None = None
+    unfold: ChangeOfStart | None = None
 
     def today(self, name: str) -> str:
         """A tensor's name as it is written today."""

@@ -49,6 +49,8 @@ FILES = (
     "vocab.txt",
     "vocab.json",
     "merges.txt",
+    "source.spm",
+    "target.spm",
 )
 
 

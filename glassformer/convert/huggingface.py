@@ -49,7 +49,7 @@ from glassformer.convert.roberta import ROBERTA
 from glassformer.convert.settings import Count, differences, read_values, write_values
 from glassformer.convert.t5 import T5
 from glassformer.convert.table import read_tensors, stored_layers, write_tensors
-from glassformer.convert.tokenizer_files import has_tokenizer, role_ids, write_json, write_tokenizer
+from glassformer.convert.tokenizer_files import has_tokenizer, left_unread, role_ids, write_json, write_tokenizer
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
@@ -116,9 +116,13 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     use = read_use(family, config, values, where)
     generation, ignored = read_generation(directory, values)
     settings_aside = {key: reason for key, reason in settings_aside.items() if key not in GENERATION.keys} | ignored
+    settings_aside |= left_unread(directory)
     shapes = parameter_shapes(config)
     read_tensors(family.tensors, shapes, stored, config, where=str(directory))  # before a number is read
     source = full_names(family, read_weights(directory))
+    start = values.get("decoder_start_token_id")
+    if family.unfold is not None and isinstance(start, int):
+        source = family.unfold(config, source, start)
     state, tensors_aside = read_tensors(family.tensors, shapes, source, config, where=str(directory))
     report = Report(
         architecture=", ".join(name[:80] for name in architectures(values)[:3]),
@@ -143,13 +147,15 @@ def write_huggingface(
     generation: Mapping[str, Any] | None = None,
     use: LabelUse = NO_LABELS,
     length: int | None = None,
+    start: int | None = None,
 ) -> tuple[str, ...]:
     """Write a folder that `transformers` loads and that computes the same; it is whole or absent.
 
     `token_settings` are tokens with a role (`decoder_start_token_id` …) beside those the tokenizer knows; `generation`
     becomes generation_config.json; `use` is what its labels are for; `length` is the number of tokens in a text
-    that the model is for, which is written where no table of positions tells it. Returns what stays behind, in
-    sentences.
+    that the model is for, which is written where no table of positions tells it. The decoder begins with the token
+    `start`, which no answer has: where programs begin with zeros (Marian), its vector is folded into the first
+    position. Returns what stays behind, in sentences.
     Raises ConfigError for a model that the family of Hugging Face cannot say, CheckpointError for unfit tensors.
     """
     if config.family not in FAMILY_TABLES:
@@ -163,6 +169,8 @@ def write_huggingface(
     shapes = parameter_shapes(config)
     tensors = write_tensors(family.tensors, {name: state[name] for name in shapes if name in state}, shapes)
     back = _check_nothing_lost(family, config, values, tensors)
+    if family.fold is not None and start is not None:
+        tensors = family.fold(config, tensors, start)
     if family.bare(config):
         tensors = {name.removeprefix(family.prefix): tensor for name, tensor in tensors.items()}
     if family.free_length and length is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import sqrt
 from typing import Any
 
 import torch
@@ -11,7 +13,7 @@ from glassformer.config import ModelConfig
 from glassformer.convert.bart import BODY_SETTINGS, BODY_TENSORS
 from glassformer.convert.family import Family
 from glassformer.convert.settings import Joint, Only, Values
-from glassformer.convert.table import Derived
+from glassformer.convert.table import DERIVED_TOLERANCE, Derived
 from glassformer.errors import CheckpointError
 from glassformer.parts.position import halves
 
@@ -40,8 +42,53 @@ def _write_vocabulary(config: ModelConfig) -> dict[str, Any]:
     return {"vocab_size": size, "decoder_vocab_size": size}
 
 
+# The score of a token that is never written: a number that float16 has, since minus infinity times 0 is none.
+LEAST = -1e4
+_WORDS, _FIRST, _BIAS = "model.shared.weight", "model.decoder.embed_positions.weight", "final_logits_bias"
+
+
+def _scale(config: ModelConfig) -> float:
+    assert config.encoder is not None
+    return sqrt(config.encoder.width) if config.encoder.embed.scaled else 1.0
+
+
+def _fold(config: ModelConfig, tensors: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
+    """The same decoder, but one that begins with a vector of zeros, as Marian's own and ctranslate2's do.
+
+    The first position is only ever that of the token `start`: its vector is added there. A vector of zeros would be
+    likely where others are not, so that this token is never written.
+    """
+    exact = torch.promote_types(tensors[_WORDS].dtype, torch.float32)
+    positions, words, bias = _positions(config).to(exact), tensors[_WORDS].clone(), tensors[_BIAS].clone()  # [P, W] …
+    positions[0] += words[start].to(exact) * _scale(config)
+    words[start], bias[:, start] = 0.0, LEAST
+    return {**tensors, _WORDS: words, _BIAS: bias, _FIRST: positions}
+
+
+def _unfold(config: ModelConfig, tensors: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
+    """The vector of the token `start` where it was added to the first position: what `_fold` does, undone.
+
+    Only of a token that is never written: what it is worth as an answer would change as well.
+    """
+    found = dict(tensors)
+    if not {_WORDS, _FIRST, _BIAS} <= found.keys() or not 0 <= start < len(found[_WORDS]):
+        return found
+    positions, computed = found[_FIRST], _positions(config)  # [P, W]
+    if positions.shape != computed.shape or not positions.is_floating_point() or found[_BIAS][0, start] > LEAST / 2:
+        return found
+    moved = positions[0].double() - computed[0].double()  # [W]
+    if moved.abs().max() <= max(DERIVED_TOLERANCE, torch.finfo(positions.dtype).eps):
+        return found
+    words, positions = found[_WORDS].clone(), positions.clone()
+    words[start] = (words[start].double() + moved / _scale(config)).to(words.dtype)
+    positions[0] = computed[0]
+    return {**found, _WORDS: words, _FIRST: positions}
+
+
 MARIAN = Family(
     name="marian",
+    fold=_fold,
+    unfold=_unfold,
     prefix="model.",
     heads=("lm_head.", "final_logits_bias"),
     classes={(True, False): "MarianMTModel"},

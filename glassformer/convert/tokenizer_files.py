@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.text.load import TOKENIZER_FILES, as_vocabulary_file
+from glassformer.text.sentence_pieces import SOURCE, TARGET
 from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
 
@@ -15,6 +16,14 @@ from glassformer.text.tokenizer import Tokenizer
 def has_tokenizer(directory: Path) -> bool:
     """Whether a folder holds the files of a tokenizer."""
     return any(all((directory / name).is_file() for name in names) for names in TOKENIZER_FILES)
+
+
+def left_unread(directory: Path) -> dict[str, str]:
+    """The files of a tokenizer that say more than ours can, and what."""
+    read = next((names for names in TOKENIZER_FILES if all((directory / name).is_file() for name in names)), ())
+    if TARGET not in read or (directory / SOURCE).read_bytes() == (directory / TARGET).read_bytes():
+        return {}
+    return {TARGET: f"all texts are divided as {SOURCE} does it: a target that is given may be divided otherwise there"}
 
 
 def role_ids(tokenizer: Tokenizer | None) -> dict[str, int]:

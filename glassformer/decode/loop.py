@@ -136,6 +136,8 @@ class Loop:
         self.head = model.head
         self.stack = model.output_stack
         self.device = model.word_table.device
+        never = search.ids.never
+        self.never = torch.tensor(never, device=self.device) if never else None
         self.waiting: Waiting | None = None
         self.exhausted = False
         self.rows: list[Sentence | None] = []
@@ -175,9 +177,13 @@ class Loop:
         return self.scores(states)
 
     def scores(self, states: Tensor) -> Tensor:
-        """Logits in float32, or in float64 of such a model."""
-        logits = self.head(states, self.model.word_table)
-        return logits if logits.dtype == torch.float64 else logits.float()
+        """Logits in float32, or in float64 of such a model; minus infinity for tokens that no answer has."""
+        given = self.head(states, self.model.word_table)
+        logits = given if given.dtype == torch.float64 else given.float()
+        if self.never is None:
+            return logits
+        # Those of the head may belong to a watcher.
+        return logits.index_fill(-1, self.never, -inf) if logits is given else logits.index_fill_(-1, self.never, -inf)
 
     def leave(self) -> list[Finished]:
         """The sentences without unfinished hypotheses leave their rows."""

@@ -16,10 +16,13 @@ Ids = Sequence[int]
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The token that a decoder begins with, and those that end an answer."""
+    """The token that a decoder begins with, those that end an answer, and those that no answer has: of these the
+    probability is 0, that of the others is the larger for it.
+    """
 
     begin: int
     end: tuple[int, ...]
+    never: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

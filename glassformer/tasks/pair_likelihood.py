@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from glassformer.data.corrupt import IGNORED
+from glassformer.decode.request import SpecialIds
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
@@ -65,15 +66,15 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
 
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "set"}
 
-    def __init__(self, tokenizer: Tokenizer, *, start: int, end: int, most: int | None) -> None:
-        self.tokenizer, self.start, self.end, self.most = tokenizer, start, end, most
+    def __init__(self, tokenizer: Tokenizer, *, ids: SpecialIds, most: int | None) -> None:
+        self.tokenizer, self.ids, self.most = tokenizer, ids, most
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         """For an encoder–decoder with a vocabulary head; raises ConfigError for another model."""
         check_translates(model.config)
-        ids = special_ids(tokenizer)
-        return cls(tokenizer, start=ids.begin, end=ids.end[0], most=model.output_stack.max_length)
+        ids = None if context.search is None else context.search.ids
+        return cls(tokenizer, ids=ids or special_ids(tokenizer), most=model.output_stack.max_length)
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
         """A source and its target. Raises DataError where one of them has no words, or more than the model reads."""
@@ -107,7 +108,7 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
             together = max(1, _TOGETHER // targets.shape[1])
             for start in range(0, len(targets), together):
                 some = slice(start, start + together)
-                found = target_log_probabilities(model, _some(batch.inputs, some), targets[some], self.start)  # [B, T]
+                found = target_log_probabilities(model, _some(batch.inputs, some), targets[some], self.ids)  # [B, T]
                 lengths = (targets[some] != IGNORED).sum(dim=1).tolist()
                 for row, logarithms, length in zip(batch.row_ids[some].tolist(), found.tolist(), lengths, strict=True):
                     yield row, logarithms[:length]
@@ -135,15 +136,19 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
         return array("i", before) + ids_of(self.tokenizer, text) + array("i", after)
 
 
-def target_log_probabilities(model: Transformer, inputs: Inputs, targets: Tensor, start: int) -> Tensor:
-    """The log-probability of each target token [B, T] after those before it, at least in float32; 0 for IGNORED."""
-    begin = torch.full_like(targets[:, :1], start)  # [B, 1]
-    given = torch.cat([begin, targets[:, :-1].where(targets[:, :-1] != IGNORED, start)], dim=1)  # [B, T]
+def target_log_probabilities(model: Transformer, inputs: Inputs, targets: Tensor, ids: SpecialIds) -> Tensor:
+    """The log-probability of each target token [B, T] after those before it, at least in float32; 0 for IGNORED.
+
+    As in decoding, tokens that no answer has have a probability of 0.
+    """
+    begin = torch.full_like(targets[:, :1], ids.begin)  # [B, 1]
+    given = torch.cat([begin, targets[:, :-1].where(targets[:, :-1] != IGNORED, ids.begin)], dim=1)  # [B, T]
+    never = torch.tensor(ids.never, dtype=torch.int64, device=targets.device)
     states = model(inputs, Inputs(ids=given), heads=()).states.flatten(0, 1)  # [B * T, W]
     assert model.head is not None
     asked = (targets != IGNORED).flatten()  # [B * T]
     losses = [
-        compared(model.head(some, model.word_table), labels)[0]
+        compared(model.head(some, model.word_table).index_fill(-1, never, -torch.inf), labels)[0]
         for some, labels in zip(states[asked].split(_SCORES), targets.flatten()[asked].split(_SCORES), strict=True)
     ]  # each [N]
     found = torch.zeros(asked.shape, dtype=losses[0].dtype, device=asked.device)  # [B * T]

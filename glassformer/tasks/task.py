@@ -20,6 +20,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.batch import Integers
 from glassformer.data.settings import DataSection
 from glassformer.data.split import Split
+from glassformer.decode.defaults import SearchDefaults
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.settings import Settings
@@ -47,13 +48,14 @@ class TaskSection(Settings):
 @dataclass(frozen=True, kw_only=True)
 class Context:
     """What a predictor may know beside the model: the task and data it was trained on, the longest row it reads at once
-    (tokens, None for any), and the options of the verb by name.
+    (tokens, None for any), the options of the verb by name, and of an imported model how it is searched by default.
     """
 
     section: TaskSection | None = None
     data: DataSection | None = None
     length: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    search: SearchDefaults | None = None
 
 
 class Predictor(ABC, Generic[Example, Prediction]):

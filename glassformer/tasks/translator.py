@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from glassformer.config import ModelConfig
 from glassformer.data.paragraphs import Sentence, join_sentences, split_sentences
+from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
@@ -50,18 +51,26 @@ _BEAM = ("length_penalty", "coverage_penalty", "groups", "diversity", "forced")
 
 
 def search_settings(
-    options: Mapping[str, Any], *, beams: int = BEAMS, length_penalty: float = LENGTH_PENALTY
+    options: Mapping[str, Any],
+    *,
+    beams: int = BEAMS,
+    length_penalty: float = LENGTH_PENALTY,
+    default: DecodeSettings | None = None,
 ) -> DecodeSettings:
-    """The settings of the search that options ask for, else so many beams with this length penalty; one beam, and
-    nothing that needs beams, is greedy search. Raises ConfigError for options that exclude each other.
+    """The settings of the search that options ask for, else those of `default`, or so many beams with this length
+    penalty; one beam, and nothing that needs beams, is greedy search. Raises ConfigError for options that exclude each
+    other.
     """
+    beams = beams if default is None else default.beams
     asked = {name: options[name] for name in DecodeSettings.model_fields if options.get(name) not in (None, [])}
     if "method" not in asked and (options.get("sample") or any(name in asked for name in _SAMPLING)):
         asked["method"] = "sample"
     if "method" not in asked:
         several = asked.get("n_best", 1) > 1 or any(name in asked for name in _BEAM)
         asked["method"] = "greedy" if asked.get("beams", beams) == 1 and not several else "beam"
-    if asked["method"] == "beam":
+    if default is not None and asked["method"] == default.method:
+        asked = {**default.model_dump(exclude_unset=True), **asked}
+    elif asked["method"] == "beam":
         enough = max(beams, asked.get("n_best", 1), asked.get("groups", 1))
         asked = {"beams": enough, "length_penalty": length_penalty, **asked}
     return read_settings(DecodeSettings, asked, where="translate")
@@ -73,7 +82,13 @@ class Translator(Predictor[TextPair, Translation]):
     read_ahead = 4096
 
     def __init__(
-        self, tokenizer: Tokenizer, *, length: int | None, ids: SpecialIds, options: Mapping[str, Any] | None = None
+        self,
+        tokenizer: Tokenizer,
+        *,
+        length: int | None,
+        ids: SpecialIds,
+        options: Mapping[str, Any] | None = None,
+        default: SearchDefaults | None = None,
     ) -> None:
         options = options or {}
         self.tokenizer, self.length, self.ids = tokenizer, length, ids
@@ -82,11 +97,13 @@ class Translator(Predictor[TextPair, Translation]):
         self.aligned = bool(options.get("alignment"))
         asked = "max_tokens" in self.settings.model_fields_set
         self.most = self.settings.max_tokens if asked else None
-        self.prefix = tuple(tokenizer.ids(options["prefix"])) if options.get("prefix") else ()
+        self.prefix = () if default is None else default.prefix
+        self.prefix += tuple(tokenizer.ids(options["prefix"])) if options.get("prefix") else ()
         if blank := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
             raise ConfigError("a word is needed to force or to forbid it", got=repr(blank[0]))
         self.forced = forced_ids(self.settings.forced, tokenizer.ids)
-        self.forbidden = forbidden_ids(self.settings.forbidden, tokenizer.ids)
+        never = () if default is None else default.forbidden
+        self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, tokenizer.ids))
         self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
         self.check_words()
 
@@ -96,12 +113,17 @@ class Translator(Predictor[TextPair, Translation]):
         exclude each other.
         """
         check_translates(model.config)
-        options, section = dict(context.options), context.section
+        options, section, default = dict(context.options), context.section, context.search
         if options.get("search") is None:
             beams = getattr(section, "beams", BEAMS)
             penalty = getattr(section, "length_penalty", LENGTH_PENALTY)
-            options["search"] = search_settings(options, beams=beams, length_penalty=penalty)
-        return cls(tokenizer, length=context.length, ids=special_ids(tokenizer), options=options)
+            options["search"] = search_settings(
+                options, beams=beams, length_penalty=penalty, default=None if default is None else default.settings
+            )
+        ids = None if default is None else default.ids
+        return cls(
+            tokenizer, length=context.length, ids=ids or special_ids(tokenizer), options=options, default=default
+        )
 
     def check_words(self) -> None:
         """Raise ConfigError for words that no answer can have: too many, or such that contain forbidden ones."""
@@ -275,7 +297,9 @@ def check_translates(model: ModelConfig) -> None:
 
 
 def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    """The tokens with which a decoder starts and stops; raises ConfigError where there are none."""
+    """The tokens with which a decoder starts and stops, and that no translation has padding; raises ConfigError where
+    there are none.
+    """
     start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
     _, after = tokenizer.frame_ids
     if start is None or not after:
@@ -284,7 +308,8 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
             got="a tokenizer without padding, or whose texts have no last token",
             do="leave tokenizer.file out: a fitting one is learned",
         )
-    return SpecialIds(start, (after[-1],))
+    never = () if tokenizer.pad_id is None or tokenizer.pad_id in after else (tokenizer.pad_id,)
+    return SpecialIds(start, (after[-1],), never)
 
 
 def _sources(batch: Batch) -> Iterator[tuple[int, ...]]:

@@ -30,7 +30,7 @@ def load_byte_pairs(vocabulary: Path, merges: Path, settings: Mapping[str, Any])
     A vocabulary with <s>, </s> and <mask> frames a text as RoBERTa does, any other frames nothing, as GPT-2.
     Raises TokenizerError, with the path, for a file that is missing or damaged, and for merges of unknown tokens.
     """
-    ids = _ids(vocabulary)
+    ids = read_ids(vocabulary)
     pairs = _pairs(merges, ids)
     prefixed = settings.get("add_prefix_space", False)
     if not isinstance(prefixed, bool):
@@ -75,7 +75,8 @@ def _roles(ids: Mapping[str, int]) -> SpecialTokens:
     return roles_by_name({_GPT2} & ids.keys())
 
 
-def _ids(path: Path) -> dict[str, int]:
+def read_ids(path: Path) -> dict[str, int]:
+    """The id of each token in a `vocab.json`; raises TokenizerError, with the path, unless each has one of its own."""
     values = read_object(path)
     wrong = next((token for token, id_ in values.items() if not _is_id(id_)), None)
     if wrong is not None:

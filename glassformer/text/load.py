@@ -11,20 +11,23 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from glassformer.errors import TokenizerError
 from glassformer.text.byte_pairs import load_byte_pairs, read_object
+from glassformer.text.sentence_pieces import SOURCE, TARGET, load_sentence_pieces
 from glassformer.text.special import BERT, NONE, roles_by_name, roles_from_files
 from glassformer.text.template import with_template
 from glassformer.text.tokenizer import Tokenizer
 
 # The files that are a tokenizer, alone or together, the first ones first.
-TOKENIZER_FILES = (("tokenizer.json",), ("vocab.txt",), ("vocab.json", "merges.txt"))
+TOKENIZER_FILES = (("tokenizer.json",), ("vocab.txt",), ("vocab.json", "merges.txt"), (SOURCE, TARGET, "vocab.json"))
 _ROLE_FILES = ("tokenizer_config.json", "special_tokens_map.json")
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:
-    """Read `tokenizer.json`, BERT's `vocab.txt`, or GPT-2's and RoBERTa's `vocab.json` with `merges.txt` beside it: a
-    file, or the directory that holds it, `tokenizer.json` first.
+    """Read `tokenizer.json`, BERT's `vocab.txt`, GPT-2's and RoBERTa's `vocab.json` with `merges.txt` beside it, or
+    Marian's `source.spm` and `target.spm` with `vocab.json`: a file, or the directory that holds it, `tokenizer.json`
+    first.
 
-    Raises TokenizerError, with the path, when there is none or it cannot be read.
+    Raises TokenizerError, with the path, when there is none or it cannot be read, MissingExtraError for Marian's
+    without sentencepiece.
     """
     path = Path(path)
     if path.is_dir():
@@ -32,12 +35,15 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
             if all((path / name).is_file() for name in names):
                 return load_tokenizer(path / names[0])
         raise TokenizerError(
-            f"{path} must hold tokenizer.json, vocab.txt, or vocab.json with merges.txt", got="none of them"
+            f"{path} must hold tokenizer.json, vocab.txt, vocab.json with merges.txt, or Marian's {SOURCE} with others",
+            got="none of them",
         )
     if not path.is_file():
         raise TokenizerError(f"a tokenizer is needed at {path}", got="no such file")
     if path.name == "vocab.json":
         return load_byte_pairs(path, path.with_name("merges.txt"), _role_maps(path.parent))
+    if path.name == SOURCE:
+        return load_sentence_pieces(path.parent, _role_maps(path.parent))
     return _from_vocabulary(path) if path.suffix == ".txt" else _from_json(path)
 
 

@@ -24,6 +24,11 @@ class SpecialTokens:
     begin: str | None = None
     end: str | None = None
 
+    @property
+    def pad_is_last(self) -> bool:
+        """Whether padding gets the last id: where a decoder begins with it. Of Marian, ctranslate2 reads no other."""
+        return self.pad is not None and self.begin is None and self.end is not None
+
     def __iter__(self) -> Iterator[str]:
         """The tokens, each once, in the order of the roles."""
         tokens = (getattr(self, field.name) for field in fields(self))

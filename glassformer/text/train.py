@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Literal
 
 import tokenizers
-from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
 from glassformer.errors import DataError, TokenizerError, did_you_mean
 from glassformer.text.alphabet import LIMIT, inner_letters, read_twice
@@ -54,13 +55,16 @@ def train_tokenizer(
     if kind in ("wordpiece", "unigram") and special.unknown is None:
         raise TokenizerError(f"a {kind} tokenizer needs a token for unknown words", got="none")
     reading = _Reading(texts, advance)
+    learned = replace(special, pad=None) if special.pad_is_last else special
 
     def refusal(message: str) -> TokenizerError:
         return TokenizerError(f"a {kind} tokenizer of {vocabulary} tokens", got=message)
 
     try:
         with refusing(refusal):
-            backend = _TRAINERS[kind](reading, vocabulary, lowercase, special)
+            backend = _TRAINERS[kind](reading, vocabulary - (learned != special), lowercase, learned)
+            if special.pad is not None and learned != special:
+                backend.add_special_tokens([AddedToken(special.pad, normalized=False, special=True)])
     except TokenizerError:
         if reading.has_words:
             raise

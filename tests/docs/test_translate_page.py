@@ -44,6 +44,6 @@ def test_the_commands_of_both_pages_run(
                 del words[words.index("--minutes") : words.index("--minutes") + 2]
             assert main(words + (SMALL if words[0] == "train" else [])) == 0, words
             ran.append(words[0])
-    assert {"train", "translate", "score", "evaluate", "compare", "explain", "verify"} == set(ran)
+    assert {"train", "translate", "score", "evaluate", "compare", "explain", "verify", "export", "import"} == set(ran)
     assert len(Path("test.fr.out").read_text(encoding="utf-8").splitlines()) == 4
     assert "bleu" in capsys.readouterr().out
