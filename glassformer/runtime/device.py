@@ -30,6 +30,11 @@ class Machine:
     autocast: bool
     threads: int
 
+    @property
+    def products(self) -> torch.dtype:
+        """The type in which matrix products are computed."""
+        return torch.bfloat16 if self.autocast else self.weights
+
     def context(self) -> AbstractContextManager[None]:
         """Inside, arithmetic has this machine's precision."""
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.autocast)

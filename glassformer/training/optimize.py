@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from glassformer.training.muon import Muon
 from glassformer.training.settings import TrainSection
 from glassformer.training.tune import parameter_groups, trained
 
@@ -43,8 +44,9 @@ class Optimizers:
             one.zero_grad(set_to_none=set_to_none)
 
 
-def build_optimizer(model: nn.Module, settings: TrainSection) -> Optimizers:
+def build_optimizer(model: nn.Module, settings: TrainSection, *, products: torch.dtype = torch.float32) -> Optimizers:
     """The optimizer of the settings, with all its state allocated, so that it can be saved and restored at any time.
+    `products` is the type in which the machine computes matrix products: Muon's are computed in it.
 
     `adamw` is AdamW (Loshchilov & Hutter 2019). `bert-adam` leaves out the bias correction, as google-research/bert
     does: its step count starts where the correction is 1. `muon` orthogonalizes the momentum of the matrices inside the
@@ -57,7 +59,7 @@ def build_optimizer(model: nn.Module, settings: TrainSection) -> Optimizers:
     if others:
         each.append(_adamw(others, settings))
     if matrices:
-        each.append(_muon(matrices, settings))
+        each.append(_muon(matrices, settings, products))
     return Optimizers(tuple(each))
 
 
@@ -79,12 +81,13 @@ def _adamw(groups: list[dict[str, Any]], settings: TrainSection) -> torch.optim.
     return optimizer
 
 
-def _muon(groups: list[dict[str, Any]], settings: TrainSection) -> torch.optim.Muon:
-    optimizer = torch.optim.Muon(
+def _muon(groups: list[dict[str, Any]], settings: TrainSection, products: torch.dtype) -> Muon:
+    optimizer = Muon(
         groups,
-        lr=settings.matrix_learning_rate,
+        rate=settings.matrix_learning_rate,
         momentum=settings.momentum,
-        ns_steps=settings.newton_schulz_steps,
+        newton_schulz_steps=settings.newton_schulz_steps,
+        products=products,
     )
     for parameter in (parameter for group in groups for parameter in group["params"]):
         buffer = torch.zeros_like(parameter, memory_format=torch.preserve_format)

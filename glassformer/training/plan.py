@@ -82,7 +82,7 @@ def plan(
     if compiled:
         log("compiling for the probe, up to a minute")
     loss_and_gradient = LossAndGradient(feed, model, machine, compiled=compiled, log=log)
-    optimizer = build_optimizer(model, settings)
+    optimizer = build_optimizer(model, settings, products=machine.products)
     for group in optimizer.param_groups:
         group["lr"] = 0.0
     keep_freed_memory()

@@ -81,7 +81,7 @@ class Run:
         if settings.freeze:
             log(f"{freeze(model, settings.freeze):,} parameters are not trained (train.freeze)")
         budget = Budget.of(settings, feed.steps_per_epoch)
-        state = State.fresh(model, settings)
+        state = State.fresh(model, settings, products=machine.products)
         compiled, reason = worth_compiling(settings, budget, model, feed, mean_tokens(feed), machine)
         facts = circumstances(settings, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
         # Only a mean of checkpoints needs them at chosen steps, see `_regular`; otherwise any checkpoint counts.

@@ -50,8 +50,8 @@ class TrainSection(Settings):
 
     With `optimizer = "muon"` the matrices inside the blocks are trained by Muon (Jordan et al. 2024) at
     `matrix_learning_rate` with `momentum`, and everything else by AdamW at `learning_rate`; both follow the schedule.
-    Muon turns the gradient in bfloat16: where `accumulate` adds it in another order, its last digit may fall on the
-    other side of a rounding, and the weights then differ by some hundredths of a step, not by float32's last digits.
+    Muon turns the gradient in the type of the matrix products. In bfloat16 its last digit may fall on the other side of
+    a rounding where `accumulate` adds it in another order: the weights then differ by some hundredths of a step.
     """
 
     steps: int | None = Field(default=None, ge=1)

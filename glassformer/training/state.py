@@ -33,11 +33,11 @@ class State:
     progress: RunProgress
 
     @classmethod
-    def fresh(cls, model: Transformer, settings: TrainSection) -> State:
-        """The state before the first step."""
+    def fresh(cls, model: Transformer, settings: TrainSection, *, products: torch.dtype = torch.float32) -> State:
+        """The state before the first step; `products` is the type of the machine's matrix products."""
         return cls(
             model,
-            build_optimizer(model, settings),
+            build_optimizer(model, settings, products=products),
             None if settings.ema is None else MovingAverage(model, settings.ema),
             RunProgress(),
         )
