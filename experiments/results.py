@@ -30,18 +30,24 @@ def processor() -> str:
     return f"{name}, {cores} core{'s' * (cores != 1)}"
 
 
-def made_on() -> dict[str, str]:
-    """Today, this machine, its torch, and the type that matrix products are computed in unless a row says otherwise."""
+def products() -> str:
+    """The type that matrix products are computed in on this machine, unless a row says otherwise."""
     import torch
 
     from glassformer.runtime.device import has_fast_bfloat16
 
-    products = "bfloat16" if has_fast_bfloat16(torch.device("cpu")) else "float32"
+    return "bfloat16" if has_fast_bfloat16(torch.device("cpu")) else "float32"
+
+
+def made_on() -> dict[str, str]:
+    """Today, this machine, its torch and its products."""
+    import torch
+
     return {
         "date": time.strftime("%Y-%m-%d"),
         "machine": processor(),
         "torch": torch.__version__,
-        "products": products,
+        "products": products(),
     }
 
 

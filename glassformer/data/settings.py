@@ -47,6 +47,15 @@ class RecordSection(DataSection):
     header: Literal["auto", "yes", "no"] = "auto"
     rejects: str | None = None
 
+    @property
+    def has_header(self) -> bool | None:
+        """None where it is detected."""
+        return None if self.header == "auto" else self.header == "yes"
+
+    def kept(self, row: object) -> object:
+        """A row as its file has it, where rows that cannot be used are set aside in a file."""
+        return None if self.rejects is None else row
+
 
 class TextPairData(RecordSection):
     """`text`, `pair` and `label` are columns, by name or by number from 0; without a `pair` there are single texts."""

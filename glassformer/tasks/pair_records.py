@@ -21,7 +21,7 @@ from glassformer.data.split import Split, shared, text_hash
 from glassformer.data.table_format import TableFormat, find_format, table_kind
 from glassformer.errors import ConfigError, DataError
 from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
-from glassformer.tasks.records import Record, header_of
+from glassformer.tasks.records import Record
 from glassformer.tasks.values import check_columns, text_of
 
 
@@ -41,7 +41,7 @@ def columns_of(data: TranslateData, path: Path) -> dict[str, str]:
 
 def format_of(data: TranslateData, path: Path) -> TableFormat:
     """How a table of pairs is written."""
-    return find_format(path, tuple(columns_of(data, path).values()), header=header_of(data))
+    return find_format(path, tuple(columns_of(data, path).values()), header=data.has_header)
 
 
 def pair_records(data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:

@@ -185,12 +185,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         for path in files_of(files, text=data.text, tables=True):
             found = cls.format_of(data, path)
             for row in read_table(path, names_of(columns), format=found, bad=bad):
-                yield Record(by_role(row.values, columns), row.where, kept(data, row))
+                yield Record(by_role(row.values, columns), row.where, data.kept(row.own))
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
         """How a table is written: detected, but with the header as the settings say."""
-        return find_format(path, columns=names_of(cls.columns(data)), header=header_of(data))
+        return find_format(path, columns=names_of(cls.columns(data)), header=data.has_header)
 
     @classmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
@@ -296,16 +296,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     ) -> Scores:
         """With TF-IDF and a linear model, where the task says what they learn."""
         return beside_tfidf(self, scores, train.examples, _measured(source, limit), log)
-
-
-def kept(data: RecordSection, row: TableRow) -> object:
-    """A row as its file has it, where rows that cannot be used are set aside in a file."""
-    return None if data.rejects is None else row.own
-
-
-def header_of(data: RecordSection) -> bool | None:
-    """Whether a table has a header, as its settings say; None where it is detected."""
-    return None if data.header == "auto" else data.header == "yes"
 
 
 def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:

@@ -31,7 +31,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.labels import Unlearned
-from glassformer.tasks.records import Record, RecordTask, kept
+from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
 from glassformer.tasks.tag_baselines import TagBaselines
@@ -158,7 +158,7 @@ class Tag(RecordTask[Tagged, Tagging]):
         """The sentences of these files, with their tags or spans."""
         for path in files_of(files, text=data.text, tables=True):
             for row in tagged_rows(path, data, bad=bad, tagged=True):
-                yield Record(row.values, row.where, kept(data, row))
+                yield Record(row.values, row.where, data.kept(row.own))
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:

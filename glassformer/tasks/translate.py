@@ -153,7 +153,13 @@ class Translate(RecordTask[TextPair, Translation]):
         check_translates(body)
 
     @classmethod
-    def from_records(cls, section: TranslateSection, preparation: Preparation, records: Sequence[Record]) -> Self:
+    def from_records(
+        cls,
+        section: TranslateSection,
+        preparation: Preparation,
+        records: Sequence[Record],
+        held_out: Sequence[Record] = (),
+    ) -> Self:
         """Nothing is determined by the records."""
         return cls(section, preparation.tokenizer, length=preparation.data.length)
 

@@ -54,10 +54,14 @@ def test_a_decoder_tells_what_comes_after_each_token(tokenizer: Tokenizer) -> No
 
 def test_both_kinds_of_trace_take_the_same_arguments() -> None:
     by_ids, by_text = (inspect.signature(call).parameters for call in (look, Model.trace))
-    options = {name: value for name, value in by_ids.items() if value.kind is inspect.Parameter.KEYWORD_ONLY}
-    assert {name: value.default for name, value in options.items() if name != "words"} == {
-        name: value.default for name, value in by_text.items() if value.kind is inspect.Parameter.KEYWORD_ONLY
-    }
+    ids, text = (
+        {name: value.default for name, value in options.items() if value.kind is inspect.Parameter.KEYWORD_ONLY}
+        for options in (by_ids, by_text)
+    )
+    of_texts, of_ids = {"choices"}, {"words", "candidates"}  # what texts have and ids are told
+    assert text.keys() - ids.keys() == of_texts
+    assert ids.keys() - text.keys() == of_ids
+    assert all(ids[name] == text[name] for name in ids.keys() & text.keys())
 
 
 def test_several_texts_are_one_batch(model: Model) -> None:

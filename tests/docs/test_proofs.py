@@ -26,10 +26,12 @@ def run(path: Path, *cases: str) -> dict[str, dict[str, object]]:
 def test_what_was_not_run_again_keeps_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     monkeypatch.setattr(results, "processor", lambda: "an abacus")
+    monkeypatch.setattr(results, "products", lambda: "float32")
     monkeypatch.setattr(torch, "__version__", "1.0")
     monkeypatch.setattr(time, "strftime", lambda _: "1999-12-31")
     first = run(tmp_path / "report.xml", CASE.format("twice", 12.34, ""), CASE.format("once", 1, ""))
     monkeypatch.setattr(results, "processor", lambda: "a loom")
+    monkeypatch.setattr(results, "products", lambda: "bfloat16")
     monkeypatch.setattr(torch, "__version__", "2.0")
     monkeypatch.setattr(time, "strftime", lambda _: "2000-01-01")
     second = run(tmp_path / "report.xml", CASE.format("twice", 7, "<failure/>"))
@@ -40,6 +42,7 @@ def test_what_was_not_run_again_keeps_its_machine(tmp_path: Path, monkeypatch: p
         "date": "1999-12-31",
         "machine": "an abacus",
         "torch": "1.0",
+        "products": "float32",
     }
     assert second["twice"] == {
         "outcome": "failure",
@@ -47,4 +50,5 @@ def test_what_was_not_run_again_keeps_its_machine(tmp_path: Path, monkeypatch: p
         "date": "2000-01-01",
         "machine": "a loom",
         "torch": "2.0",
+        "products": "bfloat16",
     }

@@ -120,10 +120,11 @@ def test_a_kernel_that_computes_something_else_is_a_fault_however_large_the_weig
 
 
 def test_the_gate_allows_what_float32_rounds_under_very_large_weights() -> None:
-    model = large(bert, 1.0, max_length=128, layers=4)
-    gate = trace(model, TOKENS).honesty
-    assert gate.holds
-    assert 1e-5 < gate.watched <= gate.limit < 1e-2
+    gates = [trace(large(bert, size, max_length=128, layers=4), TOKENS).honesty for size in (1.0, 1.3, 1.6)]
+    for gate in gates:
+        assert gate.holds
+        assert gate.watched <= gate.limit < 1e-2
+    assert max(gate.watched for gate in gates) > 1e-5  # for which weights it is, depends on the processor's kernels
 
 
 class Unsteady(Transformer):

@@ -191,9 +191,14 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         path.write_text("\n".join(f"line {n} of {number}" for n in range(30)) + "\n" * (number == 2), encoding="utf-8")
     with refused(ConfigError, wanted="data.target_files", got="2 and 1"):
         prepared_from(tmp_path, data__files=[str(paths[0]), str(paths[1])], data__target_files=[str(paths[2])])
-    held_out = {"data__validation_files": [str(paths[1])], "data__validation": 0.0}
     with refused(ConfigError, wanted="data.validation_target_files", got="1 and 0"):
-        prepared_from(tmp_path, data__files=[str(paths[0])], data__target_files=[str(paths[2])], **held_out)
+        prepared_from(
+            tmp_path,
+            data__files=[str(paths[0])],
+            data__target_files=[str(paths[2])],
+            data__validation_files=[str(paths[1])],
+            data__validation=0.0,
+        )
 
 
 def test_pairs_that_are_all_too_long_are_refused(tmp_path: Path) -> None:
