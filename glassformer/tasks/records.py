@@ -22,7 +22,6 @@ from glassformer.data.batch import Integers
 from glassformer.data.corpus import TooFewError, on_bad, shares_for
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad
-from glassformer.data.named_rows import Row as TableRow
 from glassformer.data.order import Order
 from glassformer.data.rejects import bad_rows
 from glassformer.data.rows import Columns, by_role, names_of, read_table
