@@ -75,6 +75,7 @@ HEAVY = {
     "pyarrow",
     "pydantic",
     "rich",
+    "sacrebleu",
     "safetensors",
     "sklearn",
     "tokenizers",

@@ -103,6 +103,15 @@ class Artefact:
         return tuple(getattr(self.task, "labels", ()))
 
     @property
+    def task_name(self) -> str | None:
+        """The name of its task; an encoder–decoder without one, as imported ones are, translates where it can."""
+        if self.task is not None:
+            return self.task.name
+        config = self.config
+        two_stacks = config.encoder is not None and config.decoder is not None
+        return "translate" if two_stacks and config.head is not None else None
+
+    @property
     def row_tokens(self) -> int | None:
         """Tokens in the longest row that the model reads: limited by its positions and by the rows it has learned
         from.

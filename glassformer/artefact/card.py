@@ -225,9 +225,14 @@ def _shown(name: str, value: float, count: float | None, measured: Sequence[floa
     return f"{told.format(value)} ({told.format(bounds[0])} … {told.format(bounds[1])})"
 
 
+def _cut(model: Artefact) -> str:
+    """What becomes of a text that is longer than the model reads."""
+    return "cut into sentences" if model.task_name == "translate" else "read in overlapping windows"
+
+
 def _limits(model: Artefact) -> Iterator[str]:
     if model.length is not None:
-        yield f"It reads rows of {model.length} tokens; longer texts are read in overlapping windows."
+        yield f"It reads rows of {model.length} tokens; longer texts are {_cut(model)}."
     if model.task is not None and model.task.name == "translate":
         yield "A sentence is translated without those before it; what it has not learned to translate it makes up."
     elif model.task is not None and model.config.head is not None:

@@ -39,7 +39,7 @@ def head_answer(model: Artefact, text: str, pair: str | None, limits: Limits) ->
     """The answer of a model's head for labels to a text or pair, as its verb gives it, or how it writes a translation;
     None where it has none. What its task does to the scores before is told: it is no tensor of the trace.
     """
-    task = "" if model.task is None else model.task.name
+    task = model.task_name or ""
     if task == "choose":
         return Step("The model's answer", remarks=(ALONE,))
     if task == "translate":

@@ -39,5 +39,4 @@ def refusals(
 
 
 def _predictor(model: Artefact, verb: str, options: Mapping[str, Any]) -> Predictor[Any, Any]:
-    task = None if model.task is None else model.task.name
-    return predictor_of(verb, task).of(model.module, model.tokenizer, model.context(options))
+    return predictor_of(verb, model.task_name).of(model.module, model.tokenizer, model.context(options))

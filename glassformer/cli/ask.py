@@ -151,12 +151,13 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
-    entry, task = VERBS[verb], None if opened.task is None else opened.task.name
+    entry, task = VERBS[verb], opened.task_name
     roles = [role for role in entry.columns if task in entry.only.get(role, (task,))]
     target = second_text(opened, None, values.get("target"))
     trained = {role: getattr(opened.data, role, None) for role in roles}
     known = {role: name for role, name in trained.items() if name is not None}
-    columns = {"text": "text", **_USUAL.get(verb, {}), **known, **columns}
+    usual: dict[str, Any] = {role: role for role in ("text", "target") if role in roles}
+    columns = {**usual, **_USUAL.get(verb, {}), **known, **columns}
     if target is not None:  # the same for every text
         columns.pop("target", None)
     choices = values.get("choice")

@@ -182,10 +182,8 @@ def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | Non
             "train.batch": recorded.train.batch,
         }
         if translates:
-            of_run |= {
-                "model.settings.dropout": recorded.model.settings.get("dropout"),
-                "train.batch_tokens": recorded.train.batch_tokens,
-            }
+            of_run["train.batch_tokens"] = recorded.train.batch_tokens
+            of_run |= {f"model.settings.{name}": value for name, value in recorded.model.settings.items()}
         return {**of_run, **changes}
     try:
         choice = (translator_sizes if translates else sizes_for)(
@@ -196,7 +194,8 @@ def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | Non
         )
     except DataError:  # raised again, with all that is wrong, where the files are read
         return dict(changes)
-    chosen = {name: value for name, value in choice.settings.items() if name not in changes}
+    given = {*changes, *("model.settings.dropout" for name in changes if name == "model.settings")}
+    chosen = {name: value for name, value in choice.settings.items() if name not in given}
     if chosen:
         note(choice.sentence(chosen))
     return {**chosen, **changes}

@@ -76,7 +76,7 @@ def like_the_other_side(sources: Sequence[str], targets: Sequence[str]) -> tuple
     texts of a side are of the wrong language, that language is taken for the right one.
     """
     one, two = _counts(sources), _counts(targets)
-    seen = max(1, np.count_nonzero(one + two)) * _UNSEEN
+    seen = max(1, int(np.count_nonzero(one + two))) * _UNSEEN
     return _likelier(sources, one, two, seen), _likelier(targets, two, one, seen)
 
 

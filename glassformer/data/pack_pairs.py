@@ -56,7 +56,7 @@ def choose_rooms(lengths: Integers, longest: int) -> Integers:
     sample = fits[:: -(-len(fits) // _SAMPLE)]
     about = (_PAIRS * mean / _STEP).astype(np.int64)
     tried = {
-        tuple(np.clip((about + np.array([more, also])) * _STEP, 1, largest).tolist())
+        tuple(np.clip((about + np.array([more, also])) * _STEP, 1, longest).tolist())
         for more in _NEAR
         for also in (more - 1, more, more + 1)
     }
@@ -66,9 +66,9 @@ def choose_rooms(lengths: Integers, longest: int) -> Integers:
 def _rooms(room: Integers, largest: Integers) -> Integers:
     """The room and larger ones, up to the largest lengths."""
     rooms = [room]
-    while rooms[-1].tolist() != largest.tolist():
-        last = len(rooms) == _MOST_SHAPES - 1
-        rooms.append(largest if last else np.minimum(rooms[-1] * 2, largest))
+    while bool(np.any(rooms[-1] < largest)):
+        most = largest if len(rooms) == _MOST_SHAPES - 1 else np.minimum(rooms[-1] * 2, largest)
+        rooms.append(np.maximum(rooms[-1], most))
     return np.array(rooms, np.int64)
 
 

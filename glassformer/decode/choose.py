@@ -14,6 +14,8 @@ from torch.nn import functional as F
 # Tokens of a block. The largest numbers of a row are in those blocks whose largest numbers are largest: only these are
 # sorted.
 BLOCK = 64
+# Numbers that a processor's cache holds beside what is computed from them.
+CACHED = 1 << 18
 
 
 class Candidates(NamedTuple):
@@ -36,17 +38,41 @@ def largest(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return values, places
 
 
+def log_totals(logits: Tensor) -> Tensor:
+    """The logarithm of the sum of the exponentials, of which log-probabilities are short: [R, B, V] to [R, B].
+
+    On a processor some rows at a time: all at once the exponentials would go to memory and back, in twice the time.
+    """
+    if logits.device.type != "cpu":
+        return logits.logsumexp(dim=-1)
+    parts = logits.flatten(0, 1).split(max(1, CACHED // logits.shape[2]))
+    return torch.cat([part.logsumexp(dim=-1) for part in parts]).view(logits.shape[:2])  # [R, B]
+
+
+def block_tops(logits: Tensor) -> Tensor:
+    """The largest number of each block, the last of which may be shorter: [R, B, V] to [R, B, N]."""
+    whole = logits.shape[2] // BLOCK * BLOCK
+    tops = logits[..., :whole].unflatten(-1, (-1, BLOCK)).amax(dim=-1)  # [R, B, N or N - 1]
+    if whole == logits.shape[2]:
+        return tops
+    return torch.cat((tops, logits[..., whole:].amax(dim=-1, keepdim=True)), dim=-1)  # [R, B, N]
+
+
+def best_tokens(logits: Tensor) -> Tensor:
+    """The token of each hypothesis with the largest logit, of equal ones the lowest: [R, B, V] to [R, B]."""
+    block = block_tops(logits).argmax(dim=-1, keepdim=True)  # [R, B, 1]
+    token = block * BLOCK + torch.arange(BLOCK, device=logits.device)  # [R, B, L]
+    token = token.clamp(max=logits.shape[2] - 1)
+    return token.gather(2, logits.gather(2, token).argmax(dim=-1, keepdim=True))[..., 0]  # [R, B]
+
+
 def best_candidates(logits: Tensor, offset: Tensor, count: int) -> Candidates:
     """The candidates with the largest logits [R, B, V] + offset [R, B], over all hypotheses of a row.
 
     Of equal ones, the one of the first hypothesis, then the one of the lower token.
     """
-    rows, beams, vocabulary = logits.shape
-    whole = vocabulary // BLOCK * BLOCK
-    tops = [logits[..., :whole].unflatten(-1, (-1, BLOCK)).amax(dim=-1)]  # [R, B, N]
-    if whole < vocabulary:
-        tops.append(logits[..., whole:].amax(dim=-1, keepdim=True))  # [R, B, 1]
-    bounds = torch.cat(tops, dim=-1) + offset[:, :, None]  # [R, B, N]
+    _, beams, vocabulary = logits.shape
+    bounds = block_tops(logits) + offset[:, :, None]  # [R, B, N]
     blocks = bounds.shape[-1]
     picked = min(count, beams * blocks)
     block = largest(bounds.flatten(1), picked)[1].sort(dim=1).values  # [R, picked]

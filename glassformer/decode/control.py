@@ -1,6 +1,7 @@
-"""What the settings and the requests change in the logits: repetition, the end, words that must not occur.
+"""What settings and requests change in the logits: repetition, the end, words that must not occur.
 
-R rows, one for each sentence · B hypotheses of a row · T tokens · V vocabulary · F forbidden sequences · L tokens of one
+R rows, one for each sentence · B hypotheses of a row · T tokens · V vocabulary
+F forbidden sequences · L tokens of one
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from glassformer.decode.choose import log_totals
 from glassformer.decode.hypotheses import Hypotheses
 from glassformer.decode.request import SpecialIds
 from glassformer.decode.settings import DecodeSettings
@@ -24,11 +26,11 @@ class Control:
 
     def __init__(self, settings: DecodeSettings, ids: SpecialIds) -> None:
         self.settings, self.ids = settings, ids
-        self.listed: list[Sequences] = []
+        self.listed: Sequence[Sequences] = ()
         self.table: Tensor | None = None  # [R, F, L], of the sequences listed
 
     def __call__(
-        self, hypotheses: Hypotheses, logits: Tensor, log_total: Tensor, forbidden: list[Sequences]
+        self, hypotheses: Hypotheses, logits: Tensor, log_total: Tensor, forbidden: Sequence[Sequences]
     ) -> tuple[Tensor, Tensor]:
         """The logits [R, B, V] to choose from, and the logarithm of the sum of their exponentials [R, B].
 
@@ -49,8 +51,9 @@ class Control:
             logits = _forbid(_own(logits, given), *self.forbidden(hypotheses, forbidden))
         if settings.forced_end:
             last = (place == hypotheses.limit)[:, None, None]  # [R, 1, 1]
-            end = torch.full_like(logits[0, 0], -torch.inf).index_fill(0, torch.tensor(self.ids.end[:1]), 0.0)  # [V]
-            logits = torch.where(last, end + log_total[:, :, None], logits)
+            alone = torch.full_like(logits[0, 0], -torch.inf)  # [V]
+            alone[self.ids.end[0]] = 0.0
+            logits = torch.where(last, alone + log_total[:, :, None], logits)
         return logits, log_total
 
     def without_repetition(self, hypotheses: Hypotheses, logits: Tensor, log_total: Tensor) -> tuple[Tensor, Tensor]:
@@ -64,9 +67,9 @@ class Control:
             found = (found - log_total[:, :, None]) * penalty + log_total[:, :, None]
             return logits.scatter(2, tokens, found), log_total
         logits = logits.scatter(2, tokens, torch.where(found > 0, found / penalty, found * penalty))
-        return logits, logits.logsumexp(dim=-1)
+        return logits, log_totals(logits)
 
-    def forbidden(self, hypotheses: Hypotheses, forbidden: list[Sequences]) -> tuple[Tensor, Tensor]:
+    def forbidden(self, hypotheses: Hypotheses, forbidden: Sequence[Sequences]) -> tuple[Tensor, Tensor]:
         """Which tokens would complete a forbidden sequence: [N, 2] row and hypothesis, [N] token."""
         if self.table is None or forbidden != self.listed:
             self.listed, self.table = forbidden, _table(forbidden, hypotheses.tokens.device)
@@ -106,8 +109,8 @@ def _own(logits: Tensor, given: Tensor) -> Tensor:
     return logits.clone() if logits is given else logits
 
 
-def _table(forbidden: list[Sequences], device: torch.device) -> Tensor:
-    """Sequences of tokens, [R, F, L], each at the end of its row behind ANY; without a last token where there is none."""
+def _table(forbidden: Sequence[Sequences], device: torch.device) -> Tensor:
+    """Sequences of tokens, [R, F, L], each at the end of its row behind ANY; ANY alone where there is none."""
     most = max(len(sequences) for sequences in forbidden)
     longest = max(len(sequence) for sequences in forbidden for sequence in sequences)
     rows = [

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
 
@@ -22,6 +22,7 @@ from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
 from glassformer.decode.request import Finished, Request, SpecialIds, check_request
 from glassformer.decode.search import Search, TextOf
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.words import IdsOf, forbidden_ids, forced_ids
 from glassformer.errors import ConfigError
 from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Inputs
@@ -38,17 +39,23 @@ def decode(
     slots: int = 64,
     attention: Collection[int] = (),
     text_of: TextOf | None = None,
+    ids_of: IdsOf | None = None,
 ) -> Iterator[Step]:
     """Answer requests in the order in which they finish, `slots` at a time; yields after each token.
 
     With `attention`, answers carry how much each token looked at the source, the mean of the heads of these blocks of
-    the decoder. `text_of` makes text of tokens, which stop strings need. Raises ConfigError for a request that no
-    answer can satisfy; requests are taken up to `slots` ahead.
+    the decoder. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text, which forced
+    and forbidden words need. Raises ConfigError for a request that no answer can satisfy; requests are taken up to
+    `slots` ahead.
     """
-    if settings.stop and text_of is None:
-        raise ConfigError("stop strings need text_of, which makes text of tokens", got="None")
-    if settings.coverage_penalty and model.encoder is None:
-        raise ConfigError("coverage_penalty needs a model with an encoder", got=model.config.family)
+    if settings.forced or settings.forbidden:
+        if ids_of is None:
+            raise ConfigError("forced and forbidden words need ids_of, which makes tokens of text", got="None")
+        forced, forbidden = forced_ids(settings.forced, ids_of), forbidden_ids(settings.forbidden, ids_of)
+        requests = (
+            replace(each, forced=each.forced + forced, forbidden=each.forbidden + forbidden) for each in requests
+        )
+    _refuse_impossible(model, settings, slots, attention, text_of)
     if settings.coverage_penalty and not attention:
         attention = (len(model.output_stack.blocks) - 1,)
     loop = Loop(model, iter(requests), Search(settings, ids, text_of), slots, attention)
@@ -58,6 +65,27 @@ def decode(
         if step is None:
             return
         yield step
+
+
+def _refuse_impossible(
+    model: Transformer, settings: DecodeSettings, slots: int, attention: Collection[int], text_of: TextOf | None
+) -> None:
+    """Refuse what this model cannot do with these settings. Raises ConfigError."""
+    family, blocks = model.config.family, len(model.output_stack.blocks)
+    if model.head is None:
+        raise ConfigError("decoding needs a model with a vocabulary head", got=family)
+    if model.training:
+        raise ConfigError("decoding needs a model in eval mode", got="one in training mode", do="call model.eval()")
+    if slots < 1:
+        raise ConfigError("decoding needs at least one slot", got=str(slots))
+    if settings.stop and text_of is None:
+        raise ConfigError("stop strings need text_of, which makes text of tokens", got="None")
+    if settings.coverage_penalty and model.encoder is None:
+        raise ConfigError("coverage_penalty needs a model with an encoder", got=family)
+    if attention and model.encoder is None:
+        raise ConfigError("attention to a source needs a model with an encoder", got=family)
+    if wrong := [block for block in attention if not 0 <= block < blocks]:
+        raise ConfigError(f"attention is that of blocks 0 to {blocks - 1}", got=str(wrong[0]))
 
 
 @dataclass(frozen=True)
@@ -104,7 +132,7 @@ class Loop:
         attention: Collection[int],
     ) -> None:
         self.model, self.requests, self.search, self.slots, self.blocks = model, requests, search, slots, attention
-        assert model.head is not None, "decoding needs a vocabulary head"
+        assert model.head is not None
         self.head = model.head
         self.stack = model.output_stack
         self.device = model.word_table.device
@@ -145,7 +173,7 @@ class Loop:
             )  # [R, B, W]
         hypotheses.look, hypotheses.places = may_look, self.cache.positions[:, : may_look.shape[2]]
         if weights is not None:
-            hypotheses.attend(weights.mean(), self.cache.own.newest)
+            hypotheses.attend(weights.mean().to(hypotheses.score.dtype), self.cache.own.newest)
         return self.scores(states)
 
     def scores(self, states: Tensor) -> Tensor:
@@ -249,7 +277,7 @@ class Loop:
         hypotheses.look = real[:, None].expand_as(hypotheses.tokens).clone()  # [N, B, P]
         chosen = hypotheses.places >= hypotheses.begin[:, None] - 1  # [N, P]: what follows is of the answer
         if weights is not None:
-            hypotheses.attention = weights.mean() * real[:, :, None]  # [N, P, M]
+            hypotheses.attention = weights.mean().to(logits.dtype) * real[:, :, None]  # [N, P, M]
             coverage = (hypotheses.attention * chosen[:, :, None]).sum(dim=1, keepdim=True)  # [N, 1, M]
             hypotheses.coverage = coverage.expand(-1, hypotheses.score.shape[1], -1).clone()  # [N, B, M]
         if any(request.prefix for request in requests):

@@ -90,7 +90,7 @@ class Hypothesis:
     """One answer. `ids` are its tokens, the prefix among them, without the end.
 
     `score` is what hypotheses of the search were ranked by. `log_probability` is the sum of `token_log_probabilities`,
-    the model's own, with the end's where `ended`; else the answer was cut at its largest length or before a stop string.
+    the model's own, with the end's where `ended`; else the answer was cut at its largest length or at a stop string.
     `attention` [T, M]: how much each token looked at each of the source when it was chosen, where that was asked for.
     """
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from glassformer.data.counter_rng import uniform
 from glassformer.decode.candidates import best_in_groups, with_forced
-from glassformer.decode.choose import Candidates, drawn, filtered
+from glassformer.decode.choose import Candidates, best_tokens, drawn, filtered, log_totals
 from glassformer.decode.control import Control
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds, occurs
@@ -61,7 +61,7 @@ class Search:
         memory_real: Tensor | None,
     ) -> None:
         """Each hypothesis goes on by one token: logits [R, B, V]. Complete answers go to their sentences."""
-        log_total = logits.logsumexp(dim=-1)  # [R, B]
+        log_total = log_totals(logits)  # [R, B]
         candidates = self.choose(hypotheses, logits, log_total, sentences)  # each [R, C]
         row = torch.arange(len(logits), device=logits.device)[:, None]  # [R, 1]
         log_probability = logits[row, candidates.parent, candidates.token] - log_total.gather(1, candidates.parent)
@@ -107,7 +107,7 @@ class Search:
                 candidates = with_forced(candidates, hypotheses, logits, offset, sentences, self.ids)
             return candidates
         if settings.method == "greedy":
-            token = logits.argmax(dim=-1)  # [R, B]
+            token = best_tokens(logits)  # [R, B]
         else:
             kept = filtered(logits / settings.temperature, settings.top_k, settings.top_p, settings.min_p)
             token = drawn(kept, self.chances(hypotheses))  # [R, B]

@@ -18,24 +18,26 @@ class DecodeSettings(Settings):
 
     **Sampling.** Logits are divided by `temperature`; then only the `top_k` most likely tokens are kept, of these the
     most likely ones that have a probability of `top_p` together (Holtzman et al. 2020), and those with at least `min_p`
-    of the largest probability (Nguyen et al. 2024).
+    of the largest probability (Nguyen et al. 2024). `n_best` answers are drawn, each by itself.
 
     **Beams.** An answer of n tokens, its end among them, scores log-probability / penalty(n) + coverage. The penalty
     is ((5 + n) / 6)^`length_penalty` (Wu et al. 2016, eq. 14), or n^`length_penalty` with the form "power"
-    (transformers). `coverage_penalty` is β of the same equation, over the weights of cross-attention. With `groups`, beams are divided into groups; each
-    pays `diversity` for each beam of an earlier group that chose the same token at this step (Vijayakumar et al. 2018).
-    `early_stopping`: "exact" goes on while an unfinished hypothesis can still be among the `n_best`; "full" stops at
-    `beams` complete answers; "estimate" stops when the best unfinished one, scored at its length of now, is worse than
-    all of these (transformers: "never", true, false).
+    (transformers). `coverage_penalty` is β of the same equation, over the weights of cross-attention. With `groups`,
+    beams are divided into groups; each pays `diversity` for each beam of an earlier group that goes on with the same
+    token (Vijayakumar et al. 2018).
+
+    `early_stopping` "exact": the search goes on while an unfinished hypothesis can still become one of the `n_best`,
+    and its answers are those of a search to the largest length. "full": it ends at `beams` complete answers.
+    "estimate": it ends when the best unfinished hypothesis, scored at its present length, is no better than these.
+    (transformers: "never", true, false.)
 
     **Repetition.** The logits of tokens that occurred are divided by `repetition_penalty` where positive and multiplied
-    where not (Keskar et al. 2019, eq. 2), or so are their log-probabilities, with `penalized` "log_probabilities"
-    (transformers' beams). No sequence of `no_repeat_ngram` tokens occurs twice.
+    where not (Keskar et al. 2019, eq. 2), or their log-probabilities are multiplied, with `penalized`
+    "log_probabilities" (transformers' beams). No sequence of `no_repeat_ngram` tokens occurs twice. Prompts count.
 
-    **Words.** An answer must contain each of `forced`, and contains none of `forbidden`, nor does what it has in common with
-    its prompt; it ends with the first of `stop`.
-    It has at least `min_tokens` before its end and at most `max_tokens` with it; with `forced_end` the last of these
-    can only be the end, and costs nothing.
+    **Words.** An answer contains each of `forced` and none of `forbidden`, not even with the end of its prompt; it ends
+    with the first of `stop`. It has at least `min_tokens` before its end and at most `max_tokens` with it; with
+    `forced_end` the last of these can only be the end, and costs nothing.
     """
 
     method: Literal["greedy", "sample", "beam"] = "greedy"

@@ -186,10 +186,13 @@ class _Writer(HeadWriter):
         return self.linear(f"{path}.output", merged, config.output_bias)
 
     def may_look(self, config: AttentionConfig, whole: StackConfig, crossing: bool, keys: str) -> MayLook:
-        """Which query may look at which key: in cross-attention the memory's padding alone forbids."""
+        """Which query may look at which key: in cross-attention the memory's padding forbids, and another document."""
         real = self.fact("real", "sentence key", side=keys)
         if crossing:
-            return MayLook(real=real)
+            own, other = self.fact("documents", "sentence query"), self.fact("documents", "sentence key", side=keys)
+            if own is None or other is None:
+                return MayLook(real=real)
+            return MayLook(real=real, query_documents=own, key_documents=other)
         return MayLook(
             real=real,
             query_documents=self.fact("documents", "sentence query"),

@@ -132,8 +132,8 @@ class Replay:
         crossing = side == "decoder" and self.statement.memory is not None
         inputs = self.decoder_inputs if crossing and self.decoder_inputs is not None else self.inputs
         memory = kept(self.statement.memory) if crossing and self.statement.memory is not None else None
-        memory_real = self.inputs.real if crossing else None
-        context, positions = stack.context(inputs, None, memory, memory_real, None)
+        memory_real, memory_documents = (self.inputs.real, self.inputs.documents) if crossing else (None, None)
+        context, positions = stack.context(inputs, None, memory, memory_real, None, memory_documents)
         if part == "embed":
             stack.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.masked_words, None)
         elif part == "norm":

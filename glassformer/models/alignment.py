@@ -42,7 +42,7 @@ class CrossWeights:
 @contextmanager
 def cross_weights(stack: Stack, blocks: Collection[int]) -> Iterator[CrossWeights]:
     """Within, the cross-attention weights of these blocks of a decoder are kept."""
-    owners = [stack.blocks[block].cross_attention.body for block in blocks]
+    owners = [stack.get_submodule(f"blocks.{block}.cross_attention.body") for block in blocks]
     mine = CrossWeights(owners, watcher.get())
     before = watcher.set(mine)
     try:

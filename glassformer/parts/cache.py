@@ -18,6 +18,8 @@ from torch.nn import functional as F
 
 from glassformer.errors import ShapeError
 
+# Columns that a buffer has from the start: growing copies all that it holds.
+FEWEST = 32
 # The value of a fact for tokens it was not given for, where other tokens have it. Documents have no such default.
 DEFAULT_FACTS: Mapping[str, bool | int] = {"real": True, "masked_words": False, "segments": 0}
 
@@ -218,7 +220,7 @@ class SlotCache:
         `look` [R, S, K] tells which columns hold the tokens that each hypothesis has so far, `positions` [R, 1] the
         place in the text of its newest one. Returns the same with the newest token itself, [R, S, K].
         """
-        rows, newest, width = look.shape
+        newest = look.shape[1]
         used = F.pad(look.any(dim=1), (0, newest))  # [R, K + S]
         # A stable order by whether a column is used: the free ones first, those of the lowest numbers before others.
         columns = used.byte().argsort(dim=1, stable=True)[:, :newest]  # [R, S]
@@ -276,5 +278,5 @@ def _widened(buffer: Tensor, columns: int) -> Tensor:
     """A buffer [R, C, ...] with at least so many columns: where it has fewer, at least twice as many as before."""
     if buffer.shape[1] >= columns:
         return buffer
-    more = max(columns, 2 * buffer.shape[1]) - buffer.shape[1]
+    more = max(columns, 2 * buffer.shape[1], FEWEST) - buffer.shape[1]
     return torch.cat((buffer, buffer.new_zeros(len(buffer), more, *buffer.shape[2:])), dim=1)  # [R, C, ...]

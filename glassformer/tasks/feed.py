@@ -86,7 +86,7 @@ class TaskFeed:
         self._order: Order | BucketOrder
         if isinstance(lengths, int):
             self._lengths = np.array([[lengths]])
-            self._order = Order(len(source), self._rows(tokens, batch)[0], source.fingerprint, seed)
+            self._order = Order(len(source), int(self._rows(tokens, batch)[0]), source.fingerprint, seed)
         else:
             if lengths.ndim == 1:
                 usual = batch if tokens is None else max(1, int(tokens / max(1.0, float(lengths.mean()))))
@@ -105,7 +105,7 @@ class TaskFeed:
     def _rows(self, tokens: int | None, batch: int) -> Integers:
         """The examples of a batch of each shape [N]."""
         if tokens is None:
-            return np.full(len(self._lengths), batch)
+            return np.full(len(self._lengths), batch, np.int64)
         return np.maximum(1, tokens // (self._lengths[:, -1] * self.source.rows_of_each))
 
     @property

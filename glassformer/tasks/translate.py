@@ -164,8 +164,8 @@ class Translate(RecordTask[TextPair, Translation]):
         if not preparation.measuring and not data.target_files:
             for path in files_of([*data.files, *data.validation_files], text=data.text, tables=True):
                 log(f"{path.name}: {format_of(data, path)}")
-        quiet = preparation.measuring
-        found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, _nothing if quiet else log)
+        tell = _nothing if preparation.measuring else log
+        found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
         sources = {
             split: PairSource(pairs, preparation.tokenizer, start=task.translator.ids.begin, longest=data.length)
             for split, pairs in found.items()
@@ -178,8 +178,7 @@ class Translate(RecordTask[TextPair, Translation]):
             )
         task.unigram = unigram_of(preparation, sources["train"])
         task.frequent = frequent_words(preparation, sources["train"])
-        if not preparation.measuring:
-            log_rows(sources, data.length, log)
+        log_rows(sources, data.length, tell)
         return task, {split: source for split, source in sources.items() if len(source)}
 
     def model(self, body: ModelConfig) -> ModelConfig:
@@ -206,8 +205,10 @@ class Translate(RecordTask[TextPair, Translation]):
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the targets' tokens: the loss of knowing only how frequent each of them is."""
-        return self.unigram.entropy
+        """The loss, smoothed as in training, of knowing only how frequent each token of the targets is."""
+        counts, share = self.unigram.counts, self.section.label_smoothing
+        of_each = -np.log(self.unigram.probability(np.arange(len(counts))))  # [V]
+        return float((1 - share) * of_each @ counts / counts.sum() + share * of_each.mean())
 
     def facts(self) -> dict[str, Any]:
         """How frequent each token of the training targets is, and which words most of them have."""
@@ -248,8 +249,8 @@ class Translate(RecordTask[TextPair, Translation]):
         """BLEU, chrF and TER of translations, beside copied sources."""
         sources = [example.text for example, _ in pairs]
         references = References([[example.target or ""] for example, _ in pairs])
-        system = System([found.translation for _, found in pairs])
-        return translation_scores(sources, references, system, {COPY: System(copied(sources))})
+        mine = System([found.translation for _, found in pairs])
+        return translation_scores(sources, references, mine, {COPY: System(copied(sources))})
 
     # ------------------------------------------------------------------ for an existing model
 

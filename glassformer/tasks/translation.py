@@ -135,6 +135,6 @@ def unknown_characters(tokenizer: Tokenizer, text: str) -> str:
 def links_of(tokenizer: Tokenizer, text: str, spans: Sequence[Span], translation: str, best: Hypothesis) -> list[Link]:
     """Which words of a sentence the words of its translation belong to, from the attention [T, M] of its tokens."""
     assert best.attention is not None
-    table = best.attention.cpu().float().numpy()  # [T, M]
+    table = best.attention.cpu().double().numpy()  # [T, M]
     target = [*spans, *[(0, 0)] * len(table)][: len(table)]
     return align(table, source_spans(tokenizer, text), target, find_words(text), find_words(translation))

@@ -65,4 +65,5 @@ def unigram_losses(unigram: Unigram, targets: Sequence[Integers]) -> tuple[Reals
     tokens = np.array([len(each) for each in targets], np.int64)
     of_tokens = -np.log(unigram.probability(np.concatenate([*targets, np.empty(0, np.int64)])))
     owners = np.repeat(np.arange(len(targets)), tokens)
-    return np.bincount(owners, of_tokens, len(targets)), tokens
+    losses: Reals = np.bincount(owners, of_tokens, len(targets)).astype(np.float64)
+    return losses, tokens

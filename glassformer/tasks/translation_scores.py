@@ -123,7 +123,7 @@ def bleu(sums: Reals) -> Reals:
     missed = (right == 0) & (total > 0)
     smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), right)  # [..., N]
     precisions = _divided(smoothed, total)  # [..., N]
-    possible = (precisions > 0).all(axis=-1) & (right > 0).any(axis=-1)
+    possible = np.asarray((precisions > 0).all(axis=-1) & (right > 0).any(axis=-1))
     logs = np.log(np.where(possible[..., None], precisions, 1.0)).mean(axis=-1)
     brevity = np.minimum(0.0, 1 - _divided(expected, words))
     return np.where(possible, 100 * np.exp(brevity + logs), 0.0)

@@ -17,6 +17,8 @@ from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.stream import before_stop
+from glassformer.decode.words import forbidden_ids, forced_ids
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -97,11 +99,11 @@ class Translator(Predictor[TextPair, Translation]):
         self.most = self.settings.max_tokens if asked else None
         self.prefix = () if default is None else default.prefix
         self.prefix += tuple(tokenizer.ids(options["prefix"])) if options.get("prefix") else ()
-        self.forced = tuple(tuple(tokenizer.ids(f" {word.strip()}")) for word in self.settings.forced)
-        # With and without the blank before it: at the beginning a word has other tokens than inside.
-        both = (form for word in self.settings.forbidden for form in (word.strip(), f" {word.strip()}"))
+        if blank := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
+            raise ConfigError("a word is needed to force or to forbid it", got=repr(blank[0]))
+        self.forced = forced_ids(self.settings.forced, tokenizer.ids)
         never = () if default is None else default.forbidden
-        self.forbidden = tuple(dict.fromkeys([*never, *(tuple(tokenizer.ids(form)) for form in both)]))
+        self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, tokenizer.ids))
         self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
         self.check_words()
 
@@ -194,6 +196,7 @@ class Translator(Predictor[TextPair, Translation]):
             slots=SLOTS,
             attention=range(len(model.output_stack.blocks)) if self.aligned else (),
             text_of=self.tokenizer.decode,
+            ids_of=self.tokenizer.ids,
         )
         for step in steps:
             for finished in step.finished:
@@ -206,14 +209,7 @@ class Translator(Predictor[TextPair, Translation]):
 
     def request(self, number: int, source: Sequence[int], most: int) -> Request:
         """What is asked of the decoding loop for one row."""
-        return Request(
-            number,
-            source=source,
-            prefix=self.prefix,
-            max_tokens=most,
-            forced=self.forced,
-            forbidden=self.forbidden,
-        )
+        return Request(number, source=source, prefix=self.prefix, max_tokens=most)
 
     @staticmethod
     def found(finished: Finished, rows: Sequence[int]) -> Iterator[tuple[int, list[Hypothesis]]]:
@@ -229,13 +225,13 @@ class Translator(Predictor[TextPair, Translation]):
                 got=f"none found by {self.settings.beams} beams for {text[:60]!r}",
                 do="ask for more beams or tokens, or for other words",
             )
-        written = [[token_spans(self.tokenizer, each.ids) for each in hypotheses[:1]] for hypotheses in found]
-        best = [each[0][0] for each in written]
+        written = [self.written(hypotheses[0]) for hypotheses in found]
+        best = [translation for translation, _ in written]
         tokens: list[TranslatedToken] = []
         links = []
         for number, (sentence, (first, *_)) in enumerate(zip(sentences, found, strict=True)):
             before = len(join_sentences(text[: sentence.start], sentences[:number], best[:number]))
-            spans = written[number][0][1]
+            spans = written[number][1]
             tokens += self.tokens(first, spans, before)
             if self.aligned and first.attention is not None:
                 part = text[sentence.start : sentence.end]
@@ -247,7 +243,7 @@ class Translator(Predictor[TextPair, Translation]):
         firsts = [hypotheses[0] for hypotheses in found]
         return Translation(
             text,
-            join_sentences(text, sentences, best),
+            join_sentences(text, sentences, best) if sentences else "",
             score=math.fsum(each.score for each in firsts),
             log_probability=math.fsum(each.log_probability for each in firsts),
             tokens=tuple(tokens),
@@ -257,6 +253,12 @@ class Translator(Predictor[TextPair, Translation]):
             unknown=unknown_characters(self.tokenizer, text),
             whole=bool(self.settings.stop) or all(each.ended for each in firsts),
         )
+
+    def written(self, answer: Hypothesis) -> tuple[str, list[tuple[int, int]]]:
+        """The text of an answer, up to a stop string, and the characters [start, end) of each token there."""
+        whole, spans = token_spans(self.tokenizer, answer.ids)
+        text = before_stop(whole, self.settings.stop)
+        return text, [(min(start, len(text)), min(end, len(text))) for start, end in spans]
 
     def tokens(self, answer: Hypothesis, spans: Sequence[tuple[int, int]], before: int) -> Iterator[TranslatedToken]:
         """The tokens of a sentence's translation, which has `before` characters before it."""
@@ -273,7 +275,7 @@ class Translator(Predictor[TextPair, Translation]):
         ranked = []
         for rank in range(max(map(len, found), default=0)):
             chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in found]
-            parts = [self.tokenizer.decode(each.ids).strip() for each in chosen]
+            parts = [self.written(each)[0] for each in chosen]
             ranked.append(
                 Alternative(
                     join_sentences(text, sentences, parts),

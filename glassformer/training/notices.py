@@ -52,14 +52,15 @@ def smoothed_loss(progress: RunProgress) -> float:
 
 
 def _causes(settings: TrainSection, *, masked: bool) -> list[str]:
-    rate, batch = f"{settings.learning_rate:g}", settings.batch
+    rate = f"{settings.learning_rate:g}"
+    batch = f"{settings.batch:,} rows" if settings.batch_tokens is None else f"{settings.batch_tokens:,} tokens"
     causes = ["too few steps so far: this plateau is normal at first, and lasts longer for larger models"]
     causes.append(f"a learning rate that is too low or too high (now {rate}; try a third and three times as much)")
     if settings.warmup < 1:
         causes.append(f"a warm-up that is too short for this rate (now {settings.warmup:.0%} of the run)")
     else:
         causes.append(f"a warm-up that is too short or too long (now {settings.warmup:,.0f} steps)")
-    causes.append(f"a small batch (now {batch} rows)")
+    causes.append(f"a small batch (now {batch})")
     if masked:
         causes.append("lines that repeat thousands of times in the text")
         causes.append("a mask rate far from 0.15")

@@ -111,7 +111,7 @@ def plan(
         gradients_bytes=trained_bytes,
         optimizer_bytes=state_bytes,
         checkpoint_bytes=weights_bytes + state_bytes,
-        rows_per_step=settings.batch,
+        rows_per_step=feed.rows(0),
         tokens_per_step=round(tokens),
         steps=total,
         epochs=total / feed.steps_per_epoch,

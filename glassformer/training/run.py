@@ -141,10 +141,11 @@ class Run:
         """
         before, self.evaluated = self.evaluated, self.budget.fraction(self.progress)
         every = self.settings.evaluate_every
-        often = evaluations(self.budget.steps, self.settings.batch)
+        rows = self.feed.rows(self.progress.step)
+        often = evaluations(self.budget.steps, rows)
         due = int(before * often) < int(self.evaluated * often)
         if due and self.budget.seconds is not None:  # how many steps these will be is not known
-            due = enough_learned(self.progress.step - self.evaluated_step, self.settings.batch)
+            due = enough_learned(self.progress.step - self.evaluated_step, rows)
         if every is not None:
             due = self.progress.step % every == 0
         if self.held_out is None or not (due or self.evaluated >= 1):

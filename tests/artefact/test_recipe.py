@@ -12,6 +12,8 @@ from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.settings import read_settings, read_toml, toml_of
 from glassformer.tasks import TASKS, task_named
+from glassformer.training.budget import Budget, RunProgress
+from glassformer.training.schedule import Schedule
 from glassformer.training.settings import TrainSection
 from tests.refusals import Values, refused
 
@@ -49,7 +51,18 @@ def test_the_ready_recipes_are_those_we_speak_of() -> None:
         "slides",
         "tag",
         "tag-from-scratch",
+        "translate",
+        "vaswani2017",
     )
+
+
+@pytest.mark.parametrize("step", [1, 400, 4000, 10_000, 100_000])
+def test_the_recipe_of_the_paper_has_its_learning_rate(step: int) -> None:
+    """Equation 3 of Vaswani et al. 2017."""
+    train = resolve("vaswani2017").train
+    schedule = Schedule.of(train, Budget.of(train, steps_per_epoch=1.0))
+    rate = train.learning_rate * schedule(RunProgress(step=step - 1))
+    assert rate == pytest.approx(512**-0.5 * min(step**-0.5, step * 4000**-1.5))
 
 
 @pytest.mark.parametrize("task", TASKS)

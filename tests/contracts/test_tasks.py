@@ -24,7 +24,6 @@ from glassformer.tasks.baselines import repeated
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.score import BASELINES
 from glassformer.tasks.task import Context
-from glassformer.text.windows import text_rows
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of, fit, step_seed
@@ -239,9 +238,11 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
             for span in found["spans"]:
                 assert found["text"][span["start"] : span["end"]] == span["text"]
     elif row.verb == "translate":
+        predictor = predictor_of("translate").of(model.module, model.tokenizer, model.context({}))
         for record, found in zip(row.records, asked(row, model, row.records), strict=True):
-            parts = list(text_rows(model.tokenizer, str(record["text"]), length=24))
-            assert found["windows"] == len(parts)
+            rows = list(predictor.rows(predictor.example(record, "")))
+            assert found["windows"] == len(rows)
+            assert max(len(each.ids) for each in rows) <= 24
     else:
         text = " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)
         (found,) = asked(row, model, [{"text": text}])

@@ -36,6 +36,13 @@ def test_little_of_the_rows_is_padding() -> None:
     assert lengths.sum() / sum(packed.filled) > 0.95
 
 
+def test_a_row_holds_several_pairs_also_where_all_are_short() -> None:
+    lengths = np.stack([np.arange(600) % 5 + 3, np.arange(600) % 7 + 3], axis=1)
+    packed = pack_pairs(lengths, choose_rooms(lengths, 128), key=5)
+    assert lengths.sum() / sum(packed.filled) > 0.9
+    assert len(packed.members) < 400
+
+
 def test_a_pair_that_is_too_long_is_left_out() -> None:
     lengths = np.array([[4, 5], [200, 3], [6, 6], [3, 129]])
     packed = pack_pairs(lengths, choose_rooms(lengths, 128), key=0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from glassformer.data.languages import in_other_writing, like_the_other_side
-from glassformer.data.pair_checks import PROBLEMS, PairReport, check_pairs
+from glassformer.data.pair_checks import PROBLEMS, PairReport, Problem, check_pairs
 
 ENGLISH = "the man woman child dog is are was sleeping walking through with that which street house window".split()  # noqa: SIM905
 FRENCH = "le une homme femme enfant chien est sont dort marche dans avec que rue maison fenêtre près".split()  # noqa: SIM905
@@ -103,7 +103,8 @@ def test_nothing_is_removed_unasked() -> None:
     assert np.flatnonzero(~report.kept(("empty", "length"))).tolist() == [1, 2, 4]
     assert [report.count(problem) for problem in PROBLEMS] == [2, 1, 1, 0, 0]
     assert '"empty", "length", "copy"' in report.table()
-    removed = report.table(("empty",))
+    empty: tuple[Problem, ...] = ("empty",)
+    removed = report.table(empty)
     assert "2 removed, 298 kept" in removed
     for table in (report.table(), removed):
         assert max(map(len, table.split("\n"))) <= 80
@@ -120,9 +121,9 @@ def test_real_pairs_are_hardly_ever_taken_for_wrong(data_directory: Path) -> Non
         .split("\n")[:5000]
         for side in ("en", "fr")
     ]
-    clean = check_pairs(*texts, ["x"] * 5000)
-    assert clean.count("language") + clean.count("copy") + clean.count("length") <= 2
     english, french = texts
+    clean = check_pairs(english, french, ["x"] * 5000)
+    assert clean.count("language") + clean.count("copy") + clean.count("length") <= 2
     french[::50] = english[::50]
     french[25::50] = english[24::50]
     found = rows(check_pairs(english, french, ["x"] * 5000))

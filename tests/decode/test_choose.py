@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.decode.choose import best_candidates, drawn, filtered, largest
+from glassformer.decode.choose import best_candidates, best_tokens, drawn, filtered, largest
 
 
 @pytest.mark.parametrize("vocabulary", [5, 64, 130, 1000])
@@ -21,6 +21,14 @@ def test_the_best_candidates_are_those_of_a_stable_sort_of_all(vocabulary: int, 
     assert torch.equal(found.score, values[:, :count])
     finite = found.score > -torch.inf
     assert torch.equal((found.parent * vocabulary + found.token)[finite], places[:, :count][finite])
+
+
+@pytest.mark.parametrize("vocabulary", [5, 64, 130, 1000])
+def test_the_best_token_is_the_first_of_the_largest(vocabulary: int) -> None:
+    logits = torch.randn(40, 3, vocabulary)
+    logits[20:] = logits[20:].round()
+    order = logits.sort(dim=-1, descending=True, stable=True).indices
+    assert torch.equal(best_tokens(logits), order[..., 0])
 
 
 def test_of_equal_numbers_the_first_come_first() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
 
-from glassformer.decode.loop import decode
+from glassformer.decode.loop import Step, decode
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import ConfigError
@@ -148,6 +148,22 @@ def test_an_answer_ends_where_the_model_has_no_more_positions() -> None:
     assert len(found[0][0].ids) + len(requests(model, 1)[0].prompt or ()) == 17
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_in_bf16_probabilities_and_scores_are_float32(method: str) -> None:
+    model = named("marian").model(dtype=torch.bfloat16)
+    exact = named("marian").model(dtype=torch.bfloat16).double()
+    asked = requests(model, 4)
+    for number, found in answers(model, asked, METHODS[method], slots=3, attention=(2,)).items():
+        for answer in found:
+            assert answer.attention is not None
+            assert answer.attention.dtype == torch.float32
+            logs = log_probabilities(exact, asked[number], whole(answer))
+            expected = sum(float(logs[place, token]) for place, token in enumerate(whole(answer)))
+            # Logits of some units with 8 bits: 1/64 for each, and as much for the states, over seven tokens.
+            assert answer.log_probability == pytest.approx(expected, abs=0.5)
+            assert answer.log_probability == pytest.approx(sum(answer.token_log_probabilities))
+
+
 def test_no_requests_no_steps() -> None:
     assert list(decode(named("gpt2").model(), [], GREEDY, ids=IDS)) == []
 
@@ -159,12 +175,25 @@ def test_an_empty_source_is_answered() -> None:
     assert found[0][0].ids == alone[0][0].ids
 
 
-@pytest.mark.parametrize("name", ["gpt2"])
-def test_what_a_model_cannot_do_is_refused(name: str) -> None:
-    model = named(name).model()
-    with refused(ConfigError, wanted="coverage_penalty", got="gpt2"):
-        list(decode(model, requests(model, 1), BEAM.model_copy(update={"coverage_penalty": 0.2}), ids=IDS))
-    with refused(ConfigError, wanted="text_of", got="None"):
-        list(decode(model, requests(model, 1), GREEDY.model_copy(update={"stop": (".",)}), ids=IDS))
-    with refused(ConfigError, wanted=("request 0", "16"), got="17"):
-        list(decode(model, [Request(0, prompt=(5,) * 17)], GREEDY, ids=IDS))
+def test_what_a_model_cannot_do_is_refused() -> None:
+    model = named("gpt2").model()
+    asked = requests(model, 1)
+    headless = Row("bert, pooler alone", "bert", {"sentence_labels": 0, "vocabulary_head": False}).model()
+    impossible: list[tuple[Iterator[Step], tuple[str, ...], str]] = [
+        (
+            decode(model, asked, BEAM.model_copy(update={"coverage_penalty": 0.2}), ids=IDS),
+            ("coverage_penalty",),
+            "gpt2",
+        ),
+        (decode(model, asked, GREEDY.model_copy(update={"stop": (".",)}), ids=IDS), ("text_of",), "None"),
+        (decode(model, [Request(0, prompt=(5,) * 17)], GREEDY, ids=IDS), ("request 0", "16"), "17"),
+        (decode(model, asked, GREEDY, ids=IDS, slots=0), ("slot",), "0"),
+        (decode(model, asked, GREEDY, ids=IDS, attention=(0,)), ("encoder",), "gpt2"),
+        (decode(named("marian").model(), asked, GREEDY, ids=IDS, attention=(3,)), ("0", "2"), "3"),
+        (decode(headless, asked, GREEDY, ids=IDS), ("head",), "bert"),
+        (decode(named("bert").model(), asked, GREEDY, ids=IDS), ("causal",), "bert"),
+        (decode(named("gpt2").model().train(), asked, GREEDY, ids=IDS), ("eval",), "training"),
+    ]
+    for steps, wanted, got in impossible:
+        with refused(ConfigError, wanted=wanted, got=got):
+            list(steps)

@@ -67,10 +67,8 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_the_tokens_of_transformers(pair: tuple[str, Any, Transformer], search: str) -> None:
     name, theirs, ours = pair
     said, settings = SEARCHES[search]
-    method = "beam" if "beams" in settings else "greedy"
-    chosen = DecodeSettings(
-        method=method, max_tokens=LONGEST, **({"length_penalty_form": "power"} if method == "beam" else {}), **settings
-    )
+    method: dict[str, Any] = {"method": "beam", "length_penalty_form": "power"} if "beams" in settings else {}
+    chosen = DecodeSettings.model_validate({"max_tokens": LONGEST, **method, **settings})
     asked = texts(name in BOTH)
     mine = answers(ours, asked, chosen, ids=SpecialIds(BEGIN, (END,)), slots=3)
     scores = []
@@ -109,8 +107,6 @@ def generated(model: Any, request: Request, said: dict[str, Any]) -> tuple[list[
         output_scores=True,
     )
     begin = len(request.prompt) if request.prompt else 1
-    rows = []
-    for row in output.sequences[:, begin:].tolist():
-        rows.append(row[: row.index(END) + 1] if END in row else row)
+    rows = [row[: row.index(END) + 1] if END in row else row for row in output.sequences[:, begin:].tolist()]
     scores = getattr(output, "sequences_scores", None)
     return rows, None if scores is None else scores.tolist()

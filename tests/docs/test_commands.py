@@ -28,6 +28,7 @@ PAGES = (
     "docs/tasks/choose.md",
     "docs/tasks/sentence-order.md",
     "docs/tasks/translate.md",
+    "docs/decoding.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")

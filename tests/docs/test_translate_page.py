@@ -1,4 +1,4 @@
-"""The page on translation: its data are read, its commands run with a tiny model."""
+"""The pages on translation and on decoding: their commands run with a tiny model."""
 
 from __future__ import annotations
 
@@ -11,29 +11,39 @@ from glassformer.cli.__main__ import main
 from tests.docs.test_commands import BLOCK
 
 SMALL = [
-    *("--steps", "2", "--length", "32", "--validation", "0.3", "--vocabulary", "300"),
-    *("--set", "model.settings={layers=1, width=8, heads=2, feed_forward=8}", "--set", "train.compile=off"),
-    *("--set", "train.batch_tokens=64"),
+    *("--steps", "2", "--vocabulary", "300", "--batch", "4", "--length", "24", "--set", "train.compile=off"),
+    *("--set", "model.settings.layers=1", "--set", "model.settings.width=16", "--set", "model.settings.heads=2"),
+    *("--set", "model.settings.feed_forward=16", "--validation", "0.3"),
 ]
+PAIRS = (
+    ("Two dogs run.", "Deux chiens courent."),
+    ("A man sleeps.", "Un homme dort."),
+    ("A cat drinks milk.", "Un chat boit du lait."),
+    ("Two men cook.", "Deux hommes cuisinent."),
+)
 
 
-def test_the_commands_of_the_page_run(
+def commands(page: Path) -> list[list[str]]:
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [shlex.split(line)[1:] for kind, block in blocks if kind == "sh" for line in block.splitlines()]
+
+
+def test_the_commands_of_both_pages_run(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = BLOCK.findall((repository / "docs" / "tasks" / "translate.md").read_text(encoding="utf-8"))
-    (table,) = (block for kind, block in blocks if kind == "tsv")
-    rows = [f"{n} {line}" for n in range(12) for line in table.splitlines()]
-    Path("pairs.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    for name in ("pairs", "test"):
-        for place, side in enumerate(("en", "fr")):
-            Path(f"{name}.{side}").write_text("\n".join(row.split("\t")[place] for row in rows), encoding="utf-8")
-    commands = [shlex.split(line) for kind, block in blocks if kind == "sh" for line in block.splitlines()]
-    verbs = ["train", "train", "translate", "evaluate", "evaluate", "export", "import"]
-    assert [words[1] for words in commands] == verbs
-    for words in commands:
-        quick = [word for word in words[1:] if word not in ("--minutes", "30")]
-        assert main(quick + (SMALL if words[1] == "train" else [])) == 0, words
-    shown = capsys.readouterr().out
-    assert "bleu" in shown.lower()
-    assert "copy source" in shown
+    rows = [(f"{one} Day {n}.", f"{two} Jour {n}.") for n in range(10) for one, two in PAIRS]
+    for name, some in (("pairs", rows), ("test", rows[:4])):
+        Path(f"{name}.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in some), encoding="utf-8")
+        Path(f"{name}.en").write_text("".join(f"{one}\n" for one, _ in some), encoding="utf-8")
+        Path(f"{name}.fr").write_text("".join(f"{two}\n" for _, two in some), encoding="utf-8")
+    ran = []
+    for page in ("tasks/translate.md", "decoding.md"):
+        for words in commands(repository / "docs" / page):
+            if "--minutes" in words:
+                del words[words.index("--minutes") : words.index("--minutes") + 2]
+            assert main(words + (SMALL if words[0] == "train" else [])) == 0, words
+            ran.append(words[0])
+    assert {"train", "translate", "score", "evaluate", "compare", "explain", "verify", "export", "import"} == set(ran)
+    assert len(Path("test.fr.out").read_text(encoding="utf-8").splitlines()) == 4
+    assert "bleu" in capsys.readouterr().out

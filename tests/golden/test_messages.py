@@ -27,12 +27,20 @@ from glassformer.artefact.train import train
 from glassformer.artefact.vectors import use_vectors
 from glassformer.convert import fetch, read_huggingface
 from glassformer.data.files import files_of
+from glassformer.data.paragraphs import join_sentences, split_sentences
+from glassformer.data.parallel import read_parallel
 from glassformer.data.read import read
+from glassformer.decode.request import Request, SpecialIds, check_request
+from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import GlassformerError
 from glassformer.models.families import bert, family_config
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
+from glassformer.settings import read_settings
+from glassformer.tasks.alignment import align, mean_attention
 from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.tasks.translation_scores import References
+from glassformer.tasks.translator import search_settings
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
@@ -41,11 +49,14 @@ from glassformer.training.checkpoint import Checkpoints, restore
 from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings
+from tests.translators import translating
 
 GOLDEN = Path(__file__).with_name("messages.json")
 REWRITE = "GLASSFORMER_REWRITE_MESSAGES"
 TEXTS = ["She likes the summer better than the winter.", "He loves to cook healthy food."] * 9
 WORD = "encoder.embed.word.weight"
+# Forty lines, neighbours of which have very different lengths.
+CAPTIONS = "".join("x" * (number * 37 % 41 + 1) + "\n" for number in range(40))
 
 
 def small_model() -> Model:
@@ -151,6 +162,17 @@ def changed(*assignments: str) -> Callable[[Place], object]:
     return lambda place: resolve({"task": {"name": "masked-lm"}}, parse_changes(assignments))
 
 
+def asked(place: Place, *, forced: tuple[tuple[int, ...], ...], forbidden: tuple[tuple[int, ...], ...] = ()) -> None:
+    settings = DecodeSettings(method="beam", max_tokens=2)
+    check_request(
+        Request(3, forced=forced, forbidden=forbidden), settings, SpecialIds(1, (2,)), place.model.module.config
+    )
+
+
+def worded(**options: object) -> object:
+    return translating().translate("He", search=search_settings(options))
+
+
 def ids(*shape: int, value: int = 1) -> Inputs:
     return Inputs(ids=torch.full(shape, value))
 
@@ -175,6 +197,18 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "bad JSON": lambda place: place.read("notes.jsonl", '{"text": "a"}\n["a"]\n'),
     "short row": lambda place: place.read("notes.csv", "id,text\n1,a\n2\n"),
     "missing column": lambda place: place.read("notes.csv", "id,txt\n1,a\n"),
+    "files that part": lambda place: list(
+        read_parallel(place.file("a.en", CAPTIONS), place.file("a.fr", CAPTIONS.replace("\n" + "x" * 13 + "\n", "\n")))
+    ),
+    "files that part somewhere": lambda place: list(
+        read_parallel(place.file("a.en", "a\n" * 9), place.file("a.fr", "a\n" * 7))
+    ),
+    "no reference": lambda place: References([["a"], []]),
+    "another number of translations": lambda place: References([["a"], ["b"]]).measure(["a"]),
+    "another number of sentences": lambda place: join_sentences("One. Two.", split_sentences("One. Two."), ["Un."]),
+    "attention of other tokens": lambda place: align([[1.0]], [(0, 1), (1, 2)], [(0, 1)], [], []),
+    "attention without layers": lambda place: mean_attention([[1.0]]),
+    "a layer beyond the last": lambda place: mean_attention(torch.ones(2, 1, 1, 1), layers=[2]),
     "an open quote": lambda place: place.read("notes.csv", 'id,text\n1,"a\n'),
     "damaged gzip": lambda place: place.read("notes.txt.gz", b"no gzip"),
     "too small a vocabulary": lambda place: train_tokenizer("wordpiece", TEXTS, vocabulary=5),
@@ -211,6 +245,17 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "another family to import": lambda place: read_huggingface(
         place.file("config.json", '{"model_type": "brt"}').parent
     ),
+    "a decode setting": lambda place: read_settings(DecodeSettings, {"beams": 4}, where="decode"),
+    "forced words that do not fit": lambda place: asked(place, forced=((4, 5),)),
+    "forced and forbidden": lambda place: asked(place, forced=((4,),), forbidden=((4,),)),
+    "beams for samples": lambda place: search_settings({"beams": 2, "top_k": 3}),
+    "no room for forced words": lambda place: translating().translate("He", prefix="Elle aime", max_tokens=2),
+    "forced words with forbidden ones": lambda place: worded(forced=["Elle aime"], forbidden=["aime"]),
+    "blanks to forbid": lambda place: worded(forbidden=[" "]),
+    "words that cannot be had": lambda place: worded(forced=["aime aime"], no_repeat_ngram=1, max_tokens=8),
+    "no encoder–decoder": lambda place: place.model.translate("summer"),
+    "no target to score": lambda place: translating().score("He"),
+    "a pair that is too long": lambda place: translating(limited=True).score("He", "Elle aime. " * 20),
     "unknown tensor": lambda place: place.model.trace("summer")["encoder.blocks.0.self_attention.wieghts"],
 }
 

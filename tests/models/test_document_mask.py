@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import glassformer
 from glassformer.models.inputs import Inputs
 from glassformer.models.stack import Stack
 from tests.contracts.families import OF_ANY_LENGTH, ROWS, Row
@@ -46,6 +47,26 @@ def test_each_packed_document_equals_its_lone_run(row: Row) -> None:
     together = stack(packed(documents)).split(LENGTHS, dim=1)
     for document, states in zip(documents, together, strict=True):
         torch.testing.assert_close(states, stack(Inputs(ids=document[None])), rtol=0, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.name in ("marian", "bart", "t5", "vaswani2017")], ids=str)
+def test_each_packed_pair_equals_its_lone_run(row: Row) -> None:
+    """A token of the target looks at the source of its own pair alone."""
+    model = row.model()
+    sources, targets = draw_documents(model.word_table.shape[0]), draw_documents(model.word_table.shape[0])[::-1]
+    together = model(packed(sources), packed(targets)).states.split(LENGTHS[::-1], dim=1)
+    for source, target, states in zip(sources, targets, together, strict=True):
+        alone = model(Inputs(ids=source[None]), Inputs(ids=target[None])).states
+        torch.testing.assert_close(states, alone, rtol=0, atol=ROUNDING)
+
+
+def test_a_packed_pair_is_explained_as_it_was_computed() -> None:
+    model = next(row for row in ROWS if row.name == "marian").model()
+    sources, targets = draw_documents(model.word_table.shape[0]), draw_documents(model.word_table.shape[0])
+    found = glassformer.trace(model, packed(sources), packed(targets), dtype=torch.float64)
+    assert found.verify().holds
+    may_look = found["decoder.blocks.0.cross_attention.may_look"]
+    assert int(may_look.sum()) == sum(length * length for length in LENGTHS)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.name in ("bert", "modernbert", "gpt2")], ids=str)

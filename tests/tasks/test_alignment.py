@@ -24,10 +24,9 @@ def planted(places: list[int], noise: float = 0.0) -> np.ndarray:
     return table / table.sum(axis=1, keepdims=True)
 
 
-def aligned(attention: np.ndarray, **settings: float) -> list[Link]:
-    reading = bool(settings.pop("reading", False))
+def aligned(attention: np.ndarray, *, reading: bool = False, least: float = 0.0) -> list[Link]:
     words = find_words(SOURCE), find_words(TARGET)
-    return align(attention, SOURCE_TOKENS, TARGET_TOKENS, *words, reading=reading, **settings)
+    return align(attention, SOURCE_TOKENS, TARGET_TOKENS, *words, reading=reading, least=least)
 
 
 def in_words(links: list[Link]) -> list[str]:

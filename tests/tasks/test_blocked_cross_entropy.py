@@ -79,6 +79,16 @@ def test_in_bfloat16_it_is_as_near_as_bfloat16() -> None:
         assert (one - other).norm() < 1e-2 * other.norm()
 
 
+def test_the_scores_of_all_tokens_are_never_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SCORES", 1 << 16)
+    states, table, bias, labels = given(rows=1024, width=8, vocabulary=2048)
+    leaves = [each.float().requires_grad_() for each in (states, table, bias)]
+    with torch.profiler.profile(profile_memory=True, activities=[torch.profiler.ProfilerActivity.CPU]) as profiled:
+        blocked_cross_entropy(leaves[0], leaves[1], leaves[2], labels, smoothing=0.1).backward()
+    largest = max(event.self_cpu_memory_usage for event in profiled.events())
+    assert 0 < largest < 1024 * 2048  # an eighth of what the scores of all tokens take in float32
+
+
 def test_no_label_costs_nothing() -> None:
     states, table, bias, labels = given()
     leaf = states.clone().requires_grad_()

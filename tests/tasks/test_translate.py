@@ -103,7 +103,7 @@ def test_a_pair_in_a_row_is_learned_as_if_it_stood_alone(tmp_path: Path) -> None
         text, target = source.examples[number]
         ids = torch.tensor([prepared.tokenizer.encode(text).ids])
         labels = torch.tensor([prepared.tokenizer.encode(str(target)).ids])
-        read = torch.cat([torch.full((1, 1), prepared.tokenizer.pad_id), labels[:, :-1]], dim=1)
+        read = torch.cat([torch.full((1, 1), prepared.tokenizer.pad_id or 0), labels[:, :-1]], dim=1)
         logits = model(Inputs(ids=ids), Inputs(ids=read)).logits
         alone = alone + F.cross_entropy(logits[0], labels[0], reduction="sum", label_smoothing=0.1)
     assert loss.item() == pytest.approx(alone.item(), rel=ORDER)
@@ -120,6 +120,18 @@ def test_a_step_has_so_many_tokens_of_the_target(tmp_path: Path) -> None:
         assert rows == max(1, 100 // target)
         assert feed.rows(step) == rows
     assert feed.shapes == len(source.packed.shapes) <= 12
+
+
+def test_any_task_may_count_the_tokens_of_its_steps(tmp_path: Path) -> None:
+    row = next(row for row in TASKS if row.name == "classify")
+    prepared = prepare_run(resolve(row.recipe(tmp_path)), tmp_path / "run", NoProgress())
+    source = prepared.feed.source
+    feed = TaskFeed(prepared.task, source, tokens=96)
+    steps = [feed.batch(step) for step in range(int(feed.steps_per_epoch))]
+    assert all(batch.inputs.shape[0] == max(1, 96 // batch.inputs.shape[1]) for batch in steps)
+    assert source.total_counts is not None
+    assert sum(batch.counts["label"] for batch in steps) == pytest.approx(source.total_counts["label"])
+    assert sum(float(batch.weights.sum()) for batch in steps) == pytest.approx(source.total_counts["label"])
 
 
 # --------------------------------------------------------------------------- reading
@@ -164,7 +176,7 @@ def test_problems_of_pairs_are_shown_and_removed_by_choice(tmp_path: Path) -> No
     with refused(DataError, wanted=(str(path), "line 62")):
         prepared_from(tmp_path, data__files=[str(path)])
     progress = Kept()
-    changes = {"data__files": [str(path)], "data__validation": 0.0}
+    changes: dict[str, Any] = {"data__files": [str(path)], "data__validation": 0.0}
     prepared = prepared_from(tmp_path, progress=progress, data__remove=["empty", "copy"], **changes)
     assert len(source_of(prepared).examples) == 60
     assert any("2 removed, 60 kept" in note for note in progress.notes)
@@ -228,6 +240,17 @@ def test_sizes_follow_the_data_and_the_minutes(tmp_path: Path) -> None:
     assert more["model.size"] == "small"
     assert more["tokenizer.vocabulary"] > short["tokenizer.vocabulary"]  # type: ignore[operator]
     assert translator_sizes([str(small)], None, tokenizer=False).settings == {}
+
+
+def test_the_loss_without_context_is_smoothed_as_in_training(tmp_path: Path) -> None:
+    prepared = prepared_from(tmp_path)
+    task = prepared.task
+    assert isinstance(task, Translate)
+    frequent = torch.from_numpy(task.unigram.probability(np.arange(prepared.tokenizer.vocabulary_size)))
+    tokens = torch.from_numpy(source_of(prepared).target_tokens.astype(np.int64))
+    expected = F.cross_entropy(frequent.log().expand(len(tokens), -1), tokens, label_smoothing=0.1)
+    lost = -frequent.sum().log().item()  # one more token counts as possible than the vocabulary has
+    assert task.baseline_loss == pytest.approx(expected.item() + lost, rel=1e-12)
 
 
 def test_the_best_model_may_be_chosen_by_bleu(tmp_path: Path) -> None:

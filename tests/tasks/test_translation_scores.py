@@ -98,7 +98,7 @@ def test_all_are_those_of_sacrebleu(references: list[list[str]], translations: l
 
 
 def test_real_sentences_too(multi30k: tuple[list[str], list[str]]) -> None:
-    english, french = multi30k
+    english, french = (side[:300] for side in multi30k)
     references = References([[text] for text in french])
     for translations in (english, noisy(french, 0.2, seed=1), french):
         found = references.measure(translations).values()

@@ -1,0 +1,166 @@
+"""glassformer translate and score with a model that translates: texts and files, blank lines, notes, refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.artefact.open import load
+from tests.translators import ENGLISH, FRENCH, translating
+
+Run = Callable[..., Any]
+FEW = ("--max-tokens", "5")
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return translating(double=False).save(tmp_path_factory.mktemp("models") / "en-fr")
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    path = tmp_path / "source.en"
+    path.write_text(f"{ENGLISH[0]}\n\n{ENGLISH[1]}\n \nHe\n", encoding="utf-8")
+    return path
+
+
+def test_lines_keep_their_order_and_blank_ones_stay(run: Run, translator: Path, lines: Path, tmp_path: Path) -> None:
+    one, two, three = (found.translation for found in load(translator).translate([*ENGLISH, "He"], max_tokens=5))
+    expected = f"{one}\n\n{two}\n\n{three}\n"
+    done = run("translate", translator, "--file", lines, *FEW)
+    assert (done.code, done.out) == (0, expected)
+    assert run("translate", translator, "-", *FEW, stdin=lines.read_bytes()).out == expected
+    assert run("translate", translator, *ENGLISH, *FEW).out == f"{one}\n{two}\n"
+    out = tmp_path / "target.fr"
+    assert run("translate", translator, "--file", lines, "--out", out, *FEW).code == 0
+    assert out.read_text(encoding="utf-8") == expected
+
+
+def test_a_stopped_command_goes_on(run: Run, translator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, out = tmp_path / "source.en", tmp_path / "target.fr"
+    source.write_text("\n".join(f"{ENGLISH[n % 2]} {n}" for n in range(70)) + "\n", encoding="utf-8")
+    whole = run("translate", translator, "--file", source, *FEW).out
+    words = ("translate", translator, "--file", source, "--out", out, *FEW)
+    calls = 0
+
+    def interrupted(*given: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 66:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("glassformer.cli.ask.note_windows", interrupted)
+        assert run(*words).code == 130
+    assert not out.exists()
+    assert run(*words, "--resume").code == 0
+    assert out.read_text(encoding="utf-8") == whole
+
+
+def test_records_carry_tokens_scores_alignment_and_the_best(run: Run, translator: Path) -> None:
+    (found,) = run("translate", translator, ENGLISH[0], "--json", "--n-best", "2", "--beams", "3", *FEW).records
+    assert found["text"] == ENGLISH[0]
+    assert len(found["tokens"]) == 5
+    assert found["n_best"][0]["translation"] == found["translation"]
+    assert found["n_best"][0]["score"] >= found["n_best"][1]["score"]
+    for link in found["alignment"]:
+        assert set(link) == {"source", "target", "weight"}
+        assert ENGLISH[0][slice(*link["source"])].strip()
+        assert found["translation"][slice(*link["target"])].strip()
+    assert found["alignment"]
+
+
+def test_what_is_shown_where_more_is_asked_for(run: Run, translator: Path) -> None:
+    lines = run("translate", translator, ENGLISH[0], "--n-best", "3", *FEW).out.splitlines()
+    scores = [float(line.split("\t")[0]) for line in lines]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    shown = run("translate", translator, ENGLISH[0], "--alignment", *FEW).out
+    assert "attention" in shown
+    assert "←" in shown
+
+
+def test_paragraphs_keep_their_lines(run: Run, translator: Path) -> None:
+    text = f"{ENGLISH[0]} {ENGLISH[1]}\n\n{ENGLISH[0]}"
+    one, two = (found.translation for found in load(translator).translate([*ENGLISH], max_tokens=5))
+    assert run("translate", translator, text, "--paragraphs", *FEW).out == f"{one} {two}\n\n{one}\n"
+
+
+def test_what_a_reader_should_know_is_noted(run: Run, translator: Path) -> None:
+    unseen = run("translate", translator, "She likes 冬", *FEW)
+    assert unseen.code == 0
+    assert "冬" in unseen.err
+    long = run("translate", translator, " ".join(ENGLISH), *FEW)
+    assert "2" in long.err
+    many = run("translate", translator, *[f"冬 {n}" for n in range(9)], "--stop", "zz", *FEW)
+    assert many.err.count("冬 ") <= 2 * 5
+    assert "4" in many.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--beams", "0"), "--beams"),
+        (("--beam", "0"), "--beams"),
+        (("--beams", "2", "--n-best", "4"), "4"),
+        (("--temperature", "0"), "temperature"),
+        (("--force", "food", "--forbid", "food"), "food"),
+        (("--force", "healthy food", "--max-tokens", "1"), "1"),
+        (("--force", " "), "force"),
+        (("--min-tokens", "9", "--max-tokens", "3"), "9"),
+    ],
+)
+def test_what_cannot_be_had_is_refused_in_a_sentence(
+    run: Run, translator: Path, words: tuple[str, ...], told: str
+) -> None:
+    done = run("translate", translator, ENGLISH[0], *words)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_samples_are_the_same_for_a_seed(run: Run, translator: Path) -> None:
+    def samples(*words: str) -> str:
+        return run("translate", translator, ENGLISH[0], "--sample", "--n-best", "4", *FEW, *words).out
+
+    assert samples() == samples("--seed", "0") != samples("--seed", "1")
+    assert (
+        samples("--top-k", "1").splitlines()[0].split("\t")[1]
+        in run("translate", translator, ENGLISH[0], "--beams", "1", *FEW).out
+    )
+
+
+def test_pairs_are_scored(run: Run, translator: Path, tmp_path: Path) -> None:
+    (found,) = run("score", translator, ENGLISH[0], "--target", FRENCH[0], "--json").records
+    expected = load(translator).score(ENGLISH[0], FRENCH[0])
+    assert found["total"] == pytest.approx(expected.total)
+    assert FRENCH[0] in run("score", translator, ENGLISH[0], "--target", FRENCH[0]).out
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps({"text": s, "target": t}) + "\n" for s, t in zip(ENGLISH, FRENCH, strict=True)))
+    records = run("score", translator, "--file", path, "--json").records
+    assert [each["target"] for each in records] == [*FRENCH]
+    assert records[0]["total"] == pytest.approx(expected.total, abs=1e-4)  # float32, in another batch
+    without = run("score", translator, ENGLISH[0])
+    assert (without.code, without.out) == (2, "")
+    assert "--target" in without.err
+
+
+def test_a_target_of_a_model_with_one_stack_is_refused(run: Run) -> None:
+    done = run("score", "english", "She likes", "--target", "Elle aime")
+    assert (done.code, done.out) == (2, "")
+    assert "--target" in done.err
+
+
+def test_the_walk_ends_with_how_the_translation_is_written(run: Run, translator: Path) -> None:
+    walk = run("explain", translator, "She likes").out
+    found = load(translator).translate("She likes", beams=1)
+    last = walk[walk.rindex("Argmax") :]
+    assert found.translation in " ".join(last.split())
+    own = load(translator).trace("She likes").words.sentence("decoder_inputs", 0)
+    reply = load(translator).translate("She likes")
+    assert own[1:] == [each.token for each in reply.tokens[: len(own) - 1]]
+    assert run("verify", translator, "She likes").out.count("✓") == 3

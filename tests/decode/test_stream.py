@@ -1,0 +1,64 @@
+"""Streaming and stop strings: the pieces make the answer, and nothing is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from glassformer.decode.loop import decode
+from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.stream import before_stop, settled, shared, stream
+from tests.decode.sentences import BEAM, IDS, answers, named, requests
+
+LETTERS = "..|abcdefghijklmnopqrstuvwxyz"
+SEARCHES = {"greedy": DecodeSettings(max_tokens=9), "beam": BEAM.model_copy(update={"max_tokens": 9})}
+
+
+def text_of(tokens: Sequence[int]) -> str:
+    return "".join(LETTERS[token] for token in tokens)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("name", ["marian", "gpt2"])
+def test_the_pieces_make_the_answer(name: str, search: str) -> None:
+    model, settings = named(name).model(), SEARCHES[search]
+    asked = requests(model, 5)
+    pieces = list(stream(decode(model, asked, settings, ids=IDS, slots=2), text_of))
+    for number, found in answers(model, asked, settings).items():
+        of_it = [piece for piece in pieces if piece.number == number]
+        assert "".join(piece.text for piece in of_it) == text_of(found[0].ids)
+        assert [piece.last for piece in of_it] == [False] * (len(of_it) - 1) + [True]
+    assert len(pieces) > 2 * len(asked)
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam", "sample"])
+def test_an_answer_ends_with_its_stop_string(method: str) -> None:
+    model = named("marian").model()
+    free = DecodeSettings.model_validate({"method": method, "max_tokens": 9, "min_tokens": 9})
+    asked = requests(model, 5)
+    stop = {number: text_of(found[0].ids)[3:5] for number, found in answers(model, asked, free).items()}
+    for number, string in stop.items():
+        settings = free.model_copy(update={"stop": (string, "never this")})
+        found = answers(model, [asked[number]], settings, text_of=text_of)[number][0]
+        if method != "beam":  # where an earlier end lets another hypothesis win
+            assert text_of(found.ids) == before_stop(text_of(found.ids), (string,)) + string
+            assert not found.ended
+        steps = decode(model, [asked[number]], settings, ids=IDS, text_of=text_of)
+        pieces = [piece.text for piece in stream(steps, text_of, stop=settings.stop)]
+        assert "".join(pieces) == before_stop(text_of(found.ids), settings.stop)
+        assert text_of(found.ids).count(string) <= 1
+
+
+def test_what_may_still_change_is_held_back() -> None:
+    assert settled("one t", ("three",)) == "one "
+    assert settled("one three four", ("three",)) == "one "
+    assert settled("é�", ()) == "é"
+    assert settled("a\n", ("\n\n",)) == "a"
+    assert before_stop("a b c", ("c", "b")) == "a "
+
+
+def test_hypotheses_share_what_they_begin_with() -> None:
+    assert shared([[1, 2, 3], [1, 2, 4]]) == [1, 2]
+    assert shared([[1, 2]]) == [1, 2]
+    assert shared([[1], [2]]) == []

@@ -1,0 +1,56 @@
+"""Words of the settings become tokens, in each spelling that a tokenizer has for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from glassformer.decode.loop import decode
+from glassformer.decode.request import occurs
+from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.words import forbidden_ids, forced_ids
+from glassformer.errors import ConfigError
+from tests.decode.sentences import BEAM, IDS, answers, named, requests
+from tests.refusals import refused
+
+PIECES = {"a": 9, " a": 10, "cat": 3, " cat": 4, "fish": 5, " fish": 6, "er": 7, "c": 8}
+
+
+def ids_of(text: str) -> list[int]:
+    """The longest pieces, from left to right; a space belongs to the word behind it."""
+    found = []
+    while text:
+        piece = next(text[:size] for size in range(len(text), 0, -1) if text[:size] in PIECES)
+        found.append(PIECES[piece])
+        text = text[len(piece) :]
+    return found
+
+
+def test_a_word_is_spelled_in_two_ways() -> None:
+    assert forbidden_ids(("cat", "cat fish", "cat"), ids_of) == ((3,), (4,), (3, 6), (4, 6))
+    assert forced_ids(("fisher", "cat"), ids_of) == ((6, 7), (4,))
+
+
+def test_where_words_cannot_be_told_apart_the_word_stands_alone() -> None:
+    def joined(text: str) -> list[int]:
+        return [len(text)]
+
+    assert forced_ids(("cat",), joined) == ((3,),)
+
+
+def test_words_of_the_settings_hold_for_every_request() -> None:
+    model = named("marian").model()
+    asked = requests(model, 4, forced=((11,),))
+    settings = BEAM.model_copy(update={"forced": ("fisher",), "forbidden": ("cat", "a")})
+    for found in answers(model, asked, settings, ids_of=ids_of, slots=2).values():
+        assert found
+        for answer in found:
+            assert occurs((6, 7), answer.ids)
+            assert 11 in answer.ids
+            assert not {3, 4, 9, 10} & set(answer.ids)
+
+
+@pytest.mark.parametrize("words", ["forced", "forbidden"])
+def test_words_without_a_tokenizer_are_refused(words: str) -> None:
+    settings = DecodeSettings.model_validate({"method": "beam", words: ("cat",)})
+    with refused(ConfigError, wanted="ids_of", got="None"):
+        list(decode(named("gpt2").model(), [], settings, ids=IDS))

@@ -1,0 +1,247 @@
+"""The verb `translate`: sentences in their places, tokens with probabilities, words that belong together."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+import glassformer as gf
+from glassformer.config import ModelConfig
+from glassformer.errors import ConfigError, DataError
+from glassformer.models.alignment import cross_weights
+from glassformer.models.families import bert
+from glassformer.models.inputs import Inputs
+from glassformer.tasks.translation import token_spans, unknown_characters
+from glassformer.tasks.translator import check_translates, search_settings, special_ids
+from glassformer.text.special import SpecialTokens
+from glassformer.text.train import train_tokenizer
+from tests.refusals import refused
+from tests.translators import ENGLISH, translating
+
+TEXTS = [*ENGLISH, "She loves food", "the winter the summer the friends", "He"]
+# Sums of a few hundred float64 numbers near 1, in another order.
+ORDER = 1e-10
+
+
+@pytest.fixture(scope="module")
+def model() -> gf.Model:
+    return translating()
+
+
+def naive(model: gf.Model, text: str, most: int) -> tuple[list[int], list[float]]:
+    """The likeliest token after another, everything computed again for each of them."""
+    ids = special_ids(model.tokenizer)
+    source = Inputs(ids=torch.tensor([model.tokenizer.encode(text).ids]))
+    found, logs = [ids.begin], []
+    with torch.no_grad():
+        while len(found) <= most:
+            logits = model.module(source, Inputs(ids=torch.tensor([found]))).logits[0, -1]
+            found.append(int(logits.argmax()))
+            logs.append(float(logits.log_softmax(-1)[found[-1]]))
+            if found[-1] in ids.end:
+                break
+    return found[1:], logs
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_one_beam_writes_the_likeliest_token_after_another(model: gf.Model, text: str) -> None:
+    found = model.translate(text, beams=1, max_tokens=12)
+    expected, logs = naive(model, text, 12)
+    assert [each.token for each in found.tokens] == [model.tokenizer.token(id_) for id_ in expected]
+    assert [each.log_probability for each in found.tokens] == pytest.approx(logs, abs=ORDER)
+    assert found.translation == model.tokenizer.decode(expected).strip()
+    assert found.log_probability == pytest.approx(math.fsum(logs), abs=ORDER)
+    assert found.whole == (expected[-1] in special_ids(model.tokenizer).end)
+
+
+def test_an_answer_is_the_same_alone_and_among_others(model: gf.Model) -> None:
+    together = model.translate([*TEXTS, *TEXTS], max_tokens=9, alignment=True)
+    for number, text in enumerate([*TEXTS, *TEXTS]):
+        alone = model.translate(text, max_tokens=9, alignment=True)
+        assert alone.translation == together[number].translation
+        assert alone.score == pytest.approx(together[number].score, abs=ORDER)
+        assert [link[:2] for link in alone.alignment] == [link[:2] for link in together[number].alignment]
+
+
+def test_samples_depend_on_the_seed_and_the_text_alone(model: gf.Model) -> None:
+    def samples(texts: list[str], seed: int) -> list[list[str]]:
+        search = gf.DecodeSettings(method="sample", n_best=3, max_tokens=6, seed=seed)
+        return [[each.translation for each in found.n_best] for found in model.translate(texts, search=search)]
+
+    first = samples(TEXTS, 0)
+    assert samples(TEXTS[::-1], 0) == first[::-1]
+    assert samples(TEXTS, 1) != first
+    assert len({tuple(each) for each in first}) == len(TEXTS)
+
+
+def test_the_best_translations_come_with_falling_scores(model: gf.Model) -> None:
+    found = model.translate(TEXTS[0], beams=6, n_best=4, max_tokens=8)
+    scores = [each.score for each in found.n_best]
+    assert scores == sorted(scores, reverse=True)
+    assert len({each.translation for each in found.n_best}) == 4
+    assert (found.n_best[0].translation, found.n_best[0].score) == (found.translation, found.score)
+
+
+def test_words_are_put_first_forced_and_forbidden(model: gf.Model) -> None:
+    free = model.translate(TEXTS[1], max_tokens=10)
+    begun = model.translate(TEXTS[1], max_tokens=10, prefix="Elle aime")
+    assert begun.translation.startswith("Elle aime")
+    assert begun.translation != free.translation
+    search = search_settings({"forced": ["amis"], "max_tokens": 10})
+    assert "amis" in model.translate(TEXTS[1], search=search).translation
+    word = free.tokens[0].token
+    search = search_settings({"forbidden": [model.tokenizer.decode([model.tokenizer.id(word) or 0])], "max_tokens": 10})
+    assert word not in [each.token for each in model.translate(TEXTS[1], search=search).tokens]
+
+
+def test_a_translation_ends_before_a_stop_string(model: gf.Model) -> None:
+    free = model.translate(TEXTS[1], beams=1, max_tokens=8).translation
+    stop = free[3:6]
+    found = model.translate(TEXTS[1], search=search_settings({"beams": 1, "stop": [stop], "max_tokens": 8}))
+    assert found.translation == free[: free.index(stop)]
+    assert max(each.end for each in found.tokens) == len(found.translation)
+    assert found.notes == ()
+
+
+def test_blanks_have_an_empty_translation(model: gf.Model) -> None:
+    found = model.translate(["", " \t", TEXTS[0]], max_tokens=4)
+    assert [each.translation == "" for each in found[:2]] == [True, True]
+    assert found[0].tokens == ()
+    assert found[2].translation == model.translate(TEXTS[0], max_tokens=4).translation
+
+
+def test_sentences_are_translated_one_by_one_and_put_together_again(model: gf.Model) -> None:
+    one, two = (model.translate(text, max_tokens=6, alignment=True) for text in ENGLISH)
+    text = f" {ENGLISH[0]}  {ENGLISH[1]}\n\n{ENGLISH[0]}\n"
+    found = model.translate(text, max_tokens=6, paragraphs=True, alignment=True)
+    assert found.translation == f" {one.translation}  {two.translation}\n\n{one.translation}\n"
+    assert found.score == pytest.approx(2 * one.score + two.score, abs=ORDER)
+    assert found.windows == 1
+    parts = [each.translation[token.start : token.end] for each in (one, two, one) for token in each.tokens]
+    assert [found.translation[token.start : token.end] for token in found.tokens] == parts
+    words = [
+        (part[a:b], each.translation[c:d])
+        for part, each in zip((ENGLISH[0], ENGLISH[1], ENGLISH[0]), (one, two, one), strict=True)
+        for (a, b), (c, d), _ in each.alignment
+    ]
+    assert [(text[a:b], found.translation[c:d]) for (a, b), (c, d), _ in found.alignment] == words
+
+
+def test_a_text_that_is_too_long_is_cut_into_sentences(model: gf.Model) -> None:
+    short = [model.translate(text, max_tokens=5) for text in ENGLISH]
+    found = model.translate(" ".join(ENGLISH), max_tokens=5)
+    assert found.windows == 2
+    assert found.translation == " ".join(each.translation for each in short)
+    endless = model.translate("likes the summer " * 20, max_tokens=5)
+    assert endless.windows > 2
+
+
+def test_the_translation_of_each_row_has_room_for_what_is_asked_for(model: gf.Model) -> None:
+    """By default a translation of one word has at least the tokens that are forced."""
+    search = search_settings({"forced": ["healthy food for his friends"]})
+    assert "healthy food for his friends" in model.translate("He", search=search).translation
+
+
+def test_alignment_is_the_attention_of_all_layers_and_heads(model: gf.Model) -> None:
+    found = model.translate(ENGLISH[0], beams=1, max_tokens=8, alignment=True)
+    source = model.tokenizer.encode(ENGLISH[0])
+    ids = [model.tokenizer.id(each.token) or 0 for each in found.tokens]
+    given = torch.tensor([[special_ids(model.tokenizer).begin, *ids[:-1]]])
+    assert model.module.decoder is not None
+    with torch.no_grad(), cross_weights(model.module.decoder, (0, 1)) as seen:
+        model.module(Inputs(ids=torch.tensor([source.ids])), Inputs(ids=given))
+    table = seen.mean()[0]  # [T, M]
+    assert found.alignment
+    for (a, b), (c, d), weight in found.alignment:
+        rows = [n for n, each in enumerate(found.tokens) if each.start < each.end and c <= each.start and each.end <= d]
+        total = table[rows][:, [n for n, (s, e) in enumerate(source.offsets) if s < e]].sum()
+        columns = [n for n, (s, e) in enumerate(source.offsets) if s < e and a <= s + (s > 0) and e <= b]
+        assert weight == pytest.approx(float(table[rows][:, columns].sum() / total), abs=ORDER)
+        assert found.text[a:b].strip()
+
+
+def test_characters_of_tokens_are_slices_of_the_translation(model: gf.Model) -> None:
+    tokenizer = model.tokenizer
+    text = "Elle aime l'été, 冬 !"
+    ids = tokenizer.ids(f" {text}")
+    whole, spans = token_spans(tokenizer, ids)
+    assert whole == text
+    assert "".join(text[start:end] for start, end in spans) == text.replace(" ", "")
+    assert len(spans) == len(ids)
+
+
+def test_characters_without_a_token_are_told(model: gf.Model) -> None:
+    assert unknown_characters(model.tokenizer, "She likes l'été") == ""
+    assert unknown_characters(model.tokenizer, "She 冬 likes 冬 夏") == "冬夏"
+    found = model.translate("She likes 冬", max_tokens=3)
+    assert "冬" in found.notes[0]
+    assert model.translate(TEXTS[0], max_tokens=1).notes[-1].endswith(f"{TEXTS[0][:40]}…")
+    words = train_tokenizer("wordpiece", ENGLISH, vocabulary=100)
+    assert unknown_characters(words, "she likes 冬") == "冬"
+
+
+# --------------------------------------------------------------------------- the search, and what cannot be had
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, {"method": "beam", "beams": 5, "length_penalty": 0.6}),
+        ({"beams": 1}, {"method": "greedy"}),
+        ({"beams": 1, "length_penalty": 1.0}, {"method": "beam", "length_penalty": 1.0}),
+        ({"beams": 2}, {"method": "beam", "beams": 2, "length_penalty": 0.6}),
+        ({"n_best": 7}, {"method": "beam", "beams": 7}),
+        ({"sample": True}, {"method": "sample", "beams": 1}),
+        ({"top_p": 0.9, "n_best": 2}, {"method": "sample", "top_p": 0.9, "n_best": 2}),
+        ({"forced": [], "stop": ["."]}, {"method": "beam", "stop": (".",)}),
+    ],
+)
+def test_options_choose_the_search(options: dict[str, Any], expected: dict[str, Any]) -> None:
+    found = search_settings(options).model_dump()
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_options_that_exclude_each_other_are_refused() -> None:
+    with refused(ConfigError, wanted=("4", "2")):
+        search_settings({"beams": 2, "n_best": 4})
+    with refused(ConfigError, wanted="beams"):
+        search_settings({"beams": 2, "top_k": 3})
+
+
+def test_words_that_no_translation_can_have_are_refused(model: gf.Model) -> None:
+    with refused(ConfigError, wanted="tokens", got="2"):
+        model.translate("He", prefix="Elle aime", max_tokens=2)
+    search = search_settings({"forced": ["Elle aime"], "forbidden": ["aime"]})
+    with refused(ConfigError, wanted="Elle aime", got="aime"):
+        model.translate("He", search=search)
+    search = search_settings({"forced": ["aime aime"], "no_repeat_ngram": 1, "max_tokens": 8})
+    with refused(DataError, got=("5", "'He'")):
+        model.translate("He", search=search)
+
+
+def test_blanks_are_no_words_to_force_or_forbid(model: gf.Model) -> None:
+    for option in ("forced", "forbidden"):
+        with refused(ConfigError, got="' '"):
+            model.translate("He", search=search_settings({option: [" "]}))
+
+
+def test_a_translation_is_no_longer_than_the_model_numbers_tokens() -> None:
+    found = translating(limited=True).translate("the winter " * 5, max_tokens=200)
+    assert len(found.tokens) <= 40
+
+
+def test_a_source_must_be_a_text(model: gf.Model) -> None:
+    with refused(DataError, got="3"):
+        model.translate([3])  # type: ignore[list-item]
+
+
+def test_a_model_without_two_stacks_or_ends_is_refused() -> None:
+    encoder: ModelConfig = bert(size="tiny", vocabulary=30)
+    with refused(ConfigError, got="bert"):
+        check_translates(encoder)
+    plain = train_tokenizer("bpe", ENGLISH, vocabulary=300, special=SpecialTokens())
+    with refused(ConfigError, do="tokenizer.file"):
+        special_ids(plain)
