@@ -48,7 +48,7 @@ def test_a_translation_of_its_own_has_the_same_probability_when_it_is_scored(mod
     ids = torch.tensor([[model.tokenizer.id(each.token) or 0 for each in found.tokens]])
     source = Inputs(ids=torch.tensor([model.tokenizer.encode(ENGLISH[1]).ids]))
     with torch.no_grad():
-        again = target_log_probabilities(model.module, source, ids, special_ids(model.tokenizer).begin)
+        again = target_log_probabilities(model.module, source, ids, special_ids(model.tokenizer))
     assert again[0].tolist() == pytest.approx([each.log_probability for each in found.tokens], abs=ORDER)
 
 
