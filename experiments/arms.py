@@ -6,8 +6,8 @@
 Two layers of width 128, a vocabulary of 4,000 tokens from twenty of the books, rows of 64 tokens. Every arm reads as
 many tokens as 400 steps of 32 rows; what depends on the time depends on the share of these tokens. Held out is the loss
 at the same places of five other books for all arms, 15 % of their tokens. Equal tokens are compared, not equal times:
-`seconds` is the processor time of a step. Two seeds of the baseline are not enough to tell what is chance: of another arm they were
-0.18 apart (decisions/2026-11-22-arms-of-masked-words.md).
+`seconds` is the processor time of a step. Two seeds do not tell what is chance: those of one arm were 0.18 apart
+(decisions/2026-11-22-arms-of-masked-words.md).
 
 B rows of a step · S tokens of a row
 """
