@@ -6,7 +6,8 @@
 Two layers of width 128, a vocabulary of 4,000 tokens from twenty of the books, rows of 64 tokens. Every arm reads as
 many tokens as 400 steps of 32 rows; what depends on the time depends on the share of these tokens. Held out is the loss
 at the same places of five other books for all arms, 15 % of their tokens. Equal tokens are compared, not equal times:
-`seconds` is the processor time of a step. Two seeds of the baseline show what is chance.
+`seconds` is the processor time of a step. Two seeds do not tell what is chance: those of one arm were 0.18 apart
+(decisions/2026-11-22-arms-of-masked-words.md).
 
 B rows of a step · S tokens of a row
 """
@@ -87,12 +88,15 @@ ARMS = {
     "batch 16, 32, 64": Arm(phases=((0.25, 16, LENGTH), (0.75, 32, LENGTH), (1.0, 64, LENGTH))),
     "rows of 32, then 64": Arm(phases=((0.5, 64, 32), (1.0, BATCH, LENGTH))),
     "masked 0.4 to 0.15": Arm(masked=(0.4, 0.15)),
+    "masked 0.4 to 0.15, seed 1": Arm(masked=(0.4, 0.15), seed=1),
     "word vectors x 0.3": Arm(words=0.3),
     "word vectors x 3": Arm(words=3.0),
     "norms and biases x 3": Arm(vectors=3.0),
     "head x 3": Arm(head=3.0),
     "Muon 0.01": Arm({"matrix_learning_rate": 0.01}),
     "Muon 0.03": Arm({"matrix_learning_rate": 0.03}),
+    "Muon 0.03, seed 1": Arm({"matrix_learning_rate": 0.03}, seed=1),
+    "Muon 0.05": Arm({"matrix_learning_rate": 0.05}),
     "decay 0.1": Arm({"decay": 0.1}),
     "cosine": Arm({"schedule": "cosine"}),
     "stable, decay over 0.3": Arm({"schedule": "warmup-stable-decay", "cooldown": 0.3}),
