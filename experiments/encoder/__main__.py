@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from experiments import results
 from experiments.encoder import counted
 from experiments.encoder.measures import measure, verdict
@@ -22,6 +24,8 @@ from experiments.encoder.plan import PLAIN, PLANS, RANDOM, WORK, Plan, read_line
 from experiments.encoder.sets import SETS, Record, Splits
 
 PEER, OURS, SCORES = "peer", "ours", "scores"
+# The peer of a number learns (number − mean) / deviation, as ours does; its own way is the number as it is.
+SCALED = "peer-scaled"
 PREDICTED, FACTS = "predictions.jsonl", "facts.json"
 
 
@@ -33,7 +37,13 @@ def run(name: str, side: str, seed: int) -> None:
     splits = SETS[name]()
     folder.mkdir(parents=True, exist_ok=True)
     facts: dict[str, Any] = {}
-    if side == PEER:
+    if side == SCALED:
+        numbers = np.array([record["label"] for record in splits.train])
+        mean, deviation = float(numbers.mean()), float(numbers.std())
+        train = [{**record, "label": (record["label"] - mean) / deviation} for record in splits.train]
+        scaled, facts = _peer(plan, splits._replace(train=train), folder, seed)
+        found = [mean + deviation * number for number in scaled]
+    elif side == PEER:
         found, facts = _peer(plan, splits, folder, seed)
     elif side in counted.KNOWN[plan.kind]:
         found = counted.predict(plan, side, splits.train, splits.test)
@@ -94,7 +104,7 @@ def scores(name: str) -> dict[str, Any]:
     plan, test = PLANS[name], SETS[name]().test
     sides: dict[str, dict[str, Any]] = {}
     measures = {}
-    for side in (OURS, *plan.variants, RANDOM, PEER, *counted.KNOWN[plan.kind]):
+    for side in (OURS, *plan.variants, RANDOM, PEER, SCALED, *counted.KNOWN[plan.kind]):
         found = {
             seed: run_folder(name, side, seed)
             for seed in range(10)
@@ -127,6 +137,7 @@ def scores(name: str) -> dict[str, Any]:
         }
         for one, two in (
             (OURS, PEER),
+            (OURS, SCALED),
             *((variant, PEER) for variant in plan.variants),
             (OURS, RANDOM),
             (OURS, counted.TFIDF),
@@ -168,7 +179,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     plan = PLANS[given.set]
-    known = (OURS, PEER, RANDOM, SCORES, *plan.variants, *counted.KNOWN[plan.kind])
+    scaled = (SCALED,) if plan.kind == "regress" else ()
+    known = (OURS, PEER, *scaled, RANDOM, SCORES, *plan.variants, *counted.KNOWN[plan.kind])
     if given.side not in known:
         parser.error(f"{given.side} is none of {', '.join(known)}")
     started = time.monotonic()

@@ -10,7 +10,7 @@ from experiments import results
 from experiments.encoder import counted
 from experiments.encoder.plan import ENCODER, PLAIN, PLANS, RANDOM
 
-OURS, PEER = "ours", "peer"
+OURS, PEER, SCALED = "ours", "peer", "peer-scaled"
 NOT_YET = "not measured yet"
 
 WHAT = {
@@ -74,6 +74,7 @@ def section() -> list[str]:
         "",
         *tests,
         "",
+        *_scaled(),
         *_variants(),
         *_pretraining(),
         *_spam(),
@@ -127,6 +128,26 @@ def _seconds(found: Mapping[str, Any]) -> str:
     if len(each) < 2 or None in each:
         return ""
     return f"; trained in {each[0]:.0f} s, the Trainer's in {each[1]:.0f} s, beside other work"
+
+
+def _scaled() -> list[str]:
+    """Of the numbers: what the Trainer makes of them when it learns them as ours does."""
+    found = results.read("encoder-sts")
+    if found is None or SCALED not in found["sides"]:
+        return []
+    rows = [
+        [score, *(_value(found, side, score) for side in (PEER, SCALED, OURS)), _difference(difference)]
+        for score, difference in found["against"][f"{OURS} against {SCALED}"].items()
+    ]
+    return [
+        "### Numbers of sts",
+        "",
+        "Ours learns (number − mean) / deviation of the training numbers. The Trainer learns the number as it is, from 0 to",
+        "5; `python -m experiments.encoder sts peer-scaled` gives it the same numbers as ours.",
+        "",
+        _table(["score", "Trainer", "Trainer, scaled numbers", "ours", "ours − Trainer, scaled"], rows),
+        "",
+    ]
 
 
 def _variants() -> list[str]:
