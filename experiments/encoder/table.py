@@ -142,8 +142,8 @@ def _scaled() -> list[str]:
     return [
         "### Numbers of sts",
         "",
-        "Ours learns (number − mean) / deviation of the training numbers. The Trainer learns the number as it is, from 0 to",
-        "5; `python -m experiments.encoder sts peer-scaled` gives it the same numbers as ours.",
+        "Ours learns (number − mean) / deviation of the training numbers. The Trainer learns the number as it is, from",
+        "0 to 5; `python -m experiments.encoder sts peer-scaled` gives it the same numbers as ours.",
         "",
         _table(["score", "Trainer", "Trainer, scaled numbers", "ours", "ours − Trainer, scaled"], rows),
         "",
