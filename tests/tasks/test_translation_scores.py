@@ -198,7 +198,8 @@ def test_a_model_stands_beside_its_baselines() -> None:
     assert scores.report["bleu_parts"].startswith(f"precisions {total.prec_str}, brevity penalty {total.bp:.3f}")
     worst = scores.report["worst"]
     assert [row["chrf"] for row in worst] == sorted(row["chrf"] for row in worst)
-    assert worst[-1] == {"text": SOURCES[3], "pair": MINE[3], "reference": FIRST[3], "chrf": 100.0}
+    assert worst[-1]["reference"] == FIRST[1]
+    assert all(row["chrf"] < 100 for row in worst)  # what is right is not among the worst
     assert to_dict(scores, "bleu")["intervals"][THIS_MODEL].keys() == {"bleu", "chrf", "ter", "loss", "perplexity"}
 
 

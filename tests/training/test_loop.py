@@ -169,7 +169,7 @@ def test_ten_evaluations_unless_told_or_fewer_in_a_small_run(
     tmp_path: Path, batch: int, expected: Sequence[int]
 ) -> None:
     """Each looks at 512 rows; together they look at no more than a quarter of the rows of the steps."""
-    _, steps = train(tmp_path, held_out=Toy(seed=5), steps=40, batch=batch)
+    _, steps = train(tmp_path, task=Counted(batch), held_out=Toy(seed=5), steps=40)
     assert [step.step for step in steps if step.scores] == list(expected)
 
 
@@ -180,8 +180,9 @@ def test_in_a_run_of_minutes_too_evaluations_read_a_quarter_of_the_rows_at_most(
     """A step of 128 rows takes a second: 16 steps read four times the 512 rows of an evaluation."""
     task = Timed()
     task.evaluating = 0.0
+    monkeypatch.setattr(task, "rows", lambda step: 128)
     monkeypatch.setattr(sys.modules["glassformer.training.loop"], "time", SimpleNamespace(monotonic=lambda: task.now))
-    chosen = toy_settings(steps=None, minutes=minutes, batch=128, checkpoint_minutes=1e6)
+    chosen = toy_settings(steps=None, minutes=minutes, checkpoint_minutes=1e6)
     run = fit(toy_model(layers=1), task, chosen, out=tmp_path, held_out=task, log=lambda note: None)
     assert [step.step for step in run if step.scores] == expected
 
@@ -194,6 +195,17 @@ def test_minutes_end_a_run(tmp_path: Path) -> None:
     assert steps[-1].steps is None
     assert 1.2 <= steps[-1].elapsed < 5
     assert steps[-1].learning_rate < steps[len(steps) // 2].learning_rate
+
+
+class Counted(Toy):
+    """Its steps are said to have so many rows."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count = count
+
+    def rows(self, step: int) -> int:
+        return self.count
 
 
 class Timed(Toy):
