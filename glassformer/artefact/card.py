@@ -95,7 +95,7 @@ def example(model: Artefact) -> tuple[str, list[str]]:
         known = [token for id_, token in enumerate(model.tokenizer.vocabulary()) if id_ not in special]
         text = " ".join([*known[:1], MASK])
     if model.task.name == "translate":
-        return "translate", [_PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")]
+        return "translate", ["A text that you want to translate." if text == _EXAMPLE else text.replace(f" {MASK}", "")]
     if model.config.head is not None:
         return "fill", [text]
     if model.task.name == "tag":
