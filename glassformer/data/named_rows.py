@@ -28,7 +28,7 @@ _PARQUET_ROWS = 64
 # What to do where a table has no column of the name that is looked for: the options of all verbs that read tables.
 NAME_IT = (
     "name the column with --column (where a command reads more: --pair-column, --choices-column, --label-column, "
-    "--answers-column)"
+    "--answers-column, --target-column)"
 )
 
 

@@ -104,7 +104,7 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
         raise DataError(
             f"{path} must be a table",
             got="another file",
-            do="use .jsonl, .csv, .tsv, .parquet, or .txt with delimiters",
+            do="use .jsonl, .csv, .tsv, .parquet, or .txt with delimiters; of parallel files, --target names the other",
         )
     sample, whole = decoded_head(path, _BYTES)
     sample, whole = _first_lines(sample, whole)
