@@ -10,7 +10,7 @@ WORKERS ?= 2
 demo: $(VENV)/.package  ## train the slides' sentences and a masked-word model, and look inside
 	$(BIN)/glassformer demo
 
-test: $(VENV)/.tests  ## the whole suite, about four minutes on two cores
+test: $(VENV)/.tests  ## the whole suite, about twelve minutes on two cores
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 test-long: $(VENV)/.tests  ## the longer proofs; their last result is docs/results/long-proofs.json
