@@ -69,7 +69,7 @@ class Texts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def __getitem__(self, number: int) -> str:  # type: ignore[override]
+    def __getitem__(self, number: int) -> str:  # type: ignore[override]  # no slices: nobody asks for them
         number = range(len(self))[number]
         return self._bytes[self._offsets[number] : self._offsets[number + 1]].decode("utf-8", "surrogatepass")
 

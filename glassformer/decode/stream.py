@@ -13,7 +13,7 @@ INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True)
-class Piece:
+class StreamedText:
     """The next characters of the answer to a request; `last` where it is complete."""
 
     number: int
@@ -21,11 +21,11 @@ class Piece:
     last: bool
 
 
-def stream(steps: Iterable[Step], text_of: TextOf, *, stop: Sequence[str] = ()) -> Iterator[Piece]:
+def stream(steps: Iterable[Step], text_of: TextOf, *, stop: Sequence[str] = ()) -> Iterator[StreamedText]:
     """The text of each request's best answer as soon as no later token can change it.
 
     That is what all hypotheses have in common, up to a character that is not yet whole and to what may be the beginning
-    of a stop string. A stop string and what follows it are left out. The pieces of a request make its whole answer.
+    of a stop string. A stop string and what follows it are left out. Joined, the texts of a request are its answer.
     """
     sent: dict[int, str] = {}
     for step in steps:
@@ -34,10 +34,10 @@ def stream(steps: Iterable[Step], text_of: TextOf, *, stop: Sequence[str] = ()) 
             before = sent.get(number, "")
             if len(text) > len(before) and text.startswith(before):
                 sent[number] = text
-                yield Piece(number, text[len(before) :], last=False)
+                yield StreamedText(number, text[len(before) :], last=False)
         for finished in step.finished:
             whole = before_stop(text_of(finished.hypotheses[0].ids), stop) if finished.hypotheses else ""
-            yield Piece(finished.number, whole[len(sent.pop(finished.number, "")) :], last=True)
+            yield StreamedText(finished.number, whole[len(sent.pop(finished.number, "")) :], last=True)
 
 
 def shared(hypotheses: Sequence[Sequence[int]]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Streaming and stop strings: the pieces make the answer, and nothing is taken back."""
+"""Streaming and stop strings: the parts make the answer, and nothing is taken back."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def text_of(tokens: Sequence[int]) -> str:
 def test_the_pieces_make_the_answer(name: str, search: str) -> None:
     model, settings = named(name).model(), SEARCHES[search]
     asked = requests(model, 5)
-    pieces = list(stream(decode(model, asked, settings, ids=IDS, slots=2), text_of))
+    parts = list(stream(decode(model, asked, settings, ids=IDS, slots=2), text_of))
     for number, found in answers(model, asked, settings).items():
-        of_it = [piece for piece in pieces if piece.number == number]
-        assert "".join(piece.text for piece in of_it) == text_of(found[0].ids)
-        assert [piece.last for piece in of_it] == [False] * (len(of_it) - 1) + [True]
-    assert len(pieces) > 2 * len(asked)
+        of_it = [part for part in parts if part.number == number]
+        assert "".join(part.text for part in of_it) == text_of(found[0].ids)
+        assert [part.last for part in of_it] == [False] * (len(of_it) - 1) + [True]
+    assert len(parts) > 2 * len(asked)
 
 
 @pytest.mark.parametrize("method", ["greedy", "beam", "sample"])
@@ -45,8 +45,8 @@ def test_an_answer_ends_with_its_stop_string(method: str) -> None:
             assert text_of(found.ids) == before_stop(text_of(found.ids), (string,)) + string
             assert not found.ended
         steps = decode(model, [asked[number]], settings, ids=IDS, text_of=text_of)
-        pieces = [piece.text for piece in stream(steps, text_of, stop=settings.stop)]
-        assert "".join(pieces) == before_stop(text_of(found.ids), settings.stop)
+        parts = [part.text for part in stream(steps, text_of, stop=settings.stop)]
+        assert "".join(parts) == before_stop(text_of(found.ids), settings.stop)
         assert text_of(found.ids).count(string) <= 1
 
 
