@@ -1,4 +1,4 @@
-"""`experiments.english`: packing halves the weights and leaves paths behind; scoring compares what was packed."""
+"""`experiments.small`: packing halves the weights and leaves paths behind; scoring compares what was packed."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments import english, results
+from experiments import results
+from experiments.small import models
 from glassformer.artefact import store
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
-from glassformer.artefact.recipe import resolve
 from glassformer.artefact.train import train
 from glassformer.errors import CheckpointError
-from glassformer.settings import read_toml
 from tests.artefact.runs import Listener, recipe
+
+ENGLISH = models.SMALL["english"]
 
 
 def test_a_run_is_packed_and_scored(text_file: Path, tmp_path: Path) -> None:
@@ -22,7 +23,7 @@ def test_a_run_is_packed_and_scored(text_file: Path, tmp_path: Path) -> None:
     values["data"] |= {"test": 0.2, "cache": str(tmp_path / "cache")}
     run, folder = tmp_path / "run", tmp_path / "small" / "english"
     train(values, out=run, progress=Listener())
-    packed = english.pack(run, folder)
+    packed = models.pack(ENGLISH, run, folder)
     assert {path.name for path in folder.iterdir()} == set(store.FILES)
     before, after = run / store.WEIGHTS, folder / store.WEIGHTS
     assert after.stat().st_size < 0.6 * before.stat().st_size
@@ -32,7 +33,7 @@ def test_a_run_is_packed_and_scored(text_file: Path, tmp_path: Path) -> None:
         assert str(tmp_path).encode() not in path.read_bytes()
 
     weights = after.read_bytes()
-    row = english.score(run, folder)
+    row = models.score(ENGLISH, run, folder)
     assert row["split"] == "test"
     assert row["scores"]["targets"] == row["scores_before_packing"]["targets"] > 0
     assert row["scores"]["loss"] == pytest.approx(row["scores_before_packing"]["loss"], abs=0.02)
@@ -47,16 +48,22 @@ def test_a_run_is_packed_and_scored(text_file: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_too_large_does_not_travel(run: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(english, "PARAMETERS", 100)
+    monkeypatch.setattr(models, "PARAMETERS", 100)
     with pytest.raises(CheckpointError):
-        english.pack(tmp_path / "run", tmp_path / "small")
+        models.pack(ENGLISH, tmp_path / "run", tmp_path / "small")
     assert not (tmp_path / "small").exists()
 
 
-def test_the_recipe_names_text_that_may_be_republished(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "sets"), [("english", {"text_books", "text_state_union"}), ("en-fr", {"tatoeba_en_fr"})]
+)
+def test_the_recipe_names_text_that_may_be_republished(
+    name: str, sets: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GLASSFORMER_DATA", "/data")
-    made = resolve(read_toml(english.RECIPE), {"data.files": english.files_of_recipe()})
+    small = models.SMALL[name]
+    made = models.resolved(small)
     assert results.data_directory() == Path("/data")
-    assert {Path(file).parent.name for file in made.data.files} == {"text_books", "text_state_union"}
+    assert {Path(file).parent.name for file in made.data.files} == sets
     assert made.data.licence
-    assert made.data.test > 0
+    assert made.data.test > 0 or small.measured

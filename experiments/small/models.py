@@ -1,16 +1,9 @@
-"""The model `english` that travels in the package, from its text to its card.
-
-    python -m experiments.english train     # experiments/english.toml; goes on where it was stopped
-    python -m experiments.english pack      # weights in bfloat16, into glassformer/small/english
-    python -m experiments.english score     # on documents nothing has read: docs/results/english.json, the card
-
-`train` may be repeated with more `train.minutes` in the recipe: the run then goes on. `pack` and `score` follow it.
-"""
+"""From the data to the folder in the package: training, packing in bfloat16, scores and card."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +15,25 @@ from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load, open_as_saved
 from glassformer.artefact.progress import ConsoleProgress
-from glassformer.artefact.recipe import resolve
+from glassformer.artefact.recipe import Recipe, resolve
 from glassformer.artefact.store import WEIGHTS
 from glassformer.artefact.train import train as run_recipe
 from glassformer.artefact.travelling import LICENCE, PLACE
 from glassformer.data.split import Split
 from glassformer.errors import CheckpointError
 from glassformer.settings import read_toml
+from glassformer.tasks.verdict import intervals_by_flat_name
 
-RECIPE = Path(__file__).with_name("english.toml")
-RUN = Path("runs/small/english")
-FOLDER = PLACE / "english"
 # What a wheel can carry without anyone noticing.
 PARAMETERS, MEGABYTES = 4_500_000, 9.0
 # Scores of a run that are about the machine or the training text, and no facts about the packed model.
 _LEFT_BEHIND = ("text_fingerprint",)
+# Scores of the weights before packing that the card tells.
+_BRIEF = {"loss": "{:.4f}", "accuracy": "{:.2%}", "bleu": "{:.2f}", "chrf": "{:.2f}"}
 _MORE = """
 ## Licence of the weights
 
-{licence}, as the package.
+{licence}.
 
 ## Before packing
 
@@ -48,18 +41,64 @@ The weights that were trained, in float32, on the same masks: {before}.
 """
 
 
-def files_of_recipe() -> list[str]:
-    """The recipe's files, in the folder of the shared data sets."""
-    return [str(results.data_directory().resolve() / file) for file in read_toml(RECIPE)["data"]["files"]]
+@dataclass(frozen=True)
+class Small:
+    """A model that travels. `licence` is that of its weights; `measured` are files of test records, relative to the
+    shared data sets, where its scores are not those of documents held out by a hash, and `told` says what they are.
+    """
+
+    name: str
+    licence: str = f"{LICENCE}, as the package"
+    measured: tuple[str, ...] = ()
+    told: str = ""
+
+    @property
+    def recipe(self) -> Path:
+        """Its recipe; files in it are relative to the shared data sets."""
+        return Path(__file__).with_name(f"{self.name}.toml")
+
+    @property
+    def run(self) -> Path:
+        """Where it is trained."""
+        return Path("runs/small") / self.name
+
+    @property
+    def folder(self) -> Path:
+        """Where it is in the package."""
+        return PLACE / self.name
 
 
-def train() -> Model:
+SMALL = {
+    small.name: small
+    for small in (
+        Small("english"),
+        Small(
+            "en-fr",
+            licence=f"{LICENCE}, as the package; the sentences are under CC BY 2.0: tatoeba.org, manythings.org/anki",
+            measured=("tatoeba_en_fr/test.tsv",),
+            told="the test pairs of tatoeba_en_fr, with all their references",
+        ),
+    )
+}
+
+
+def resolved(small: Small) -> Recipe:
+    """Its recipe, with the files in the folder of the shared data sets."""
+    values = read_toml(small.recipe)
+    places = {
+        f"data.{name}": [str(results.data_directory().resolve() / file) for file in values["data"][name]]
+        for name in ("files", "validation_files")
+        if name in values["data"]
+    }
+    return resolve(values, places)
+
+
+def train(small: Small) -> Model:
     """Train it, or go on."""
-    recipe = resolve(read_toml(RECIPE), {"data.files": files_of_recipe()})
-    return run_recipe(recipe, out=RUN, resume=RUN.exists())
+    return run_recipe(resolved(small), out=small.run, resume=small.run.exists())
 
 
-def pack(run: Path = RUN, folder: Path = FOLDER) -> Model:
+def pack(small: Small, run: Path, folder: Path) -> Model:
     """Save the model of a run for the package: weights in bfloat16, the names of its files without their folder.
 
     Checkpoints, tokenized text and logs of the run stay behind: a saved model has none. Raises CheckpointError when it
@@ -68,14 +107,18 @@ def pack(run: Path = RUN, folder: Path = FOLDER) -> Model:
     model = load(run, device="cpu", dtype=torch.bfloat16)
     assert model.data is not None
     assert model.recipe is not None
-    changes = {"files": _names(model.data.files), **({"cache": None} if hasattr(model.data, "cache") else {})}
+    changes = {
+        "files": _names(model.data.files),
+        "validation_files": _names(model.data.validation_files),
+        **({"cache": None} if hasattr(model.data, "cache") else {}),
+    }
     model.data = model.data.model_copy(update=changes)
     model.recipe = model.recipe.model_copy(update={"data": model.recipe.data.model_copy(update=changes)})
     model.metrics = {name: value for name, value in model.metrics.items() if name not in _LEFT_BEHIND}
-    return _save(model, folder)
+    return _save(model, small, folder)
 
 
-def score(run: Path = RUN, folder: Path = FOLDER) -> dict[str, Any]:
+def score(small: Small, run: Path, folder: Path) -> dict[str, Any]:
     """Measure the run in float32 and the packed model, as it is opened, on the same documents and masks.
 
     Those are the run's test documents: chosen by a hash of their text, read neither in training nor to choose a
@@ -84,16 +127,20 @@ def score(run: Path = RUN, folder: Path = FOLDER) -> dict[str, Any]:
     whole, packed = load(run, device="cpu"), load(folder, device="cpu")
     assert whole.data is not None
     split: Split = "test" if whole.data.test else "validation"
+    files = [str(results.data_directory().resolve() / file) for file in small.measured]
     packed.data = whole.data  # where the text is on this machine
-    of_run = evaluate(whole, split=split, progress=ConsoleProgress()).flat()
-    scores = evaluate(packed, split=split, progress=ConsoleProgress()).flat()
+    asked: dict[str, Any] = {"files": files} if files else {"split": split}
+    found, after = (evaluate(each, progress=ConsoleProgress(), **asked) for each in (whole, packed))
+    of_run, scores = found.flat(), after.flat()
+    told = small.told or _measured_on(whole.data.model_dump(), split)
     saved = open_as_saved(folder)
-    saved.metrics = {**saved.metrics, "scores": scores, "measured_on": _measured_on(whole.data.model_dump(), split)}
-    _save(saved, folder, before=f"loss {of_run['loss']:.4f}, accuracy {of_run['accuracy']:.2%}")
+    saved.metrics = {**saved.metrics, "scores": scores, "measured_on": told, "intervals": intervals_by_flat_name(after)}
+    before = ", ".join(f"{name} {figure.format(of_run[name])}" for name, figure in _BRIEF.items() if name in of_run)
+    _save(saved, small, folder, before=before)
     return {
         "scores": scores,
         "scores_before_packing": of_run,
-        "split": split,
+        "split": "test" if files else split,
         "minutes": None if whole.recipe is None else whole.recipe.train.minutes,
         "steps": whole.metrics.get("steps"),
         "parameters": sum(parameter.numel() for parameter in packed.module.parameters()),
@@ -111,7 +158,7 @@ def _names(files: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(Path(*Path(file).parts[-2:])) for file in files)
 
 
-def _save(model: Model, folder: Path, *, before: str = "not measured") -> Model:
+def _save(model: Model, small: Small, folder: Path, *, before: str = "not measured") -> Model:
     count = sum(parameter.numel() for parameter in model.module.parameters())
     size = sum(parameter.nbytes for parameter in model.module.parameters()) / 1e6
     if count > PARAMETERS or size > MEGABYTES:
@@ -119,21 +166,10 @@ def _save(model: Model, folder: Path, *, before: str = "not measured") -> Model:
             f"a model that travels has at most {PARAMETERS:,} parameters and {MEGABYTES} MB of weights",
             got=f"{count:,} and {size:.2f} MB",
         )
-    model.card = write_card(model, folder) + _MORE.format(licence=LICENCE, before=before)
+    model.card = write_card(model, folder) + _MORE.format(licence=small.licence, before=before)
     model.save(folder)
     here = (str(Path.cwd()).encode(), str(results.data_directory().resolve()).encode())
     for path in folder.iterdir():
         if any(place in path.read_bytes() for place in here):
             raise CheckpointError("no path of this machine may travel", got=str(path))
     return model
-
-
-COMMANDS: dict[str, Callable[[], object]] = {
-    "train": train,
-    "pack": pack,
-    "score": lambda: results.write("english", "python -m experiments.english score", score()),
-}
-
-
-if __name__ == "__main__":
-    print(COMMANDS[sys.argv[1]]())

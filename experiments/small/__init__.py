@@ -1,0 +1,1 @@
+"""The models that travel in the package: their recipes, and how they get there."""
