@@ -24,7 +24,11 @@ BUILD = "import setuptools.build_meta as backend; print(backend.build_wheel('dis
 ASK = """
 import json, pathlib, sys
 import glassformer, glassformer.artefact.travelling as travelling
-found = {name: glassformer.load(name).fill("She [MASK].").masks[0].guesses[0].word for name in travelling.travelling()}
+found = {}
+for name in travelling.travelling():
+    model = glassformer.load(name)
+    translates = model.task.name == "translate"
+    found[name] = model.translate("Go.").translation if translates else model.fill("She [MASK].").masks[0].guesses[0].word
 print(json.dumps({"from": glassformer.__file__, "found": found, "hub": "huggingface_hub" in sys.modules}))
 """
 

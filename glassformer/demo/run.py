@@ -1,4 +1,6 @@
-"""`glassformer demo` trains two small models: the one that the slides draw, and one on English text."""
+"""`glassformer demo` trains two small models, the one that the slides draw and one on English text, and translates with
+a model of the package.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +25,7 @@ CORPUS_CHARACTERS = 6_000_000
 ENGLISH_MINUTES = 2.0
 PROMISED = 1.3  # factor over the accuracy of always guessing the most frequent token
 SLIDES_STEPS = (200, 400, 800)  # the first was enough on every machine tried; rounding differs between machines
+TRANSLATED, TRANSLATION = "I am a student.", "Je suis étudiant."
 SENTENCES = (
     "The function returns a [MASK] of strings .",
     "If the file does not [MASK] , an error is raised .",
@@ -41,6 +44,8 @@ def run(out: Path) -> list[str]:
     promises = [show_slides(out / "slides", console)]
     console.rule("2  English text: Python's own documentation")
     promises.append(show_english(out / "english", console))
+    console.rule("3  English to French: the model en-fr of the package")
+    promises.append(show_translation(console))
     console.rule(f"done in {time.monotonic() - started:.0f} s")
     english, small = out / "english", out / "slides"
     console.print("Both models are kept. Try next:\n")
@@ -50,6 +55,7 @@ def run(out: Path) -> list[str]:
         f'glassformer verify  {english} "{SENTENCES[0]}"',
         f'glassformer fill    {english} "{SENTENCES[1]}" --top 3',
         f"glassformer evaluate {english}",
+        f'glassformer translate "{TRANSLATED}" --alignment',
         "glassformer train masked-lm YOUR-TEXT.txt --minutes 10 --out runs/mine",
     ):
         console.print(f"  {command}", soft_wrap=True, highlight=False, markup=False)
@@ -243,3 +249,33 @@ def promise_of_english(scores: Mapping[str, float]) -> Promise:
         return Promise(True, f"Promise kept: {reached}, at least {PROMISED} x was promised.")
     reason = f"{reached}, at least {PROMISED} x was promised; a slower machine learns less in this time."
     return Promise(False, f"Promise broken: {reason}")
+
+
+# --------------------------------------------------------------------------- English to French
+
+
+def show_translation(console: Console) -> Promise:
+    """Translate the sentence of the illustrated guide, and show which words looked at which."""
+    from rich.table import Table
+
+    from glassformer.artefact.open import load
+
+    found = load("en-fr").translate(TRANSLATED, alignment=True)
+    table = Table(title=f"{found.text} → {found.translation}", title_justify="left")
+    for column in ("word written", "looked most at", "with"):
+        table.add_column(column, justify="right" if column == "with" else "left")
+    for link in found.alignment:
+        table.add_row(
+            found.translation[slice(*link.target)], found.text[slice(*link.source)], f"{link.weight:.0%}"
+        )
+    console.print(table)
+    promise = promise_of_translation(found.translation)
+    console.print(promise.sentence, soft_wrap=not console.is_terminal)
+    return promise
+
+
+def promise_of_translation(translation: str) -> Promise:
+    """The demo promises the guide's translation of the guide's sentence."""
+    if translation == TRANSLATION:
+        return Promise(True, f"Promise kept: {TRANSLATED!r} is translated as {TRANSLATION!r}.")
+    return Promise(False, f"Promise broken: {TRANSLATED!r} is translated as {translation!r}, not {TRANSLATION!r}.")

@@ -31,7 +31,8 @@ def test_the_demo_shows_what_it_promises_and_can_be_run_again(
         assert "Promise kept: all four masked words are right." in shown
         assert demo.promise_of_english(scores_of(tmp_path / "english")).sentence in shown
         commands = [shlex.split(line) for line in shown.splitlines() if line.startswith("  glassformer ")]
-        assert {words[1] for words in commands} >= {"explain", "verify", "fill", "evaluate", "train"}
+        assert {words[1] for words in commands} >= {"explain", "verify", "fill", "evaluate", "translate", "train"}
+        assert demo.promise_of_translation(demo.TRANSLATION).sentence in shown
         assert any(word.endswith("[head=1,query=likes,key=She]") for words in commands for word in words)
         assert {words[1] for words in commands} <= {verb for group in VERBS.values() for verb in group}
     # The second time shows the models of the first: every number of the tables is the same.
@@ -94,3 +95,8 @@ def test_the_promise_is_said_to_be_kept_or_broken(accuracy: float, baseline: flo
     kept, sentence = demo.promise_of_english({"accuracy": accuracy, "unigram_accuracy": baseline})
     assert sentence.startswith(told)
     assert kept == told.startswith("Promise kept")
+
+
+@pytest.mark.parametrize(("translation", "kept"), [("Je suis étudiant.", True), ("Je suis un étudiant.", False)])
+def test_the_promised_translation_is_that_of_the_guide(translation: str, kept: bool) -> None:
+    assert demo.promise_of_translation(translation).kept is kept
