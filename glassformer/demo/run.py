@@ -265,9 +265,7 @@ def show_translation(console: Console) -> Promise:
     for column in ("word written", "looked most at", "with"):
         table.add_column(column, justify="right" if column == "with" else "left")
     for link in found.alignment:
-        table.add_row(
-            found.translation[slice(*link.target)], found.text[slice(*link.source)], f"{link.weight:.0%}"
-        )
+        table.add_row(found.translation[slice(*link.target)], found.text[slice(*link.source)], f"{link.weight:.0%}")
     console.print(table)
     promise = promise_of_translation(found.translation)
     console.print(promise.sentence, soft_wrap=not console.is_terminal)

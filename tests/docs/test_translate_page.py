@@ -45,5 +45,10 @@ def test_the_commands_of_both_pages_run(
             assert main(words + (SMALL if words[0] == "train" else [])) == 0, words
             ran.append(words[0])
     assert {"train", "translate", "score", "evaluate", "compare", "explain", "verify", "export", "import"} == set(ran)
+    for kind, block in BLOCK.findall((repository / "docs" / "decoding.md").read_text(encoding="utf-8")):
+        if kind == "python":
+            exec(compile(block.replace("decoder.1.", "decoder.0."), "decoding.md", "exec"), {})  # one block, here
+            ran.append(kind)
+    assert ran[-1] == "python"
     assert len(Path("test.fr.out").read_text(encoding="utf-8").splitlines()) == 4
     assert "bleu" in capsys.readouterr().out
