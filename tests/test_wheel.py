@@ -27,8 +27,10 @@ import glassformer, glassformer.artefact.travelling as travelling
 found = {}
 for name in travelling.travelling():
     model = glassformer.load(name)
-    translates = model.task.name == "translate"
-    found[name] = model.translate("Go.").translation if translates else model.fill("She [MASK].").masks[0].guesses[0].word
+    if model.task.name == "translate":
+        found[name] = model.translate("Go.").translation
+    else:
+        found[name] = model.fill("She [MASK].").masks[0].guesses[0].word
 print(json.dumps({"from": glassformer.__file__, "found": found, "hub": "huggingface_hub" in sys.modules}))
 """
 
