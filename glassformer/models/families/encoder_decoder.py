@@ -75,5 +75,5 @@ def encoder_decoder(
         ),
         share_embeddings=True,
         head=head,
-        initial=InitialConfig(kind="xavier_uniform"),
+        initial=InitialConfig(kind="normal", deviation=0.02),
     )
