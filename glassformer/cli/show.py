@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled, MaskedWord
     from glassformer.tasks.labels import Class, Classes
-    from glassformer.tasks.pair_likelihood import ScoredPair
-    from glassformer.tasks.pseudo_likelihood import Scored
     from glassformer.tasks.regress import Number
+    from glassformer.tasks.scored import Scored, ScoredPair
     from glassformer.tasks.spans import Answer, Span
     from glassformer.tasks.tagging import Tagging
     from glassformer.tasks.translation import Translation

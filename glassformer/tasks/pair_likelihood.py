@@ -5,11 +5,9 @@ B rows · T tokens of the target, its end among them · N tokens that are scored
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -20,9 +18,9 @@ from glassformer.errors import DataError
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.pair_source import TextPair
-from glassformer.tasks.pseudo_likelihood import ScoredToken
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.score import compared, perplexity
+from glassformer.tasks.score import compared
+from glassformer.tasks.scored import ScoredPair, ScoredToken
 from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.translator import check_translates, special_ids
 from glassformer.tasks.values import located, text_of
@@ -33,32 +31,6 @@ TARGET = "target"
 # Target tokens that go through the decoder together, padding included, and those of which all vocabulary scores are in
 # memory.
 _TOGETHER, _SCORES = 8192, 512
-
-
-@dataclass(frozen=True)
-class ScoredPair:
-    """A text and a translation of it: the logarithm of the probability of each token of the translation after the right
-    ones before it, and after the last of them that of the end.
-    """
-
-    text: str
-    target: str
-    tokens: tuple[ScoredToken, ...]
-    windows: int = 1
-
-    @property
-    def total(self) -> float:
-        """The logarithm of the probability of the whole translation; nearer to 0 is likelier."""
-        return math.fsum(token.log_probability for token in self.tokens)
-
-    @property
-    def perplexity(self) -> float:
-        """exp(−total / tokens), the end counted as a token."""
-        return perplexity(-self.total / len(self.tokens))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and strings, for JSON."""
-        return {**asdict(self), "total": self.total, "perplexity": self.perplexity}
 
 
 class PairLikelihood(Predictor[TextPair, ScoredPair]):

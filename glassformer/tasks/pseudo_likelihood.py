@@ -5,62 +5,19 @@ N scored tokens of a batch · V vocabulary
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import replace
+from typing import ClassVar, NamedTuple, Self
 
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.fill import check_guesses, log_probabilities, text_tokens
 from glassformer.tasks.rows import Axis, Row, make_row
+from glassformer.tasks.scored import Scored, ScoredToken
 from glassformer.tasks.task import Context, Predictor
 from glassformer.text.tokenizer import Encoding, Tokenizer
 from glassformer.text.windows import Window, windows
-
-
-@dataclass(frozen=True)
-class ScoredToken:
-    """A token of a text and the logarithm of the probability the model gives it when it is masked.
-
-    `start` and `end` are characters [start, end) of the text that was given.
-    """
-
-    token: str
-    start: int
-    end: int
-    log_probability: float
-
-    @property
-    def probability(self) -> float:
-        """The probability, between 0 and 1."""
-        return math.exp(self.log_probability)
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Pseudo-log-likelihood of a text: the sum over its tokens, each masked in turn (Salazar et al. 2020)."""
-
-    text: str
-    tokens: tuple[ScoredToken, ...]
-    windows: int = 1
-
-    @property
-    def total(self) -> float:
-        """Sum of the tokens' log-probabilities; nearer to 0 is likelier."""
-        return math.fsum(token.log_probability for token in self.tokens)
-
-    @property
-    def perplexity(self) -> float:
-        """exp(−total / tokens): the effective number of tokens that the model chooses from, comparable between
-        lengths.
-        """
-        return math.exp(-self.total / len(self.tokens)) if self.tokens else math.nan
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and strings, for JSON."""
-        return {**asdict(self), "total": self.total, "perplexity": self.perplexity}
 
 
 class Whole(NamedTuple):
