@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from glassformer.errors import ShapeError
-from glassformer.parts.cache import Cache, SlotCache
+from glassformer.parts.cache import KeyValueCache
 from glassformer.parts.dropout import DropoutKey
 
 
@@ -178,4 +178,4 @@ class Output:
     sentence_logits: Tensor | None = None
     token_logits: Tensor | None = None
     memory: Tensor | None = None
-    cache: Cache | SlotCache | None = None
+    cache: KeyValueCache | None = None

@@ -15,7 +15,7 @@ from glassformer.config import BlockConfig, StackConfig
 from glassformer.errors import ShapeError
 from glassformer.models.inputs import Inputs
 from glassformer.parts.attention import Attention, CrossAttention
-from glassformer.parts.cache import Cache, SlotCache
+from glassformer.parts.cache import KeyValueCache
 from glassformer.parts.context import Context
 from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.embed import Embed
@@ -82,7 +82,7 @@ class Stack(nn.Module):
         self,
         inputs: Inputs,
         *,
-        cache: Cache | SlotCache | None = None,
+        cache: KeyValueCache | None = None,
         memory: Tensor | None = None,
         memory_real: Tensor | None = None,
         memory_documents: Tensor | None = None,
@@ -115,7 +115,7 @@ class Stack(nn.Module):
     def context(
         self,
         inputs: Inputs,
-        cache: Cache | SlotCache | None,
+        cache: KeyValueCache | None,
         memory: Tensor | None,
         memory_real: Tensor | None,
         dropout_key: DropoutKey | None,

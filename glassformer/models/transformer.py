@@ -17,7 +17,7 @@ from glassformer.errors import ConfigError, ShapeError, UnknownNameError
 from glassformer.models.heads import SentenceHead, TokenHead, VocabularyHead, first_real_index
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.stack import Stack
-from glassformer.parts.cache import Cache, SlotCache
+from glassformer.parts.cache import Cache, KeyValueCache
 from glassformer.parts.dropout import Dropout
 
 HEADS = ("head", "sentence_head", "token_head")
@@ -49,7 +49,7 @@ class Transformer(nn.Module):
         *,
         memory: Tensor | None = None,
         scored_at: Tensor | None = None,
-        cache: Cache | SlotCache | None = None,
+        cache: KeyValueCache | None = None,
         heads: Collection[str] | None = None,
     ) -> Output:
         """States, and the answers of the heads that are asked for.

@@ -1,4 +1,4 @@
-"""Keys and values already computed, handed in as a value that knows the places of its tokens.
+"""Keys and values already computed, handed in as a value that knows the places of its tokens: a `KeyValueCache`.
 
 `Cache` grows by each step, all rows alike. `SlotCache` is made for decoding: its rows are slots that sentences enter
 and leave, and each row holds all hypotheses of its sentence, as a tree of tokens.
@@ -9,8 +9,9 @@ R slots · C columns that memory is allocated for · P tokens of a prompt · M m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -24,9 +25,70 @@ FEWEST = 32
 DEFAULT_FACTS: Mapping[str, bool | int] = {"real": True, "masked_words": False, "segments": 0}
 
 
+class KeysAndValues(Protocol):
+    """The keys [B, G, K, D] and values [B, G, K, E] of one attention; None before the first."""
+
+    @property
+    def key(self) -> Tensor | None:
+        """The keys that are looked at."""
+        ...
+
+    @property
+    def value(self) -> Tensor | None:
+        """The values that are looked at."""
+        ...
+
+    def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Add the newest keys and values and return all that are looked at."""
+        ...
+
+
+Pair = TypeVar("Pair", bound=KeysAndValues, covariant=True)
+
+
+@dataclass(frozen=True)
+class LayerCache(Generic[Pair]):
+    """One block: self-attention grows with each step, cross-attention is computed once from the memory."""
+
+    own: Pair
+    memory: Pair
+
+
+class KeyValueCache(Protocol):
+    """What a stack asks of its cache: one `LayerCache` for each block, and where its tokens stand."""
+
+    @property
+    def layers(self) -> Sequence[LayerCache[KeysAndValues]]:
+        """The cache of each block."""
+        ...
+
+    @property
+    def facts(self) -> Mapping[str, Tensor]:
+        """The facts of the tokens so far, each [B, K]: which are real, in which document."""
+        ...
+
+    def keys(self, tokens: int) -> int:
+        """The number of key tokens that so many newest tokens look at, themselves among them."""
+        ...
+
+    def reach(self, tokens: int) -> int:
+        """The number of positions that the longest text has with so many newest tokens."""
+        ...
+
+    def places(self, tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Places in the text of all key tokens, [1 or B, K], and of so many newest ones, [1 or B, S]."""
+        ...
+
+    def advance(
+        self, batch: int, tokens: int, newest: Mapping[str, Tensor], device: torch.device
+    ) -> Mapping[str, Tensor]:
+        """Count `tokens` new ones with these facts, each [B, S]; returns all facts so far, each [B, K]."""
+        ...
+
+
 @dataclass
 class Pairs:
-    """The keys [B, G, K, D] and values [B, G, K, E] of one attention."""
+    """The keys [B, G, K, D] and values [B, G, K, E] of one attention of a `Cache`."""
 
     key: Tensor | None = None
     value: Tensor | None = None
@@ -45,19 +107,11 @@ class Pairs:
             self.key, self.value = self.key.index_select(0, rows), self.value.index_select(0, rows)
 
 
-@dataclass
-class LayerCache:
-    """One block: self-attention grows with each step, cross-attention is computed once from the memory."""
-
-    own: Pairs = field(default_factory=Pairs)
-    memory: Pairs = field(default_factory=Pairs)
-
-
 class Cache:
     """One `LayerCache` per block, and the facts of the tokens seen so far: which are real, in which document."""
 
     def __init__(self, layers: int) -> None:
-        self.layers = tuple(LayerCache() for _ in range(layers))
+        self.layers = tuple(LayerCache(Pairs(), Pairs()) for _ in range(layers))
         self.length = 0
         self.facts: dict[str, Tensor] = {}  # each [B, K]
 
@@ -95,7 +149,7 @@ class Cache:
         return self.facts
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep the given rows of the batch in the given order; beams use this to follow their parents."""
+        """Keep the given rows of the batch in the given order, as hypotheses that follow their parents do."""
         for layer in self.layers:
             layer.own.reorder(rows)
             layer.memory.reorder(rows)
@@ -167,14 +221,6 @@ class SlotPairs:
             self.keys, self.values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
 
 
-@dataclass
-class SlotLayer:
-    """One block: the tokens of each row's hypotheses, and the memory of its sentence, once for all of them."""
-
-    own: SlotPairs
-    memory: SlotPairs
-
-
 class SlotCache:
     """Keys and values of sentences that enter and leave: one row for each, a tree of tokens for its hypotheses.
 
@@ -186,8 +232,8 @@ class SlotCache:
     def __init__(self, layers: int, slots: int) -> None:
         self.slots = slots
         self.own, self.memory = Columns(), Columns()
-        self.layers = tuple(SlotLayer(SlotPairs(self.own), SlotPairs(self.memory)) for _ in range(layers))
-        self.facts: dict[str, Tensor] = {}
+        self.layers = tuple(LayerCache(SlotPairs(self.own), SlotPairs(self.memory)) for _ in range(layers))
+        self.facts: Mapping[str, Tensor] = {}
         self.positions = torch.zeros(slots, 0, dtype=torch.int64)
         self.memory_real = torch.zeros(slots, 0, dtype=torch.bool)
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from bench.attention_four_ways import Problem, loop_over_cells, module, one_matrix_per_head, split_after_projection
 from glassformer.config import AttentionConfig, FillConfig
 from glassformer.parts.attention import Attention, CrossAttention, merge_heads, split_heads
-from glassformer.parts.cache import LayerCache
+from glassformer.parts.cache import Cache
 from glassformer.parts.context import Context
 from glassformer.parts.dropout import DropoutKey
 from glassformer.parts.mask import build_fill
@@ -254,7 +254,7 @@ def test_cross_attention_reads_the_memory_once(shake: Callable[[nn.Module], None
     part = CrossAttention(AttentionConfig(heads=2, key_value_heads=2, query_size=3, value_size=4), 8)
     shake(part)
     source, target = torch.randn(1, 5, 8), torch.randn(1, 2, 8)
-    cache = LayerCache()
+    (cache,) = Cache(1).layers
     first = part(target, Context(masks={None: None}, memory=source, cache=cache))
     later = part(target, Context(masks={None: None}, memory=None, cache=cache))
     assert torch.equal(first, later)
