@@ -60,8 +60,7 @@ class Hypotheses:
     def attend(self, weights: Tensor, columns: Tensor) -> None:
         """The newest tokens, at columns [R, B], looked at the memory with these weights [R, B, M]."""
         weights = weights * (self.score > -torch.inf)[:, :, None]  # [R, B, M]
-        room = (int(columns.max()) + 1, weights.shape[2])
-        self.attention = widened(self.attention, room)  # [R, K, M]
+        self.attention = widened(self.attention, (self.look.shape[2], weights.shape[2]))  # [R, K, M]
         at = columns[:, :, None].expand(-1, -1, weights.shape[2])  # [R, B, M]
         self.attention[:, :, : weights.shape[2]].scatter_(1, at, weights)
         self.coverage = widened(self.coverage, (0, weights.shape[2]))  # [R, B, M]

@@ -235,6 +235,7 @@ class SlotCache:
         self.layers = tuple(LayerCache(SlotPairs(self.own), SlotPairs(self.memory)) for _ in range(layers))
         self.facts: Mapping[str, Tensor] = {}
         self.positions = torch.zeros(slots, 0, dtype=torch.int64)
+        self.longest = 0
         self.memory_real = torch.zeros(slots, 0, dtype=torch.bool)
 
     def put(self, rows: Tensor, cache: Cache, of: Tensor, memory_real: Tensor | None) -> None:
@@ -271,7 +272,9 @@ class SlotCache:
         # A stable order by whether a column is used: the free ones first, those of the lowest numbers before others.
         columns = used.byte().argsort(dim=1, stable=True)[:, :newest]  # [R, S]
         taken = used.any(dim=0).index_fill(0, columns.flatten(), True)  # [K + S]
-        width = int(taken.nonzero()[-1]) + 1
+        ends = torch.arange(1, len(taken) + 1, device=taken.device) * taken  # [K + S]
+        # A device that computes on while Python runs is waited for once in a step, for both numbers.
+        width, self.longest = torch.stack((ends.max(), positions.max() + 1)).tolist()
         self.own.newest, self.own.width = columns, width
         self.positions = _widened(self.positions, width).scatter(1, columns, positions.expand(-1, newest))  # [R, C]
         may_look = F.pad(look, (0, newest))[..., :width]  # [R, S, K]
@@ -289,7 +292,7 @@ class SlotCache:
 
     def reach(self, tokens: int) -> int:
         """The number of positions that the longest text has with its newest tokens."""
-        return int(self.positions.gather(1, self.own.newest).max()) + 1
+        return self.longest
 
     def places(self, tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
         """Places in the text of all key tokens, [R, K], and of the newest ones, [R, S]."""
