@@ -24,6 +24,11 @@ class Sentence:
     answers: list[Hypothesis] = field(default_factory=list)
     samples: dict[int, Hypothesis] = field(default_factory=dict)
 
+    @property
+    def best(self) -> Hypothesis | None:
+        """The best complete answer so far, or the first sample."""
+        return self.answers[0] if self.answers else self.samples.get(0)
+
     def add(self, answer: Hypothesis, most: int) -> None:
         """Keep it among the best so many; of equal ones the first found comes first."""
         place = len(self.answers)

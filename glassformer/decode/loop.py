@@ -9,7 +9,7 @@ N sentences that begin · P tokens of their prompts · M memory tokens · C cand
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -90,12 +90,12 @@ def _refuse_impossible(
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the loop: the requests that it answered, and the hypotheses of the others, which change with the
-    next step.
+    """One step of the loop: the requests that it answered, and those in its rows with their hypotheses, which change
+    with the next step.
     """
 
     finished: list[Finished]
-    numbers: tuple[int | None, ...] = ()
+    rows: Sequence[Sentence | None] = ()
     hypotheses: Hypotheses | None = None
 
     def unfinished(self) -> Iterator[tuple[int, list[list[int]]]]:
@@ -103,10 +103,16 @@ class Step:
         if self.hypotheses is None:
             return
         begin, length = self.hypotheses.begin.tolist(), self.hypotheses.length.tolist()
-        for row, number in enumerate(self.numbers):
-            if number is not None:
+        for row, sentence in enumerate(self.rows):
+            if sentence is not None:
                 alive = self.hypotheses.score[row] > -inf  # [B]
-                yield number, self.hypotheses.tokens[row, alive, begin[row] : length[row]].tolist()
+                yield sentence.request.number, self.hypotheses.tokens[row, alive, begin[row] : length[row]].tolist()
+
+    def contenders(self) -> Iterator[tuple[int, list[list[int]]]]:
+        """The number of each such request, and what may become its best answer: these and its best complete answer."""
+        complete = (sentence.best for sentence in self.rows if sentence is not None)
+        for (number, hypotheses), best in zip(self.unfinished(), complete, strict=True):
+            yield number, hypotheses if best is None else [*hypotheses, list(best.ids)]
 
 
 @dataclass
@@ -154,8 +160,7 @@ class Loop:
         logits = self.feed(hypotheses)
         self.search.advance(hypotheses, logits, self.rows, self.memory_real)
         finished += self.leave()
-        numbers = tuple(None if each is None else each.request.number for each in self.rows)
-        return Step(finished, numbers, hypotheses)
+        return Step(finished, tuple(self.rows), hypotheses)
 
     def feed(self, hypotheses: Hypotheses) -> Tensor:
         """Feed the newest tokens; logits [R, B, V] of what follows them."""

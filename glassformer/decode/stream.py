@@ -4,50 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from glassformer.decode.loop import Step
+from glassformer.decode.request import Finished
 from glassformer.decode.search import TextOf
 
 # What a tokenizer gives for bytes that are no whole character yet.
 INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class StreamedText:
-    """The next characters of the answer to a request; `last` where it is complete."""
+    """The next characters of the answer to a request; with the last of them come its answers."""
 
     number: int
     text: str
-    last: bool
+    finished: Finished | None = None
 
 
 def stream(steps: Iterable[Step], text_of: TextOf, *, stop: Sequence[str] = ()) -> Iterator[StreamedText]:
     """The text of each request's best answer as soon as no later token can change it.
 
-    That is what all hypotheses have in common, up to a character that is not yet whole and to what may be the beginning
-    of a stop string. A stop string and what follows it are left out. Joined, the texts of a request are its answer.
+    That is what all hypotheses that may still be the best have in common, up to a character that is not yet whole and
+    to what may be the beginning of a stop string. The text of the last token is held back too: the next one may change
+    a blank before it. A stop string and what follows it are left out. Joined, the texts of a request are its answer.
     """
     sent: dict[int, str] = {}
     for step in steps:
-        for number, hypotheses in step.unfinished():
-            text = settled(text_of(shared(hypotheses)), stop)
+        for number, hypotheses in step.contenders():
+            tokens = shared(hypotheses)
+            text = settled("".join(shared([text_of(tokens[:-1]), text_of(tokens)])), stop)
             before = sent.get(number, "")
-            if len(text) > len(before) and text.startswith(before):
+            if len(text) > len(before):
                 sent[number] = text
-                yield StreamedText(number, text[len(before) :], last=False)
+                yield StreamedText(number, text[len(before) :])
         for finished in step.finished:
             whole = before_stop(text_of(finished.hypotheses[0].ids), stop) if finished.hypotheses else ""
-            yield StreamedText(finished.number, whole[len(sent.pop(finished.number, "")) :], last=True)
+            yield StreamedText(finished.number, whole[len(sent.pop(finished.number, "")) :], finished)
 
 
-def shared(hypotheses: Sequence[Sequence[int]]) -> list[int]:
-    """The tokens that all hypotheses begin with."""
-    tokens: list[int] = []
-    for same in zip(*hypotheses, strict=True):
+def shared(sequences: Sequence[Sequence[Item]]) -> list[Item]:
+    """What all sequences begin with."""
+    items: list[Item] = []
+    for same in zip(*sequences, strict=False):
         if len(set(same)) > 1:
             break
-        tokens.append(same[0])
-    return tokens
+        items.append(same[0])
+    return items
 
 
 def before_stop(text: str, stop: Sequence[str]) -> str:

@@ -91,7 +91,7 @@ def test_an_answer_leaves_in_the_step_in_which_another_enters() -> None:
     asked = [Request(each.number, source=each.source, max_tokens=2 + each.number % 4) for each in requests(model, 9)]
     full = DecodeSettings(max_tokens=7, min_tokens=7)
     steps = list(decode(model, asked, full, ids=IDS, slots=2))
-    at_work = [sum(number is not None for number in step.numbers) + len(step.finished) for step in steps]
+    at_work = [sum(row is not None for row in step.rows) + len(step.finished) for step in steps]
     assert at_work[:-3] == [2] * len(at_work[:-3])
     # The first token of each comes with its prompt.
     assert len(steps) == pytest.approx(sum(1 + number % 4 for number in range(9)) / 2, abs=1)

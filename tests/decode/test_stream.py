@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
+import torch
 
-from glassformer.decode.loop import decode
+from glassformer.decode.loop import Step, decode
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import before_stop, settled, shared, stream
 from tests.decode.sentences import BEAM, IDS, answers, named, requests
@@ -28,8 +29,48 @@ def test_the_pieces_make_the_answer(name: str, search: str) -> None:
     for number, found in answers(model, asked, settings).items():
         of_it = [part for part in parts if part.number == number]
         assert "".join(part.text for part in of_it) == text_of(found[0].ids)
-        assert [part.last for part in of_it] == [False] * (len(of_it) - 1) + [True]
-    assert len(parts) > 2 * len(asked)
+        assert [part.finished is not None for part in of_it] == [False] * (len(of_it) - 1) + [True]
+        last = of_it[-1].finished
+        assert last is not None
+        assert [each.ids for each in last.hypotheses] == [each.ids for each in found]
+    assert len(parts) > len(asked)  # some text comes before the answer is complete
+
+
+def test_nothing_is_taken_back_where_one_answer_is_complete_and_others_are_not() -> None:
+    model = named("marian").model()
+    assert model.head is not None
+    assert model.head.bias is not None
+    with torch.no_grad():
+        model.head.bias[IDS.end[0]] += 0.5  # so that some answers are complete before others of their beams
+    asked, settings = requests(model, 12), BEAM.model_copy(update={"n_best": 1, "length_penalty": 1.0, "max_tokens": 9})
+    texts, alone = [""] * len(asked), [[""]] * len(asked)
+
+    def seen() -> Iterator[Step]:
+        for step in decode(model, asked, settings, ids=IDS):
+            for number, hypotheses in step.unfinished():
+                alone[number] = [*alone[number], text_of(shared(hypotheses))]
+            yield step
+
+    for part in stream(seen(), text_of):
+        texts[part.number] += part.text
+    found = answers(model, asked, settings)
+    assert texts == [text_of(found[number][0].ids) for number in range(len(asked))]
+    misled = [text for text, own in zip(texts, alone, strict=True) if not all(text.startswith(each) for each in own)]
+    assert misled, "each answer is begun by what its unfinished hypotheses have in common"
+
+
+def test_a_blank_that_the_next_token_takes_away_is_not_sent() -> None:
+    model, settings = named("marian").model(), DecodeSettings(max_tokens=9, min_tokens=9)
+    asked = requests(model, 5)
+    for number, found in answers(model, asked, settings).items():
+        joining = LETTERS[found[0].ids[3]]
+
+        def joined(tokens: Sequence[int], joining: str = joining) -> str:
+            return " ".join(text_of(tokens)).replace(f" {joining} ", joining)
+
+        parts = [part.text for part in stream(decode(model, [asked[number]], settings, ids=IDS), joined)]
+        assert "".join(parts) == joined(found[0].ids)
+        assert len(parts) > 4
 
 
 @pytest.mark.parametrize("method", ["greedy", "beam", "sample"])
@@ -62,3 +103,4 @@ def test_hypotheses_share_what_they_begin_with() -> None:
     assert shared([[1, 2, 3], [1, 2, 4]]) == [1, 2]
     assert shared([[1, 2]]) == [1, 2]
     assert shared([[1], [2]]) == []
+    assert shared([[1, 2, 3], [1, 2]]) == [1, 2]
