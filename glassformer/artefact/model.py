@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from glassformer.artefact import store
 from glassformer.artefact.artefact import Artefact
-from glassformer.artefact.verbs import answer
+from glassformer.artefact.verbs import answer, stream_translation
 from glassformer.errors import DataError
 
 if TYPE_CHECKING:
@@ -189,6 +189,31 @@ class Model(Artefact):
         }
         found: list[Translation] = self._answers("translate", _texts(text), options)
         return found[0] if isinstance(text, str) else found
+
+    def stream_translation(
+        self,
+        text: str,
+        *,
+        beams: int | None = None,
+        max_tokens: int | None = None,
+        prefix: str = "",
+        paragraphs: bool = False,
+        search: DecodeSettings | None = None,
+    ) -> Generator[str, None, Translation]:
+        """The words of the translation of a text as soon as no later one can change them; joined they are what
+        `translate` gives for the same options.
+
+        Of beams, that is what all have in common: with `beams=1` words come sooner. What the generator returns is the
+        whole `Translation`. Raises as `translate` does, and ConfigError where several translations are asked for.
+        """
+        options = {
+            "beams": beams,
+            "max_tokens": max_tokens,
+            "prefix": prefix,
+            "paragraphs": paragraphs,
+            "search": search,
+        }
+        return stream_translation(self, {"text": text}, "", options)
 
     def evaluate(self, *files: str | Path) -> dict[str, float]:
         """The task's scores on these files, beside baselines.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.errors import DataError
 from glassformer.tasks import predictor_of
 from glassformer.tasks.predict import predict
 from glassformer.tasks.task import Predictor
+
+if TYPE_CHECKING:
+    from glassformer.tasks.translation import Translation
 
 
 def answer(
@@ -22,6 +25,21 @@ def answer(
     predictor = _predictor(model, verb, options)
     examples = (predictor.example(values, where) for values, where in records)
     return predict(predictor, model.module, examples, fast=model.fast)
+
+
+def stream_translation(
+    model: Artefact, values: Mapping[str, object], where: str, options: Mapping[str, Any]
+) -> Generator[str, None, Translation]:
+    """The characters of the translation of a record as they are decided; the generator returns the `Translation`.
+
+    Raises as `answer` does, and ConfigError where several translations are asked for.
+    """
+    from glassformer.tasks import translation_stream  # here, as other verbs do not need them
+    from glassformer.tasks.translator import Translator
+
+    translator = Translator.of(model.module, model.tokenizer, model.context(options))
+    example = translator.example(values, where)
+    return translation_stream.stream_translation(translator, model.module, example, fast=model.fast)
 
 
 def refusals(

@@ -29,6 +29,7 @@ from glassformer.cli.options import (
 from glassformer.cli.readers import Text, reader_of
 from glassformer.cli.screen import Few, note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
+from glassformer.cli.stream_words import check_streamed, stream_words
 from glassformer.cli.texts import batches, records
 from glassformer.data.lines import stop_unless
 from glassformer.errors import DataError
@@ -134,6 +135,8 @@ def asking(verb: str) -> Callable[..., None]:
         options = {name: values[name] for name in _OPTIONS.get(verb, {}) if name != "target"}
         if options.get("alignment", False) is None:
             options["alignment"] = values["json"]
+        if options.pop("stream", False):
+            check_streamed(values)
         columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"]}
         _answer(verb, values, options, columns)
 
@@ -186,7 +189,10 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
         more = {"pair": values.get("pair"), "target": target, "choices": choices or None}
         also = {role: value for role, value in more.items() if value is not None}
         asked = records(texts, values["file"], reader, also, bad=bad or stop_unless("rejects"))
-        _write(opened, verb, asked, options, out, advance, json=values["json"], bad=bad)
+        if values.get("stream"):
+            stream_words(opened, asked, options, out.handle)
+        else:
+            _write(opened, verb, asked, options, out, advance, json=values["json"], bad=bad)
 
 
 def _write(

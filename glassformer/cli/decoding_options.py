@@ -143,4 +143,8 @@ DECODING: dict[str, tuple[Any, object]] = {
         ],
         None,
     ),
+    "stream": (
+        Annotated[bool, typer.Option("--stream", help="Show words as soon as they are decided, text after text.")],
+        False,
+    ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _ANSWER, _AROUND = 40, 200
 # Masks side by side in one table: at most, and the columns that each needs for its numbers, bars and blanks.
 _BESIDE, _NUMBERS = 3, 28
+# What ends a line for some program.
+_LINE_END = re.compile("\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 # Labels that are shown: the likeliest.
 _LABELS = 5
 
@@ -166,9 +169,9 @@ def _translate(values: Mapping[str, object], found: Translation, handle: TextIO)
     lines = "\n" in str(values["text"])  # else one text is one line
     if len(found.n_best) > 1:
         for each in found.n_best:
-            handle.write(f"{each.score:.4f}\t{_on_screen(each.translation, handle, lines=lines)}\n")
+            handle.write(f"{each.score:.4f}\t{on_screen(each.translation, handle, lines=lines)}\n")
     else:
-        handle.write(f"{_on_screen(found.translation, handle, lines=lines)}\n")
+        handle.write(f"{on_screen(found.translation, handle, lines=lines)}\n")
     if found.alignment:
         table = plain_table("translation", "", "source", "attention", "")
         for link in found.alignment:
@@ -178,9 +181,9 @@ def _translate(values: Mapping[str, object], found: Translation, handle: TextIO)
         print_table(console(handle), table)
 
 
-def _on_screen(text: str, handle: TextIO, *, lines: bool) -> str:
+def on_screen(text: str, handle: TextIO, *, lines: bool) -> str:
     """A text as it is for a file, without control characters for a terminal."""
-    kept = text if lines else " ".join(text.splitlines())
+    kept = text if lines else _LINE_END.sub(" ", text)
     return "\n".join(map(printable, kept.split("\n"))) if handle.isatty() else kept
 
 

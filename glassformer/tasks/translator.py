@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from glassformer.config import ModelConfig
 from glassformer.data.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.decode.loop import decode
-from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds, occurs
+from glassformer.decode.loop import Step, decode
+from glassformer.decode.request import Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import before_stop
 from glassformer.decode.words import forbidden_ids, forced_ids
@@ -183,24 +183,32 @@ class Translator(Predictor[TextPair, Translation]):
         def requests() -> Iterator[Request]:
             for batch in batches:
                 for row, source in zip(batch.row_ids.tolist(), _sources(batch), strict=True):
-                    number = _number(source)
+                    number = number_of(source)
                     waiting.setdefault(number, []).append(row)
                     if len(waiting[number]) == 1:
                         yield self.request(number, source, self.most_for(source, limit))
 
-        steps = decode(
+        for step in self.steps(model, requests(), slots=SLOTS):
+            for finished in step.finished:
+                for row in waiting.pop(finished.number):
+                    yield row, finished.hypotheses
+
+    def steps(self, model: Transformer, requests: Iterable[Request], *, slots: int) -> Iterator[Step]:
+        """The steps of the decoding loop, so many requests at a time."""
+        return decode(
             model,
-            requests(),
+            requests,
             self.settings,
             ids=self.ids,
-            slots=SLOTS,
+            slots=slots,
             attention=range(len(model.output_stack.blocks)) if self.aligned else (),
-            text_of=self.tokenizer.decode,
+            text_of=self.text_of,
             ids_of=self.tokenizer.ids,
         )
-        for step in steps:
-            for finished in step.finished:
-                yield from self.found(finished, waiting.pop(finished.number))
+
+    def text_of(self, ids: Sequence[int]) -> str:
+        """The text of these first tokens of an answer."""
+        return self.tokenizer.decode(ids).lstrip()
 
     def most_for(self, source: Sequence[int], limit: int | None) -> int:
         """The most tokens of the translation of a source: as asked for, else by its length; at most `limit`."""
@@ -210,11 +218,6 @@ class Translator(Predictor[TextPair, Translation]):
     def request(self, number: int, source: Sequence[int], most: int) -> Request:
         """What is asked of the decoding loop for one row."""
         return Request(number, source=source, prefix=self.prefix, max_tokens=most)
-
-    @staticmethod
-    def found(finished: Finished, rows: Sequence[int]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The answers to a request, for each row that asked for it."""
-        return ((row, finished.hypotheses) for row in rows)
 
     def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
         """The translations of the sentences in their places. Raises DataError where there is none."""
@@ -256,8 +259,9 @@ class Translator(Predictor[TextPair, Translation]):
 
     def written(self, answer: Hypothesis) -> tuple[str, list[tuple[int, int]]]:
         """The text of an answer, up to a stop string, and the characters [start, end) of each token there."""
-        whole, spans = token_spans(self.tokenizer, answer.ids)
-        text = before_stop(whole, self.settings.stop)
+        text, spans = token_spans(self.tokenizer, answer.ids)
+        if self.settings.stop:
+            text = before_stop(self.text_of(answer.ids), self.settings.stop).rstrip()
         return text, [(min(start, len(text)), min(end, len(text))) for start, end in spans]
 
     def tokens(self, answer: Hypothesis, spans: Sequence[tuple[int, int]], before: int) -> Iterator[TranslatedToken]:
@@ -321,6 +325,6 @@ def _sources(batch: Batch) -> Iterator[tuple[int, ...]]:
     return (tuple(row[:length]) for row, length in zip(rows, lengths, strict=True))
 
 
-def _number(source: Sequence[int]) -> int:
+def number_of(source: Sequence[int]) -> int:
     """The number of a request: a hash of its tokens."""
     return int.from_bytes(hashlib.sha256(array("q", source).tobytes()).digest()[:8], "little") >> 1
