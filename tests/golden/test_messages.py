@@ -25,6 +25,7 @@ from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import parse_changes, resolve
 from glassformer.artefact.train import train
 from glassformer.artefact.vectors import use_vectors
+from glassformer.cli.stream_words import check_streamed
 from glassformer.convert import fetch, read_huggingface
 from glassformer.data.files import files_of
 from glassformer.data.paragraphs import join_sentences, split_sentences
@@ -253,6 +254,10 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "forced words with forbidden ones": lambda place: worded(forced=["Elle aime"], forbidden=["aime"]),
     "blanks to forbid": lambda place: worded(forbidden=[" "]),
     "words that cannot be had": lambda place: worded(forced=["aime aime"], no_repeat_ngram=1, max_tokens=8),
+    "several translations to stream": lambda place: translating().stream_translation(
+        "He", search=DecodeSettings(method="beam", beams=2, n_best=2)
+    ),
+    "records of what is streamed": lambda place: check_streamed({"json": True}),
     "no encoder–decoder": lambda place: place.model.translate("summer"),
     "no target to score": lambda place: translating().score("He"),
     "a pair that is too long": lambda place: translating(limited=True).score("He", "Elle aime. " * 20),
