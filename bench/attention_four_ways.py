@@ -84,7 +84,7 @@ def module(problem: Problem) -> Callable[[], Array]:
     ).double()
     with torch.no_grad():
         for name in ("query", "key", "value", "output"):
-            attention.get_submodule(name).weight.copy_(torch.from_numpy(getattr(problem, name)))  # type: ignore[operator]
+            attention.get_parameter(f"{name}.weight").copy_(torch.from_numpy(getattr(problem, name)))
     x, context = torch.from_numpy(problem.x), Context(masks={None: torch.from_numpy(problem.may_look)[None, None]})
 
     def run() -> Array:

@@ -159,7 +159,7 @@ def test_texts_that_do_not_fit_the_stacks_are_refused(tokenizer: Tokenizer, shak
     with refused(ConfigError, wanted="one stack", got="two"):
         glassformer.trace(model, ids, ids)
     with refused(ConfigError, got="str", do="model.trace(text)"):
-        glassformer.trace(model, SOURCE)  # type: ignore[arg-type]
+        glassformer.trace(model, SOURCE)  # type: ignore[arg-type]  # what is refused
     with refused(DataError, wanted="at least one text"):
         model.trace([])
 

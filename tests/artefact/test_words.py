@@ -21,7 +21,7 @@ from glassformer.tasks.pseudo_likelihood import PseudoLikelihood
 from glassformer.tasks.task import Context
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.train import train_tokenizer
+from glassformer.text.train import Kind, train_tokenizer
 from tests.refusals import refused
 
 TEXT = "She [MASK] the summer [MASK] than the winter."
@@ -117,8 +117,8 @@ def test_a_long_text_is_read_in_windows(exact: Model) -> None:
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram", "words"])
-def test_every_kind_of_tokenizer_fills(kind: str, sentences: tuple[str, ...]) -> None:
-    tokenizer = train_tokenizer(kind, sentences * 3, vocabulary=320)  # type: ignore[arg-type]
+def test_every_kind_of_tokenizer_fills(kind: Kind, sentences: tuple[str, ...]) -> None:
+    tokenizer = train_tokenizer(kind, sentences * 3, vocabulary=320)
     module = build(bert(size="tiny", layers=1, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=32))
     filled = Model(module, tokenizer).fill("He loves to [MASK] food", top=tokenizer.vocabulary_size)
     (mask,) = filled.masks

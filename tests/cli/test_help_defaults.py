@@ -35,7 +35,9 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
     first, *others = defaults.told(setting).removeprefix("[default: ").removesuffix("]").split("; ")
     by_task: dict[bool, dict[str, str]] = {False: dict.fromkeys(TASKS, first), True: {}}
     for other in others:
-        value, starts, tasks = re.fullmatch(r"(.*?)( with --start)? for (.*)", other).groups()  # type: ignore[union-attr]
+        found = re.fullmatch(r"(.*?)( with --start)? for (.*)", other)
+        assert found is not None
+        value, starts, tasks = found.groups()
         by_task[bool(starts)] |= dict.fromkeys(re.split(", | and ", tasks), value)
     section, key = setting.split(".")
     known: dict[tuple[str, bool], Any] = {}

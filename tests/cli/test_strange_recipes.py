@@ -124,7 +124,8 @@ def test_words_with_dots_are_no_keys() -> None:
 WORDS = st.text(max_size=8) | st.sampled_from(["train", "steps", "data", "files", "masked-lm", "\ud800", "a\0b", "~/x"])
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.dates() | st.times()
 ANYTHING = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3))
-SETTINGS_OF = {name: sorted(field.annotation.model_fields) for name, field in MASKED.model_fields.items()}  # type: ignore[union-attr]
+SECTIONS: dict[str, Any] = {name: field.annotation for name, field in MASKED.model_fields.items()}
+SETTINGS_OF = {name: sorted(section.model_fields) for name, section in SECTIONS.items()}
 PLACES = st.sampled_from([(section, key) for section, keys in SETTINGS_OF.items() for key in keys])
 
 

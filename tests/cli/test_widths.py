@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -22,7 +23,7 @@ NUMBER = re.compile(r"\d[\d.,]*%?")
 QUESTION = "Which city does Bob like better than all the others that he has seen in his life?"
 PASSAGE = " ".join(TEXTS * 3)
 LABELS = ("a label of several words that goes on", "b", "c")
-MODELS = {
+MODELS: dict[str, dict[str, Any]] = {
     "answer": {"section": {}, "words": [QUESTION, "--context", PASSAGE]},
     "choose": {"section": {}, "words": [TEXTS[0], "--choice", TEXTS[1], "--choice", "cold day"]},
     "classify": {"section": {"labels": LABELS}, "words": [*TEXTS]},
@@ -33,7 +34,7 @@ MODELS = {
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("models")
-    return {task: model_for(task, dict(its["section"])).save(folder / task) for task, its in MODELS.items()}  # type: ignore[arg-type]
+    return {task: model_for(task, dict(its["section"])).save(folder / task) for task, its in MODELS.items()}
 
 
 def numbers(shown: str) -> Counter[str]:

@@ -158,12 +158,13 @@ def test_packed_documents_are_as_alone(row: Row) -> None:
     real = numbers < 3
     places = torch.tensor([[0, 1, 2, 0, 0, 1, 0, 0]])
     ids = torch.randint(3, 15, (1, 8), generator=torch.Generator().manual_seed(2))
-    packed = Inputs(ids=ids, documents=numbers, real=real, positions=places, masked_words=torch.ones_like(real))
+    masked = torch.ones_like(real)
+    packed = Inputs(ids=ids, documents=numbers, real=real, positions=places, masked_words=masked)
     states = model(packed).states
     assert bool(states.isfinite().all())
     for number, part in enumerate(states[:, :6].split(lengths, dim=1)):
         here = numbers[0] == number
-        alone = model(Inputs(ids=ids[:, here], masked_words=packed.masked_words[:, here]))  # type: ignore[index]
+        alone = model(Inputs(ids=ids[:, here], masked_words=masked[:, here]))
         torch.testing.assert_close(part, alone.states, rtol=0, atol=TOLERANCE)
     gradients(model, states)
 

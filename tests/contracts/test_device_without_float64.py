@@ -41,7 +41,7 @@ def test_no_float64_reaches_the_device(row: Row, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(position, "WITHOUT_FLOAT64", ("meta",))
     model = row.with_dropout().model(dtype=torch.float32).to("meta").train()
     inputs, decoder_inputs = row.batch(padding="left")
-    with Poor():  # type: ignore[no-untyped-call]
+    with Poor():  # type: ignore[no-untyped-call]  # torch's own bears no types
         states = model(inputs.to("meta"), None if decoder_inputs is None else decoder_inputs.to("meta")).states
         states.sum().backward()
     assert states.is_meta

@@ -37,7 +37,9 @@ def test_lock_and_among_others_while_training(row: Row) -> None:
         None if side is None else replace(side, dropout_key=dropout_key(0, 3)) for side in row.batch(padding="right")
     ]
     together = model(*sides)
-    real = real_of(sides[1] or sides[0])  # type: ignore[arg-type]
+    answering = sides[1] or sides[0]
+    assert answering is not None
+    real = real_of(answering)
     for sentence in range(3):
         alone = (
             None if side is None else replace(cut(side, sentence), dropout_key=dropout_key(sentence, 1))

@@ -107,7 +107,7 @@ def save(name: str, folder: Path, *, shards: str = "1GB", **settings: Any) -> nn
                 if parameter.requires_grad:  # not Marian's sines
                     parameter.normal_(0.0, 0.5)
     model.eval()
-    model.save_pretrained(folder, max_shard_size=shards)  # type: ignore[operator]
+    model.save_pretrained(folder, max_shard_size=shards)  # type: ignore[operator]  # a class by its name
     return model
 
 

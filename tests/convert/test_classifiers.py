@@ -16,7 +16,7 @@ from glassformer.artefact.open import load, open_as_saved
 from glassformer.convert import read_huggingface
 from glassformer.errors import CheckpointError
 from glassformer.models.inputs import Inputs
-from glassformer.text.train import train_tokenizer
+from glassformer.text.train import Kind, train_tokenizer
 from tests.convert.sources import SOURCES, change_settings, change_tensors, save
 from tests.refusals import refused
 
@@ -29,8 +29,8 @@ FLOAT32 = 1e-4
 
 def classifier(name: str, folder: Path, **settings: Any) -> None:
     """A folder with weights, labels and a tokenizer."""
-    kind = "bpe" if name.startswith("Roberta") else "wordpiece"
-    tokenizer = train_tokenizer(kind, TEXTS * 5, vocabulary=300, lowercase=True)  # type: ignore[arg-type]
+    kind: Kind = "bpe" if name.startswith("Roberta") else "wordpiece"
+    tokenizer = train_tokenizer(kind, TEXTS * 5, vocabulary=300, lowercase=True)
     save(name, folder, **ROOM, vocab_size=tokenizer.vocabulary_size, pad_token_id=tokenizer.pad_id, **settings)
     tokenizer.save(folder)
     roles = {"pad_token": tokenizer.special.pad, "tokenizer_class": "PreTrainedTokenizerFast"}

@@ -42,7 +42,7 @@ def test_transformers_loads_what_we_write(name: str, tmp_path: Path) -> None:
     send_out(read_huggingface(tmp_path / "theirs"), tmp_path / "ours")
     again, told = getattr(transformers, name).from_pretrained(tmp_path / "ours", output_loading_info=True)
     assert not any(told[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys"))
-    before, after = model.config.to_dict(), again.config.to_dict()  # type: ignore[operator, union-attr]
+    before, after = model.config.to_dict(), again.config.to_dict()  # type: ignore[operator, union-attr]  # a class by its name
     # What was implied is written out: GPT-2's inner width, a classifier's dropout, and that it gives one label.
     free = {"_name_or_path", "n_inner", "problem_type", "classifier_dropout"}
     assert {key for key in before if before[key] != after.get(key)} <= free

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
-from seqeval.metrics import f1_score as entity_f1  # type: ignore[import-untyped]
+from seqeval.metrics import f1_score as entity_f1  # type: ignore[import-untyped]  # it bears no types
 from sklearn.metrics import accuracy_score, f1_score
 
 from experiments.encoder.measures import measure, verdict

@@ -60,7 +60,10 @@ def test_the_forward_sum_and_the_best_path_are_those_of_all_sequences(labelled: 
 def test_it_is_the_path_that_is_decoded_and_the_sum_that_is_learned_from() -> None:
     labelled = [False, True, True, False, True, True]
     found = traced(labelled)
-    crf, here = found.replay.model.token_head.crf, torch.tensor([labelled])  # type: ignore[union-attr]
+    assert found.replay is not None
+    head = found.replay.model.token_head
+    assert head is not None
+    crf, here = head.crf, torch.tensor([labelled])
     assert crf is not None
     logits, path = found["token_head.logits"], found[f"{PATH}.path"].argmax(dim=2)
     assert viterbi(logits[here].detach().numpy(), crf.chain).tolist() == path[here].tolist()

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import glassformer
-from glassformer.config import PositionConfig
+from glassformer.config import ModelConfig, PositionConfig
 from glassformer.look.rules import RULES
 from glassformer.look.rules.notation import short
 from glassformer.look.run import trace
@@ -96,14 +96,13 @@ def test_rows_with_nothing_to_look_at(row: Row) -> None:
 
 @pytest.mark.parametrize("layout", ["paper", "tensor2tensor", "halves"])
 def test_sinusoids_of_far_positions_in_single_precision(layout: str) -> None:
-    def sinusoidal(config: object) -> object:
-        position = PositionConfig(kind="sinusoidal", layout=layout)  # type: ignore[arg-type]
-        assert row.config().encoder is not None
-        embed = row.config().encoder.embed.model_copy(update={"position": position})  # type: ignore[union-attr]
-        return with_stack(row.config(), embed=embed)
+    def sinusoidal(config: ModelConfig) -> ModelConfig:
+        position = PositionConfig.model_validate({"kind": "sinusoidal", "layout": layout})
+        assert config.encoder is not None
+        embed = config.encoder.embed.model_copy(update={"position": position})
+        return with_stack(config, embed=embed)
 
-    row = row_named("bert")
-    far = Row("far", "bert", change=lambda config: sinusoidal(config))  # type: ignore[arg-type, return-value]
+    far = Row("far", "bert", change=sinusoidal)
     inputs = Inputs(ids=torch.full((1, 3), 4), positions=torch.tensor([[0, 499, 4001]]))
     checked = trace(far.model(dtype=torch.float32), inputs).verify("encoder.embed.*")
     assert checked.holds, str(checked)

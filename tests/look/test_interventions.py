@@ -243,7 +243,7 @@ def test_what_changes_nothing_is_refused() -> None:
             plain().intervene(step)
     for by in ("other", "meen"):
         with refused(ConfigError, wanted="head.logits", got=repr(by)):
-            Replace("head.logits", by)  # type: ignore[arg-type]
+            Replace("head.logits", by)  # type: ignore[arg-type]  # what is refused
     vectors = trace(bert_model(), Inputs(vectors=torch.zeros(1, 3, 12, dtype=torch.float64)))
     for step in (ChangeWord(1, 5), MaskWord(1, mask_id=3)):
         with refused(ConfigError, wanted=repr(step), got="vectors"):

@@ -99,30 +99,30 @@ WRONG: list[Any] = [
     gf.zero_head,
     gf.ChangeWord("dislikes", 3),
     gf.ChangeWord("likes", "hates"),
-    gf.ChangeWord(1.5, 3),  # type: ignore[arg-type]
-    gf.ChangeWord(1, None),  # type: ignore[arg-type]
-    gf.ChangeWord(1, 3, sentence="she"),  # type: ignore[arg-type]
-    gf.ChangeWord(1, 3, where=0),  # type: ignore[arg-type]
+    gf.ChangeWord(1.5, 3),  # type: ignore[arg-type]  # refused
+    gf.ChangeWord(1, None),  # type: ignore[arg-type]  # refused
+    gf.ChangeWord(1, 3, sentence="she"),  # type: ignore[arg-type]  # refused
+    gf.ChangeWord(1, 3, where=0),  # type: ignore[arg-type]  # refused
     gf.MaskWord("likes", "<mask>"),
     gf.MaskWord(True, 3),
     gf.forbid(ATTENTION, "she", "nobody"),
-    gf.forbid(ATTENTION, "she", "she", head="one"),  # type: ignore[arg-type]
+    gf.forbid(ATTENTION, "she", "she", head="one"),  # type: ignore[arg-type]  # refused
     gf.forbid("attention", "she", "she"),
-    gf.forbid(3, 0, 0),  # type: ignore[arg-type]
-    gf.zero_head(ATTENTION, "1"),  # type: ignore[arg-type]
+    gf.forbid(3, 0, 0),  # type: ignore[arg-type]  # refused
+    gf.zero_head(ATTENTION, "1"),  # type: ignore[arg-type]  # refused
     gf.zero_head("head", 1),
     gf.zero_layer("encoder.blocks.9"),
     gf.average_layer(""),
-    gf.Replace(3, 0.0),  # type: ignore[arg-type]
+    gf.Replace(3, 0.0),  # type: ignore[arg-type]  # refused
     gf.Replace(f"{ATTENTION}.may_look", "mean"),
     gf.Replace("weights", 0.0),
-    gf.Replace("*.hidden", 0.0, 3),  # type: ignore[arg-type]
+    gf.Replace("*.hidden", 0.0, 3),  # type: ignore[arg-type]  # refused
     gf.Replace("*", 0.0, "head=1"),
     gf.set_number("0.weights", "head=1,query=likes,key=nobody", 1.0),
     gf.set_number("0.weights", "heads=1", 1.0),
     gf.set_number("0.weights", "head", 1.0),
     gf.set_number("0.weights", {"head": 9}, 1.0),
-    gf.set_number("0.weights", (0, "she"), 1.0),  # type: ignore[arg-type]
+    gf.set_number("0.weights", (0, "she"), 1.0),  # type: ignore[arg-type]  # refused
 ]
 
 
@@ -141,15 +141,15 @@ def test_a_wrong_one_is_one_sentence(step: Any) -> None:
 def test_one_that_cannot_be_made_is_one_sentence() -> None:
     for by in (None, [1.0], True, "many"):
         with refused(ConfigError, wanted="head.logits", got=repr(by)):
-            gf.Replace("head.logits", by)  # type: ignore[arg-type]
+            gf.Replace("head.logits", by)  # type: ignore[arg-type]  # refused
         with refused(ConfigError, wanted="head.logits", got=repr(by)):
-            gf.set_number("head.logits", (0, 0), by)  # type: ignore[arg-type]
+            gf.set_number("head.logits", (0, 0), by)  # type: ignore[arg-type]  # refused
     with refused(UnknownNameError, wanted="'head.logit'"):
         gf.patch(plain(), "head.logit")
     with refused(UnknownNameError, wanted="'head.logits'"):
         gf.patch({}, "head.logits")
     with refused(ConfigError, got="str"):
-        gf.patch("other", "head.logits")  # type: ignore[arg-type]
+        gf.patch("other", "head.logits")  # type: ignore[arg-type]  # refused
 
 
 # --------------------------------------------------------------------------- told of

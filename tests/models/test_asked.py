@@ -72,7 +72,7 @@ def model_and_inputs(name: str) -> tuple[Transformer, Inputs, Inputs | None]:
 def gradients(model: Transformer, *outputs: Tensor) -> dict[str, Tensor]:
     model.zero_grad()
     weights = [torch.linspace(-1.0, 1.0, output.numel(), dtype=output.dtype).view(output.shape) for output in outputs]
-    sum((output * weight).sum() for output, weight in zip(outputs, weights, strict=True)).backward()  # type: ignore[union-attr]
+    torch.stack([(output * weight).sum() for output, weight in zip(outputs, weights, strict=True)]).sum().backward()
     return {name: each.grad.clone() for name, each in model.named_parameters() if each.grad is not None}
 
 

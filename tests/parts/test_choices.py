@@ -179,9 +179,10 @@ def test_where_masked_words_lose_their_vector(masked_words: Any, shake: Callable
     is_masked = torch.tensor([[False, True, False]])
     positions = torch.arange(3)[None]
     assert part.segment is not None
+    assert part.position is not None
     for place in range(3):
         word = part.word.weight[ids[0, place]] * 2.0  # √W = 2
-        rest = part.position(positions, torch.float64)[0, place] + part.segment.weight[segments[0, place]]  # type: ignore[misc]
+        rest = part.position(positions, torch.float64)[0, place] + part.segment.weight[segments[0, place]]
         if bool(is_masked[0, place]) and masked_words != "token":
             word = word * 0
             rest = rest * 0 if masked_words == "zero_sum" else rest

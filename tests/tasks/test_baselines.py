@@ -93,4 +93,4 @@ def test_repeats_are_counted_whatever_their_case() -> None:
         def known_by(self, example: str) -> str:
             return example
 
-    assert repeated(Task(), ["A b", "c"], ["a  B", "c", "d", "c"]) == 3  # type: ignore[arg-type]
+    assert repeated(Task(), ["A b", "c"], ["a  B", "c", "d", "c"]) == 3  # type: ignore[arg-type]  # of a task this is all that is read

@@ -7,8 +7,8 @@ import random
 import warnings
 
 import pytest
-from seqeval.metrics import f1_score, precision_score, recall_score  # type: ignore[import-untyped]
-from seqeval.metrics.sequence_labeling import get_entities  # type: ignore[import-untyped]
+from seqeval.metrics import f1_score, precision_score, recall_score  # type: ignore[import-untyped]  # it bears no types
+from seqeval.metrics.sequence_labeling import get_entities  # type: ignore[import-untyped]  # it bears no types
 
 from glassformer.tasks.bio import is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.tasks.tag_scores import by_type, confusions, span_measure, span_types

@@ -92,7 +92,8 @@ def test_rows_that_fill_a_group_have_no_gradient(task: Choose, model: Transforme
         count = len(task.groups(pair))
         batch = source.batch(np.arange(count), np.zeros(count, np.int64), shape=(count * source.rows_of_each, 24))
         (loss,) = task.losses(model, batch).values()
-        gradients.append(torch.autograd.grad(loss, list(model.sentence_head.parameters())))  # type: ignore[union-attr]
+        assert model.sentence_head is not None
+        gradients.append(torch.autograd.grad(loss, list(model.sentence_head.parameters())))
     for alone, filled in zip(*gradients, strict=True):
         assert torch.isfinite(filled).all()
         assert (alone - filled).abs().max() < 1e-12  # float64, in batches of another shape

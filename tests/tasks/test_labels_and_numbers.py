@@ -52,7 +52,8 @@ def test_the_loss_of_several_labels_is_torchs() -> None:
     having = torch.tensor([[1, 0, 1], [0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=torch.float64)
     weights = torch.tensor([1.0, 0.5, 1.0, 0.0])
     for chosen, factors in (("none", None), ("balanced", [9.0, 1.0, 1 / 9])):
-        section = ClassifySection(labels=("a", "b", "c"), several=True, class_weights=chosen)  # type: ignore[arg-type]
+        asked = {"labels": ("a", "b", "c"), "several": True, "class_weights": chosen}
+        section = ClassifySection.model_validate(asked)
         mine = SeveralLabels(section, {"a": 1, "b": 5, "c": 9}, 10).loss(logits, numbers, weights)
         its = F.binary_cross_entropy_with_logits(
             logits,

@@ -239,11 +239,11 @@ def test_sizes_follow_the_data_and_the_minutes(tmp_path: Path) -> None:
     large.write_bytes(b"a\tb\n" * 4_000_000)
     short, long = (translator_sizes([str(small)], minutes).settings for minutes in (2.0, 120.0))
     assert (short["model.size"], long["model.size"]) == ("tiny", "tiny")
-    assert short["train.batch_tokens"] < long["train.batch_tokens"]  # type: ignore[operator]
-    assert short["model.settings.dropout"] < long["model.settings.dropout"]  # type: ignore[operator]
+    assert short["train.batch_tokens"] < long["train.batch_tokens"]  # type: ignore[operator]  # numbers
+    assert short["model.settings.dropout"] < long["model.settings.dropout"]  # type: ignore[operator]  # numbers
     more = translator_sizes([str(large)], 6000.0).settings
     assert more["model.size"] == "small"
-    assert more["tokenizer.vocabulary"] > short["tokenizer.vocabulary"]  # type: ignore[operator]
+    assert more["tokenizer.vocabulary"] > short["tokenizer.vocabulary"]  # type: ignore[operator]  # numbers
     assert translator_sizes([str(small)], None, tokenizer=False).settings == {}
 
 

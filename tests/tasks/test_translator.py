@@ -235,7 +235,7 @@ def test_a_translation_is_no_longer_than_the_model_numbers_tokens() -> None:
 
 def test_a_source_must_be_a_text(model: gf.Model) -> None:
     with refused(DataError, got="3"):
-        model.translate([3])  # type: ignore[list-item]
+        model.translate([3])  # type: ignore[list-item]  # what is refused
 
 
 def test_a_model_without_two_stacks_or_ends_is_refused() -> None:

@@ -79,7 +79,7 @@ def test_an_error_while_reading_stays_what_it_is() -> None:
         raise DataError("notes.txt, line 2 must be UTF-8 text")
 
     with refused(DataError, wanted="notes.txt, line 2"):
-        train_tokenizer("wordpiece", broken(), vocabulary=100)  # type: ignore[arg-type]
+        train_tokenizer("wordpiece", broken(), vocabulary=100)  # type: ignore[arg-type]  # texts that fail
 
 
 def test_wordpiece_leaves_out_words_that_it_cannot_cut() -> None:

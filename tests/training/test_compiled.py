@@ -193,7 +193,7 @@ def test_an_error_of_ours_is_raised_and_not_told_as_a_failed_compile(error: type
 def test_an_attribute_that_is_not_there_is_an_error_of_ours_too() -> None:
     class Wrong(Toy):
         def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-            return {"masked_words": batch.nothing_of_this_name}  # type: ignore[attr-defined]
+            return {"masked_words": batch.nothing_of_this_name}  # type: ignore[attr-defined]  # what fails
 
     loss_and_gradient = LossAndGradient(Wrong(), toy_model(), machine_of(toy_settings()), compiled=True, log=quiet)
     with pytest.raises(AttributeError):

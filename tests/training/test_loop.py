@@ -258,7 +258,9 @@ def test_metrics_are_written_line_by_line(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [10, 12, 20, 24, 25]
     assert lines[0]["loss"] == pytest.approx(sum(step.loss for step in steps[:10]) / 10)
-    assert lines[1]["held_out_loss"] == steps[11].scores["loss"]  # type: ignore[index]
+    scores = steps[11].scores
+    assert scores is not None
+    assert lines[1]["held_out_loss"] == scores["loss"]
     assert lines[0].keys() >= {"seconds", "learning_rate", "norm", "tokens_per_second", "epoch"}
 
 
