@@ -43,6 +43,7 @@ FILES = (
     INDEX,
     "generation_config.json",
     "tokenizer.json",
+    "target_tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
     "added_tokens.json",

@@ -148,6 +148,8 @@ class Preparation:
 class Task(ABC):
     """What training needs to know: the data, the head of the model, the losses and the scores.
 
+    `two_sided`: its training texts are sources and targets in turn, which may have a vocabulary each.
+
     The loss of a step is Σ weights[name] · sum of the losses / sum of the weights of their labels, over all losses.
     `best` names the score by which the best model is kept, with a minus where less is better, `shares` the scores that
     are shares of all targets, for which an interval can be computed. `baseline_names` stand before the scores of its
@@ -158,6 +160,7 @@ class Task(ABC):
     Section: ClassVar[type[TaskSection]]
     Data: ClassVar[type[DataSection]]
     reads_tables: ClassVar[bool] = False  # only tables, no running text
+    two_sided: ClassVar[bool] = False
     weights: ClassVar[Mapping[str, float]]
     best: str
     shares: ClassVar[tuple[str, ...]] = ("accuracy",)

@@ -79,6 +79,7 @@ class Translate(RecordTask[TextPair, Translation]):
     special: ClassVar = MARIAN
     weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
+    two_sided = True
     baseline_names = ("unigram", "copy_source")
     best = "-loss"
     shares = ()
@@ -99,7 +100,8 @@ class Translate(RecordTask[TextPair, Translation]):
     def searching(self, beams: int) -> Translator:
         """What translates with so many beams."""
         search = {"beams": beams, **({} if beams == 1 else {"length_penalty": self.section.length_penalty})}
-        return Translator(self.tokenizer, length=self.length, ids=special_ids(self.tokenizer), options=search)
+        ids = special_ids(self.tokenizer.target)
+        return Translator(self.tokenizer, length=self.length, ids=ids, options=search)
 
     @classmethod
     def best_of(cls, section: TranslateSection) -> str:
@@ -130,7 +132,7 @@ class Translate(RecordTask[TextPair, Translation]):
 
     @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
-        """Both sides share one vocabulary."""
+        """Source and target."""
         return str(record.values["text"]), str(record.values["target"])
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
@@ -282,7 +284,7 @@ def unigram_of(preparation: Preparation, source: PairSource) -> Unigram:
     counts = preparation.facts.get("unigram_counts")
     if counts is not None:
         return Unigram(np.array(counts, np.int64))
-    return Unigram.count(source.target_tokens, preparation.tokenizer.vocabulary_size)
+    return Unigram.count(source.target_tokens, preparation.tokenizer.target.vocabulary_size)
 
 
 def frequent_words(preparation: Preparation, source: PairSource) -> TargetWords:

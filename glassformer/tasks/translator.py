@@ -91,19 +91,19 @@ class Translator(Predictor[TextPair, Translation]):
         default: SearchDefaults | None = None,
     ) -> None:
         options = options or {}
-        self.tokenizer, self.length, self.ids = tokenizer, length, ids
+        self.tokenizer, self.target, self.length, self.ids = tokenizer, tokenizer.target, length, ids
         self.settings: DecodeSettings = options.get("search") or search_settings(options)
         self.paragraphs = bool(options.get("paragraphs"))
         self.aligned = bool(options.get("alignment"))
         asked = "max_tokens" in self.settings.model_fields_set
         self.most = self.settings.max_tokens if asked else None
         self.prefix = () if default is None else default.prefix
-        self.prefix += tuple(tokenizer.ids(options["prefix"])) if options.get("prefix") else ()
+        self.prefix += tuple(self.target.ids(options["prefix"])) if options.get("prefix") else ()
         if blank := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
             raise ConfigError("a word is needed to force or to forbid it", got=repr(blank[0]))
-        self.forced = forced_ids(self.settings.forced, tokenizer.ids)
+        self.forced = forced_ids(self.settings.forced, self.target.ids)
         never = () if default is None else default.forbidden
-        self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, tokenizer.ids))
+        self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, self.target.ids))
         self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
         self.check_words()
 
@@ -122,7 +122,11 @@ class Translator(Predictor[TextPair, Translation]):
             )
         ids = None if default is None else default.ids
         return cls(
-            tokenizer, length=context.length, ids=ids or special_ids(tokenizer), options=options, default=default
+            tokenizer,
+            length=context.length,
+            ids=ids or special_ids(tokenizer.target),
+            options=options,
+            default=default,
         )
 
     def check_words(self) -> None:
@@ -137,8 +141,8 @@ class Translator(Predictor[TextPair, Translation]):
             for forbidden in self.forbidden:
                 if occurs(forbidden, word):
                     raise ConfigError(
-                        f"an answer that contains {self.tokenizer.decode(word).strip()!r} is asked for",
-                        got=f"{self.tokenizer.decode(forbidden).strip()!r} as forbidden",
+                        f"an answer that contains {self.target.decode(word).strip()!r} is asked for",
+                        got=f"{self.target.decode(forbidden).strip()!r} as forbidden",
                         do="leave one of them out",
                     )
 
@@ -195,8 +199,8 @@ class Translator(Predictor[TextPair, Translation]):
             ids=self.ids,
             slots=SLOTS,
             attention=range(len(model.output_stack.blocks)) if self.aligned else (),
-            text_of=self.tokenizer.decode,
-            ids_of=self.tokenizer.ids,
+            text_of=self.target.decode,
+            ids_of=self.target.ids,
         )
         for step in steps:
             for finished in step.finished:
@@ -256,7 +260,7 @@ class Translator(Predictor[TextPair, Translation]):
 
     def written(self, answer: Hypothesis) -> tuple[str, list[tuple[int, int]]]:
         """The text of an answer, up to a stop string, and the characters [start, end) of each token there."""
-        whole, spans = token_spans(self.tokenizer, answer.ids)
+        whole, spans = token_spans(self.target, answer.ids)
         text = before_stop(whole, self.settings.stop)
         return text, [(min(start, len(text)), min(end, len(text))) for start, end in spans]
 
@@ -266,7 +270,7 @@ class Translator(Predictor[TextPair, Translation]):
         for id_, logarithm, (start, end) in zip(
             ids, answer.token_log_probabilities, [*spans, (len(spans) and spans[-1][1],) * 2], strict=False
         ):
-            yield TranslatedToken(self.tokenizer.token(id_), before + start, before + end, logarithm)
+            yield TranslatedToken(self.target.token(id_), before + start, before + end, logarithm)
 
     def n_best(
         self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
