@@ -49,6 +49,7 @@ FILES = (
     "added_tokens.json",
     "vocab.txt",
     "vocab.json",
+    "target_vocab.json",
     "merges.txt",
     "source.spm",
     "target.spm",

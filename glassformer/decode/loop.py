@@ -10,7 +10,7 @@ N sentences that begin · P tokens of their prompts · M memory tokens · C cand
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
@@ -24,7 +24,7 @@ from glassformer.decode.search import Search, TextOf
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.words import IdsOf, forbidden_ids, forced_ids
 from glassformer.errors import ConfigError
-from glassformer.models.alignment import cross_weights
+from glassformer.models.alignment import CrossWeights, cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.cache import Cache, SlotCache
@@ -38,15 +38,16 @@ def decode(
     ids: SpecialIds,
     slots: int = 64,
     attention: Collection[int] = (),
+    head: int | None = None,
     text_of: TextOf | None = None,
     ids_of: IdsOf | None = None,
 ) -> Iterator[Step]:
     """Answer requests in the order in which they finish, `slots` at a time; yields after each token.
 
-    With `attention`, answers carry how much each token looked at the source, the mean of the heads of these blocks of
-    the decoder. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text, which forced
-    and forbidden words need. Raises ConfigError for a request that no answer can satisfy; requests are taken up to
-    `slots` ahead.
+    With `attention`, answers carry how much each token looked at the source in these blocks of the decoder, by one
+    `head` or the mean of all. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text,
+    which forced and forbidden words need. Raises ConfigError for a request that no answer can satisfy; requests are
+    taken up to `slots` ahead.
     """
     if settings.forced or settings.forbidden:
         if ids_of is None:
@@ -58,7 +59,7 @@ def decode(
     _refuse_impossible(model, settings, slots, attention, text_of)
     if settings.coverage_penalty and not attention:
         attention = (len(model.output_stack.blocks) - 1,)
-    loop = Loop(model, iter(requests), Search(settings, ids, text_of), slots, attention)
+    loop = Loop(model, iter(requests), Search(settings, ids, text_of), slots, attention, head)
     while True:
         with torch.inference_mode():
             step = loop.step()
@@ -130,8 +131,10 @@ class Loop:
         search: Search,
         slots: int,
         attention: Collection[int],
+        head: int | None,
     ) -> None:
-        self.model, self.requests, self.search, self.slots, self.blocks = model, requests, search, slots, attention
+        self.model, self.requests, self.search, self.slots = model, requests, search, slots
+        self.blocks, self.looking = attention, head
         assert model.head is not None
         self.head = model.head
         self.stack = model.output_stack
@@ -165,7 +168,7 @@ class Loop:
         positions = newest[..., 0]  # [R, 1]
         look = hypotheses.look & (hypotheses.score > -torch.inf)[:, :, None]  # [R, B, K]
         may_look = self.cache.place(look, positions)  # [R, B, K]
-        with cross_weights(self.stack, self.blocks) if self.blocks else nullcontext() as weights:
+        with self.watching() as weights:
             states = self.stack(
                 Inputs(ids=token, positions=positions.expand(-1, beams), may_look=may_look),
                 cache=self.cache,
@@ -175,6 +178,10 @@ class Loop:
         if weights is not None:
             hypotheses.attend(weights.mean().to(hypotheses.score.dtype), self.cache.own.newest)
         return self.scores(states)
+
+    def watching(self) -> AbstractContextManager[CrossWeights | None]:
+        """Within, the attention that is asked for is kept."""
+        return cross_weights(self.stack, self.blocks, self.looking) if self.blocks else nullcontext()
 
     def scores(self, states: Tensor) -> Tensor:
         """Logits in float32, or in float64 of such a model; minus infinity for tokens that no answer has."""
@@ -267,7 +274,7 @@ class Loop:
         tokens, lengths = padded(given, self.device)  # [N, P], [N]
         real = torch.arange(tokens.shape[1], device=self.device) < lengths[:, None]  # [N, P]
         cache = self.model.new_cache()
-        with cross_weights(self.stack, self.blocks) if self.blocks else nullcontext() as weights:
+        with self.watching() as weights:
             states = self.stack(Inputs(ids=tokens, real=real), cache=cache, memory=memory, memory_real=memory_real)
         last = states[torch.arange(len(states), device=self.device), lengths - 1][:, None]  # [N, 1, W]
         logits = self.scores(last)  # [N, 1, V]

@@ -69,8 +69,12 @@ class PairSource:
     rows_of_each = 1
     total_counts = None  # a step is divided by its own tokens
 
-    def __init__(self, pairs: TextPairs, tokenizer: Tokenizer, *, start: int, longest: int) -> None:
+    def __init__(
+        self, pairs: TextPairs, tokenizer: Tokenizer, *, start: int, longest: int, losses: Iterable[str] = (TARGET,)
+    ) -> None:
+        """Rows of at most `longest` tokens on each side; each of the `losses` counts the tokens of the target."""
         both = tokenizer, tokenizer.target
+        self._losses = tuple(losses)
         self.examples, self._start, self._pads = pairs, start, [each.pad_id or 0 for each in both]
         self._sides = tuple(_tokens(each, texts) for each, texts in zip(both, pairs.sides, strict=True))
         lengths = np.stack([side.lengths for side in self._sides], axis=1)  # [E, 2]
@@ -121,7 +125,7 @@ class PairSource:
             inputs=encoder.inputs(),
             decoder_inputs=decoder._replace(ids=shifted).inputs(),
             labels={TARGET: torch.from_numpy(decoder.ids)},
-            counts={TARGET: float(tokens)},
+            counts=dict.fromkeys(self._losses, float(tokens)),
             row_ids=torch.arange(rows, dtype=torch.int32),
             weights=torch.from_numpy((np.arange(rows) < len(examples)).astype(np.float32)),
             tokens=tokens,

@@ -176,6 +176,11 @@ class Task(ABC):
         return cls.best
 
     @classmethod
+    def weights_of(cls, section: Any) -> Mapping[str, float]:
+        """`weights` with these settings."""
+        return cls.weights
+
+    @classmethod
     def compared_by(cls, section: Any) -> str:
         """The score by which two models are compared; they may cut texts into different tokens."""
         return cls.best_of(section)

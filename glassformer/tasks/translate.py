@@ -24,6 +24,7 @@ from glassformer.decode.request import Hypothesis
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.alignment_loss import ALIGNMENT, loss_of_links
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
 from glassformer.tasks.pair_records import (
     format_of,
@@ -58,6 +59,8 @@ class TranslateSection(TaskSection):
     """`label_smoothing` is the share of the target probability that all tokens of the vocabulary get alike (Szegedy et
     al. 2016). `best`: the score on validation pairs by which the best model is kept, and by which `train.patience`
     stops. Translations are searched with `beams` hypotheses and the `length_penalty` of Wu et al. (2016, eq. 14).
+    `alignment` is the weight of the loss by which one head of the decoder's last block learns which words belong
+    together, λ of Garg et al. (2019, §4.2); 0 = none does.
     """
 
     found: ClassVar[tuple[str, ...]] = ()
@@ -66,6 +69,7 @@ class TranslateSection(TaskSection):
     best: Literal["loss", "bleu"] = "loss"
     beams: int = Field(default=BEAMS, ge=1, le=1000)
     length_penalty: float = LENGTH_PENALTY
+    alignment: float = Field(default=0.0, ge=0, le=1)
 
 
 class Translate(RecordTask[TextPair, Translation]):
@@ -107,6 +111,11 @@ class Translate(RecordTask[TextPair, Translation]):
     def best_of(cls, section: TranslateSection) -> str:
         """The score by which the best model is kept."""
         return "bleu" if section.best == "bleu" else cls.best
+
+    @classmethod
+    def weights_of(cls, section: TranslateSection) -> Mapping[str, float]:
+        """Of the tokens of the target, and of the links of words where a head learns them."""
+        return {**cls.weights, **({ALIGNMENT: section.alignment} if section.alignment else {})}
 
     @classmethod
     def compared_by(cls, section: TranslateSection) -> str:
@@ -175,8 +184,9 @@ class Translate(RecordTask[TextPair, Translation]):
                 log(f"{path.name}: {format_of(data, path)}")
         tell = _nothing if preparation.measuring else log
         found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
+        begin, losses = task.translator.ids.begin, cls.weights_of(section)
         sources = {
-            split: PairSource(pairs, preparation.tokenizer, start=task.translator.ids.begin, longest=data.length)
+            split: PairSource(pairs, preparation.tokenizer, start=begin, longest=data.length, losses=losses)
             for split, pairs in found.items()
         }
         if not len(sources["train"]):
@@ -195,12 +205,15 @@ class Translate(RecordTask[TextPair, Translation]):
         return body
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the smoothed cross-entropies of the target's tokens."""
-        states = model(batch.inputs, batch.decoder_inputs, heads=()).states  # [B, T, W]
+        """The sum of the smoothed cross-entropies of the target's tokens, and that of the links of words where a head
+        learns them.
+        """
+        crossing: list[Tensor] | None = [] if self.section.alignment else None
+        states = model(batch.inputs, batch.decoder_inputs, heads=(), crossing=crossing).states  # [B, T, W]
         head = model.head
         assert head is not None
         table = model.word_table if head.weight is None else head.weight  # [V, W]
-        return {
+        losses = {
             TARGET: blocked_cross_entropy(
                 head.compared(states).flatten(0, 1),  # [N, W]
                 table,
@@ -209,6 +222,9 @@ class Translate(RecordTask[TextPair, Translation]):
                 smoothing=self.section.label_smoothing,
             )
         }
+        if crossing is not None:
+            losses[ALIGNMENT] = loss_of_links(crossing[0], batch, batch.labels[TARGET], self.tokenizer)
+        return losses
 
     # ------------------------------------------------------------------ measuring
 

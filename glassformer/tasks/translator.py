@@ -20,6 +20,7 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import before_stop
 from glassformer.decode.words import forbidden_ids, forced_ids
 from glassformer.errors import ConfigError, DataError
+from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.settings import read_settings
@@ -89,12 +90,13 @@ class Translator(Predictor[TextPair, Translation]):
         ids: SpecialIds,
         options: Mapping[str, Any] | None = None,
         default: SearchDefaults | None = None,
+        alignment_head: bool = False,
     ) -> None:
         options = options or {}
         self.tokenizer, self.target, self.length, self.ids = tokenizer, tokenizer.target, length, ids
         self.settings: DecodeSettings = options.get("search") or search_settings(options)
         self.paragraphs = bool(options.get("paragraphs"))
-        self.aligned = bool(options.get("alignment"))
+        self.aligned, self.alignment_head = bool(options.get("alignment")), alignment_head
         asked = "max_tokens" in self.settings.model_fields_set
         self.most = self.settings.max_tokens if asked else None
         self.prefix = () if default is None else default.prefix
@@ -127,6 +129,7 @@ class Translator(Predictor[TextPair, Translation]):
             ids=ids or special_ids(tokenizer.target),
             options=options,
             default=default,
+            alignment_head=bool(getattr(section, "alignment", 0)),
         )
 
     def check_words(self) -> None:
@@ -192,13 +195,15 @@ class Translator(Predictor[TextPair, Translation]):
                     if len(waiting[number]) == 1:
                         yield self.request(number, source, self.most_for(source, limit))
 
+        blocks = range(len(model.output_stack.blocks))
         steps = decode(
             model,
             requests(),
             self.settings,
             ids=self.ids,
             slots=SLOTS,
-            attention=range(len(model.output_stack.blocks)) if self.aligned else (),
+            attention=(blocks[-1:] if self.alignment_head else blocks) if self.aligned else (),
+            head=ALIGNMENT_HEAD if self.alignment_head else None,
             text_of=self.target.decode,
             ids_of=self.target.ids,
         )
