@@ -56,7 +56,7 @@ def decode(
         requests = (
             replace(each, forced=each.forced + forced, forbidden=each.forbidden + forbidden) for each in requests
         )
-    _refuse_impossible(model, settings, slots, attention, text_of)
+    _refuse_impossible(model, settings, slots, attention, head, text_of)
     if settings.coverage_penalty and not attention:
         attention = (len(model.output_stack.blocks) - 1,)
     loop = Loop(model, iter(requests), Search(settings, ids, text_of), slots, attention, head)
@@ -69,7 +69,12 @@ def decode(
 
 
 def _refuse_impossible(
-    model: Transformer, settings: DecodeSettings, slots: int, attention: Collection[int], text_of: TextOf | None
+    model: Transformer,
+    settings: DecodeSettings,
+    slots: int,
+    attention: Collection[int],
+    head: int | None,
+    text_of: TextOf | None,
 ) -> None:
     """Refuse what this model cannot do with these settings. Raises ConfigError."""
     family, blocks = model.config.family, len(model.output_stack.blocks)
@@ -87,6 +92,11 @@ def _refuse_impossible(
         raise ConfigError("attention to a source needs a model with an encoder", got=family)
     if wrong := [block for block in attention if not 0 <= block < blocks]:
         raise ConfigError(f"attention is that of blocks 0 to {blocks - 1}", got=str(wrong[0]))
+    for block in attention:
+        crossing = model.config.output_stack.blocks[block].cross_attention
+        assert crossing is not None
+        if head is not None and not 0 <= head < crossing.body.heads:
+            raise ConfigError(f"a head of block {block} is one of 0 to {crossing.body.heads - 1}", got=str(head))
 
 
 @dataclass(frozen=True)

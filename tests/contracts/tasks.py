@@ -338,4 +338,18 @@ TASKS = (
         lengths=(24, 24),
         tokenizer={"kind": "bpe", "vocabulary": 320, "lowercase": False},
     ),
+    Row(
+        "translate with two vocabularies and an alignment head",
+        "translate",
+        write_translations,
+        ("target", "alignment"),
+        "translate",
+        tuple({**each, "pair": FRENCH[n % 5]} for n, each in enumerate(texts(mask=False))),
+        {},
+        family="marian",
+        bad="only one cell",
+        section={"alignment": 0.05},
+        lengths=(24, 24),
+        tokenizer={"kind": "bpe", "vocabulary": 320, "lowercase": False, "shared": False},
+    ),
 )
