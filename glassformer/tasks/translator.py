@@ -196,13 +196,15 @@ class Translator(Predictor[TextPair, Translation]):
                         yield self.request(number, source, self.most_for(source, limit))
 
         blocks = range(len(model.output_stack.blocks))
+        # The coverage penalty reads the same attention, so that what is shown of an answer does not change it.
+        looks = self.aligned or self.settings.coverage_penalty
         steps = decode(
             model,
             requests(),
             self.settings,
             ids=self.ids,
             slots=SLOTS,
-            attention=(blocks[-1:] if self.alignment_head else blocks) if self.aligned else (),
+            attention=(blocks[-1:] if self.alignment_head else blocks) if looks else (),
             head=ALIGNMENT_HEAD if self.alignment_head else None,
             text_of=self.target.decode,
             ids_of=self.target.ids,

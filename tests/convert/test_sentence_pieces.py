@@ -121,7 +121,7 @@ def test_two_vocabularies_are_read_and_go_out_again(tmp_path: Path) -> None:
     source, target = separate_pieces(tmp_path / "theirs")
     tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "theirs")
     tokens: dict[str, Any] = {"pad_token_id": 2, "eos_token_id": 0, "decoder_start_token_id": 2}
-    sizes = {"vocab_size": source, "decoder_vocab_size": target, "max_position_embeddings": 64}
+    sizes: dict[str, Any] = {"vocab_size": source, "decoder_vocab_size": target, "max_position_embeddings": 64}
     save("MarianMTModel", tmp_path / "theirs", share_encoder_decoder_embeddings=False, **sizes, **tokens)
     said = {**tokens, "max_length": 20, "num_beams": 3, "bad_words_ids": [[2]]}
     (tmp_path / "theirs" / "generation_config.json").write_text(json.dumps(said))

@@ -168,6 +168,17 @@ def test_alignment_is_the_attention_of_all_layers_and_heads_or_of_the_one_that_l
         assert found.text[a:b].strip()
 
 
+@pytest.mark.parametrize("weight", [0.0, 0.05])
+def test_an_alignment_that_is_asked_for_changes_no_answer(weight: float, model: gf.Model) -> None:
+    """The coverage penalty reads attention as well."""
+    model = gf.Model(model.module, model.tokenizer, task=TranslateSection(alignment=weight), length=24)
+    search = search_settings({"coverage_penalty": 0.9, "beams": 3, "max_tokens": 8})
+    shown, plain = (model.translate(TEXTS, search=search, alignment=aligned) for aligned in (True, False))
+    assert [(each.translation, each.score) for each in shown] == [(each.translation, each.score) for each in plain]
+    without = search_settings({"beams": 3, "max_tokens": 8})
+    assert [each.score for each in plain] != [each.score for each in model.translate(TEXTS, search=without)]
+
+
 def test_characters_of_tokens_are_slices_of_the_translation(model: gf.Model) -> None:
     tokenizer = model.tokenizer
     text = "Elle aime l'été, 冬 !"
