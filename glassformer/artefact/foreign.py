@@ -21,7 +21,7 @@ from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import TaskSection
 from glassformer.tasks.translate import TranslateSection
 from glassformer.tasks.translator import special_ids
-from glassformer.text.tokenizer import TARGET_FILE
+from glassformer.text.tokenizer import TARGET_FILE, Tokenizer
 
 Kind = TypeVar("Kind", bound=Artefact)
 LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
@@ -103,7 +103,17 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
         length=model.length,
         start=said.start,
     )
-    return (*left, *said.told, *_applied_after(model.task))
+    return (*left, *said.told, *_of_two_vocabularies(tokenizer), *_applied_after(model.task))
+
+
+def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
+    """What programs that read one tokenizer do not find by themselves: a sentence."""
+    if tokenizer is None or len(tokenizer.sides) == 1:
+        return ()
+    return (
+        f"the tokenizer of translations is {TARGET_FILE}, for PreTrainedTokenizerFast of transformers; ctranslate2 reads "
+        "one vocabulary alone, and would give wrong words",
+    )
 
 
 class Searched(NamedTuple):
@@ -148,11 +158,6 @@ def searched(model: Artefact) -> Searched:
         )
     if model.config.family == "marian" and pad != target.vocabulary_size - 1:
         told.append("ctranslate2 cannot read it: its padding is not the last token of the vocabulary")
-    if target is not model.tokenizer:
-        told.append(
-            f"the tokenizer of translations is {TARGET_FILE}, for PreTrainedTokenizerFast of transformers; ctranslate2 "
-            "reads one vocabulary alone, and would give wrong words"
-        )
     # Their default would end the longest texts, which we cut.
     tokens = {**model.token_settings, **tokens, "forced_eos_token_id": None}
     return Searched(tokens, generation, start=ids.begin if ids.begin in ids.never else None, told=tuple(told))
