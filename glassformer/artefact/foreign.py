@@ -111,8 +111,8 @@ def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
     if tokenizer is None or len(tokenizer.sides) == 1:
         return ()
     return (
-        f"the tokenizer of translations is {TARGET_FILE}, for PreTrainedTokenizerFast of transformers; ctranslate2 reads "
-        "one vocabulary alone, and would give wrong words",
+        f"the tokenizer of translations is {TARGET_FILE}, for PreTrainedTokenizerFast of transformers; ctranslate2 "
+        "reads one vocabulary alone, and would give wrong words",
     )
 
 
