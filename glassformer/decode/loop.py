@@ -144,7 +144,7 @@ class Loop:
         head: int | None,
     ) -> None:
         self.model, self.requests, self.search, self.slots = model, requests, search, slots
-        self.blocks, self.looking = attention, head
+        self.blocks, self.attention_head = attention, head
         assert model.head is not None
         self.head = model.head
         self.stack = model.output_stack
@@ -191,7 +191,7 @@ class Loop:
 
     def watching(self) -> AbstractContextManager[CrossWeights | None]:
         """Within, the attention that is asked for is kept."""
-        return cross_weights(self.stack, self.blocks, self.looking) if self.blocks else nullcontext()
+        return cross_weights(self.stack, self.blocks, self.attention_head) if self.blocks else nullcontext()
 
     def scores(self, states: Tensor) -> Tensor:
         """Logits in float32, or in float64 of such a model; minus infinity for tokens that no answer has."""

@@ -51,7 +51,7 @@ class Transformer(nn.Module):
         scored_at: Tensor | None = None,
         cache: Cache | SlotCache | None = None,
         heads: Collection[str] | None = None,
-        crossing: list[Tensor] | None = None,
+        cross_scores: list[Tensor] | None = None,
     ) -> Output:
         """States, and the answers of the heads that are asked for.
 
@@ -64,7 +64,7 @@ class Transformer(nn.Module):
         Where heads are named and `scored_at` is [B, A], as many tokens in each row, the states are [B, A, W], those
         that the heads read: the last block computes no others. A sentence head reads the first token, [B, 1, W].
 
-        To a list `crossing` the decoder's last block adds the scaled scores of its cross-attention before the mask,
+        To a list `cross_scores` the decoder's last block adds the scaled scores of its cross-attention before the mask,
         [B, H, S, K].
         """
         if self.encoder is None or self.decoder is None:
@@ -88,7 +88,7 @@ class Transformer(nn.Module):
                 memory_real=inputs.real,
                 memory_documents=inputs.documents,
                 asked=asked,
-                crossing=crossing,
+                cross_scores=cross_scores,
             )  # [B, S or A, W]
         logits = None
         if self.head is not None and (heads is None or "head" in heads):

@@ -158,8 +158,10 @@ class CrossAttention(Attention):
         value = tap(self, "value", split_heads(self.value(context.memory), self.key_value_heads))  # [B, G, K, E]
         if cached is not None:
             cached.extend(key, value)
-        if context.crossing is not None:
-            context.crossing.append(query @ share_heads(key, self.heads).transpose(-1, -2) * self.scale)  # [B, H, Q, K]
+        if context.cross_scores is not None:
+            context.cross_scores.append(
+                query @ share_heads(key, self.heads).transpose(-1, -2) * self.scale
+            )  # [B, H, Q, K]
         return query, key, value
 
     def may_look(self, context: Context) -> Tensor | None:

@@ -148,13 +148,12 @@ class Preparation:
 class Task(ABC):
     """What training needs to know: the data, the head of the model, the losses and the scores.
 
-    `two_sided`: its training texts are sources and targets in turn, which may have a vocabulary each.
-
     The loss of a step is Σ weights[name] · sum of the losses / sum of the weights of their labels, over all losses.
     `best` names the score by which the best model is kept, with a minus where less is better, `shares` the scores that
     are shares of all targets, for which an interval can be computed. `baseline_names` stand before the scores of its
     baselines in `Scores.flat`, that first which a score is shown beside. `frozen` are models that are not trained, such
-    as a teacher: they are in eval mode and not saved.
+    as a teacher: they are in eval mode and not saved. `two_sided`: its training texts are sources and targets in turn,
+    which may have a vocabulary each.
     """
 
     Section: ClassVar[type[TaskSection]]

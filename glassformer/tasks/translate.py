@@ -208,8 +208,8 @@ class Translate(RecordTask[TextPair, Translation]):
         """The sum of the smoothed cross-entropies of the target's tokens, and that of the links of words where a head
         learns them.
         """
-        crossing: list[Tensor] | None = [] if self.section.alignment else None
-        states = model(batch.inputs, batch.decoder_inputs, heads=(), crossing=crossing).states  # [B, T, W]
+        cross_scores: list[Tensor] | None = [] if self.section.alignment else None
+        states = model(batch.inputs, batch.decoder_inputs, heads=(), cross_scores=cross_scores).states  # [B, T, W]
         head = model.head
         assert head is not None
         table = model.word_table if head.weight is None else head.weight  # [V, W]
@@ -222,8 +222,8 @@ class Translate(RecordTask[TextPair, Translation]):
                 smoothing=self.section.label_smoothing,
             )
         }
-        if crossing is not None:
-            losses[ALIGNMENT] = loss_of_links(crossing[0], batch, batch.labels[TARGET], self.tokenizer)
+        if cross_scores is not None:
+            losses[ALIGNMENT] = loss_of_links(cross_scores[0], batch, batch.labels[TARGET], self.tokenizer)
         return losses
 
     # ------------------------------------------------------------------ measuring
