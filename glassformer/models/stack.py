@@ -91,8 +91,8 @@ class Stack(nn.Module):
     ) -> Tensor:
         """Tokens to states [B, S, W]. Of the tokens `asked` alone, indices [B, A] in each row, to [B, A, W]: the last
         block then computes no other token's query and feed-forward network. Where the documents of the memory's tokens
-        are given, [B, K], a token looks at the memory of its own document alone. To a list `cross_scores` the last block
-        adds the scores of its cross-attention.
+        are given, [B, K], a token looks at the memory of its own document alone. To a list `cross_scores` the last
+        block adds the scores of its cross-attention.
         """
         inputs.check(keys=None if cache is None else cache.keys(inputs.shape[1]))
         dropout_key = self.dropout_key(inputs)
