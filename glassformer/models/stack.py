@@ -106,10 +106,8 @@ class Stack(nn.Module):
             if asked is not None and index == len(self.blocks) - 1:
                 seen = seen.asking(asked)
             if cross_scores is not None and index == len(self.blocks) - 1:
-                seen, recompute = (
-                    replace(seen, cross_scores=cross_scores),
-                    False,
-                )  # a second run would add its scores again
+                seen = replace(seen, cross_scores=cross_scores)
+                recompute = False  # a second run would add its scores again
             x = checkpoint(block, x, seen, use_reentrant=False) if recompute else block(x, seen)
         return self.dropout(self.norm(x), dropout_key, asked)
 

@@ -159,9 +159,8 @@ class CrossAttention(Attention):
         if cached is not None:
             cached.extend(key, value)
         if context.cross_scores is not None:
-            context.cross_scores.append(
-                query @ share_heads(key, self.heads).transpose(-1, -2) * self.scale
-            )  # [B, H, Q, K]
+            scores = query @ share_heads(key, self.heads).transpose(-1, -2)  # [B, H, Q, K]
+            context.cross_scores.append(scores * self.scale)
         return query, key, value
 
     def may_look(self, context: Context) -> Tensor | None:

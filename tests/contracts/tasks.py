@@ -218,7 +218,7 @@ def texts(*, mask: bool) -> tuple[Mapping[str, object], ...]:
     return tuple({"text": text.replace(" the ", " [MASK] ", 1) if mask else text} for text in found if "the" in text)
 
 
-TASKS = (
+TASKS: tuple[Row, ...] = (
     Row("masked-lm", "masked-lm", write_prose, ("masked_words",), "fill", texts(mask=True), {}),
     Row("bert", "bert", write_prose, ("masked_words", "next_sentence"), "fill", texts(mask=True), {}),
     Row(
