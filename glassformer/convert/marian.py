@@ -32,7 +32,10 @@ def _read_vocabulary(values: Values) -> dict[str, Any]:
     """One vocabulary and table of word vectors for both sides, or one each."""
     vocabulary = values.get("vocab_size", 58101)
     theirs = values.get("decoder_vocab_size") or vocabulary
-    if not values.get(_SHARED, True):
+    shared = values.get(_SHARED, True)
+    if not isinstance(shared, bool):
+        raise TypeError(_SHARED)  # told with all keys of this row
+    if not shared:
         return {"vocabulary": vocabulary, "target_vocabulary": theirs}
     if theirs != vocabulary:
         raise CheckpointError(
