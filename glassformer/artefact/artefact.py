@@ -49,7 +49,7 @@ class Artefact:
         source: Path | None = None,
     ) -> None:
         if tokenizer is not None:
-            check_compatible(tokenizer, module.config.output_stack.embed.vocabulary)
+            check_compatible(tokenizer, module.config)
         self.module = module.eval()
         self._tokenizer = tokenizer
         self.task, self.length, self.data = task, length, data

@@ -15,11 +15,13 @@ from glassformer.artefact.store import refuse_a_model
 from glassformer.config import ModelConfig
 from glassformer.convert.heads import LABEL_TASKS, LabelUse
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
+from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import TaskSection
 from glassformer.tasks.translate import TranslateSection
 from glassformer.tasks.translator import special_ids
+from glassformer.text.tokenizer import TARGET_FILE, Tokenizer
 
 Kind = TypeVar("Kind", bound=Artefact)
 LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
@@ -101,7 +103,17 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
         length=model.length,
         start=said.start,
     )
-    return (*left, *said.told, *_applied_after(model.task))
+    return (*left, *said.told, *_of_two_vocabularies(tokenizer), *_applied_after(model.task))
+
+
+def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
+    """What programs that read one tokenizer do not find by themselves: a sentence."""
+    if tokenizer is None or len(tokenizer.sides) == 1:
+        return ()
+    return (
+        f"the tokenizer of translations is {TARGET_FILE}, for PreTrainedTokenizerFast of transformers; ctranslate2 "
+        "reads one vocabulary alone, and would give wrong words",
+    )
 
 
 class Searched(NamedTuple):
@@ -120,7 +132,14 @@ def searched(model: Artefact) -> Searched:
     section = model.task
     if not isinstance(section, TranslateSection) or not model.has_tokenizer:
         return Searched(model.token_settings, model.generation)
-    ids, pad = special_ids(model.tokenizer), model.tokenizer.pad_id
+    target = model.tokenizer.target
+    ids, pad = special_ids(target), target.pad_id
+    if (pad or 0) >= model.tokenizer.vocabulary_size:
+        raise ConfigError(
+            "transformers needs a padding of targets that is a token of the sources as well",
+            got=f"token {pad} of {model.tokenizer.vocabulary_size}",
+            do="train with a tokenizer.vocabulary that both sides reach",
+        )
     tokens: dict[str, Any] = {"eos_token_id": ids.end[0], "decoder_start_token_id": ids.begin}
     generation: dict[str, Any] = {
         **tokens,
@@ -137,7 +156,7 @@ def searched(model: Artefact) -> Searched:
             f"the length penalty {section.length_penalty:g} divides scores by ((5 + n) / 6)^{section.length_penalty:g} "
             f"here and by n^{section.length_penalty:g} there, for an answer of n tokens: some translations differ"
         )
-    if model.config.family == "marian" and pad != model.tokenizer.vocabulary_size - 1:
+    if model.config.family == "marian" and pad != target.vocabulary_size - 1:
         told.append("ctranslate2 cannot read it: its padding is not the last token of the vocabulary")
     # Their default would end the longest texts, which we cut.
     tokens = {**model.token_settings, **tokens, "forced_eos_token_id": None}

@@ -68,7 +68,11 @@ def independence(model: Artefact, text: str, pair: str | None = None) -> Indepen
 
     def answers(rows: Sequence[list[Row]]) -> list[Tensor]:
         """What each head says of the first row, or its states where there is no head."""
-        inputs = [collate(side, pad_id=model.tokenizer.pad_id or 0).inputs.to(device) for side in rows]
+        both = model.tokenizer, model.tokenizer.target
+        inputs = [
+            collate(side, pad_id=tokenizer.pad_id or 0).inputs.to(device)
+            for side, tokenizer in zip(rows, both, strict=False)
+        ]
         with torch.no_grad():
             output = module(*inputs)
         found = [] if output.logits is None else [output.logits[0, :tokens]]  # [S, V]

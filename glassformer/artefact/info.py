@@ -88,6 +88,7 @@ def _tokenizer(model: Artefact) -> dict[str, Any] | None:
     tokenizer = model.tokenizer
     return {
         "tokens": tokenizer.vocabulary_size,
+        **({"target_tokens": tokenizer.target.vocabulary_size} if len(tokenizer.sides) > 1 else {}),
         "special": {role: token for role, token in vars(tokenizer.special).items() if token is not None},
         "fingerprint": tokenizer.fingerprint[:16],
     }

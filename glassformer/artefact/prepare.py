@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -71,12 +72,12 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
         tokenizer = start.tokenizer
     elif tokenizer is None and recipe.tokenizer.file is not None:
         tokenizer = load_tokenizer(Path(recipe.tokenizer.file))
-    _check_tokenizer(recipe)
+    _check_tokenizer(recipe, tokenizer)
     _check_row(recipe, tokenizer)
     if start is None:  # an impossible model must be refused before an hour of reading
-        vocabulary = recipe.tokenizer.vocabulary if tokenizer is None else tokenizer.vocabulary_size
-        kind.check_body(recipe.task, body_config(recipe, vocabulary))
-        check_memory(recipe, body_config(recipe, 1))  # the size of the vocabulary is not known yet
+        sizes = [recipe.tokenizer.vocabulary] * _sides(recipe, tokenizer) if tokenizer is None else _sizes(tokenizer)
+        kind.check_body(recipe.task, body_config(recipe, *sizes))
+        check_memory(recipe, body_config(recipe, *[1] * len(sizes)))  # the sizes of the vocabularies are not known yet
         if TASKS[recipe.task.name].tuning != TASKS[recipe.task.name].recipe:
             progress.note("no model to start from: it learns everything from this data alone (--start MODEL names one)")
     else:
@@ -86,13 +87,16 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
         shares = kind.resolve_shares(data)
     data = data.model_copy(update=shares)
     if tokenizer is None:
-        with progress.reading(f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} tokens", size) as advance:
-            texts = kind.training_texts(data, shares)
-            tokenizer = _learned(recipe.tokenizer, texts, kind.special, advance, progress)
-        _note_size(recipe.tokenizer, tokenizer, progress)
-    body = (
-        start.config if start is not None else body_config(recipe, tokenizer.vocabulary_size, pad_id=tokenizer.pad_id)
-    )
+        tokenizers = []
+        for side in range(count := _sides(recipe, None)):
+            of = "" if count == 1 else (" for the sources", " for the targets")[side]
+            title = f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} tokens{of}"
+            with progress.reading(title, size // count) as advance:
+                texts = islice(kind.training_texts(data, shares), side, None, count)
+                tokenizers.append(_learned(recipe.tokenizer, texts, kind.special, advance, progress))
+            _note_size(recipe.tokenizer, tokenizers[-1], progress)
+        tokenizer = tokenizers[0] if count == 1 else tokenizers[0].with_target(tokenizers[1])
+    body = start.config if start is not None else body_config(recipe, *_sizes(tokenizer), pad_id=tokenizer.pad_id)
     task, sources = kind.prepared(
         recipe.task,
         Preparation(
@@ -128,10 +132,26 @@ def _epochs_told(rule: EpochsByData, steps_per_epoch: float) -> str:
 # --------------------------------------------------------------------------- tokenizer
 
 
-def _check_tokenizer(recipe: Recipe) -> None:
-    """Refuse settings for a tokenizer that is not learned: they would have no effect, but would be saved in
-    recipe.toml.
+def _sides(recipe: Recipe, tokenizer: Tokenizer | None) -> int:
+    """How many vocabularies there are, or are to be learned."""
+    return 2 - recipe.tokenizer.shared if tokenizer is None else len(tokenizer.sides)
+
+
+def _sizes(tokenizer: Tokenizer) -> list[int]:
+    """The size of the vocabulary, or of those of source and target."""
+    return [side.vocabulary_size for side in tokenizer.sides]
+
+
+def _check_tokenizer(recipe: Recipe, tokenizer: Tokenizer | None) -> None:
+    """Refuse two vocabularies where there are no pairs, and settings for a tokenizer that is not learned: they would
+    have no effect, but would be saved in recipe.toml.
     """
+    if _sides(recipe, tokenizer) > 1 and not task_named(recipe.task.name).two_sided:
+        raise ConfigError(
+            "two vocabularies are those of a source and its translation",
+            got=f"the task {recipe.task.name}",
+            do="leave tokenizer.shared out, and name one file of a tokenizer",
+        )
     section, usual = recipe.tokenizer, TokenizerSection()
     start = recipe.model.start is not None
     if start or section.file is not None:
@@ -183,8 +203,11 @@ def _note_size(section: TokenizerSection, tokenizer: Tokenizer, progress: Progre
 # --------------------------------------------------------------------------- model
 
 
-def body_config(recipe: Recipe, vocabulary: int, *, pad_id: int | None = None) -> ModelConfig:
-    """The model that a recipe asks for, for a vocabulary of this size; raises ConfigError for an impossible one.
+def body_config(
+    recipe: Recipe, vocabulary: int, target: int | None = None, *, pad_id: int | None = None
+) -> ModelConfig:
+    """The model that a recipe asks for, for a vocabulary of this size, and one of the size `target` where targets have
+    their own; raises ConfigError for an impossible one.
 
     A family that counts positions from its padding on (RoBERTa) begins after `pad_id`: otherwise it could not be
     exported.
@@ -196,6 +219,14 @@ def body_config(recipe: Recipe, vocabulary: int, *, pad_id: int | None = None) -
     settings.setdefault("vocabulary", vocabulary)
     if section.family in FAMILIES:
         known = inspect.signature(FAMILIES[section.family]).parameters
+        if target is not None:
+            if "target_vocabulary" not in known:
+                raise ConfigError(
+                    "two vocabularies need a family whose stacks may have a table of word vectors each",
+                    got=section.family,
+                    do="choose marian, vaswani2017 or tensor2tensor, or leave tokenizer.shared out",
+                )
+            settings.setdefault("target_vocabulary", target)
         if "position_offset" in known and pad_id is not None:
             settings.setdefault("position_offset", pad_id + 1)
         numbered = known.get("max_length")
@@ -250,7 +281,7 @@ def _module(
         if summary:
             progress.note(summary)
         return module
-    check_compatible(tokenizer, config.output_stack.embed.vocabulary)
+    check_compatible(tokenizer, config)
     check_memory(recipe, config)
     module = build(config, seed=recipe.train.seed)
     if recipe.model.vectors is not None:

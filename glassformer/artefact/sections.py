@@ -12,13 +12,15 @@ from glassformer.settings import MOST_WORDS, Settings
 class TokenizerSection(Settings):
     """The tokenizer: an existing `file` or folder, else one that is trained on the training text.
 
-    Without `special` a vocabulary of whole words has only its words as tokens (the slides).
+    Without `special` a vocabulary of whole words has only its words as tokens (the slides). Pairs that are not `shared`
+    have a vocabulary of this size for each side, and each stack has a table of word vectors.
     """
 
     kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
     vocabulary: int = Field(default=8000, ge=1, le=MOST_WORDS)
     lowercase: bool = True
     special: bool = True
+    shared: bool = True
     file: str | None = None
 
 

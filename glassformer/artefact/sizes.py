@@ -100,9 +100,16 @@ def sizes_for(
 
 
 def translator_sizes(
-    files: Sequence[str], core_minutes: float | None, *, size: str | None = None, tokenizer: bool = True
+    files: Sequence[str],
+    core_minutes: float | None,
+    *,
+    size: str | None = None,
+    tokenizer: bool = True,
+    shared: bool = True,
 ) -> Choice:
-    """Size, vocabulary, dropout and tokens of a step for a training on pairs in these files, as `sizes_for`."""
+    """Size, vocabulary, dropout and tokens of a step for a training on pairs in these files, as `sizes_for`. With a
+    vocabulary for each side that is not `shared`, each is learned from half of the text.
+    """
     paths = find_files(files).used
     text = sum(path.stat().st_size * (_UNPACKED if path.suffix.lower() == ".gz" else 1.0) for path in paths)
     settings: dict[str, object] = {}
@@ -118,6 +125,6 @@ def translator_sizes(
         settings["train.batch_tokens"] = max(fitting, default=_STEP_TOKENS[0])
     if tokenizer:
         settings["tokenizer.vocabulary"] = next(
-            tokens for tokens, least in reversed(SHARED_VOCABULARIES) if text >= least
+            tokens for tokens, least in reversed(SHARED_VOCABULARIES) if (text if shared else text / 2) >= least
         )
     return Choice(settings, text / 1e6, core_minutes)

@@ -39,17 +39,12 @@ from glassformer.tasks.task import TaskSection
 from glassformer.text.compatible import check_compatible
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
-from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.tokenizer import FILE, TARGET_FILE, Tokenizer
 
 FORMAT = 2
-SETTINGS, WEIGHTS, TOKENIZER, METRICS, CARD = (
-    "glassformer.json",
-    "model.safetensors",
-    "tokenizer.json",
-    "metrics.json",
-    "README.md",
-)
-FILES = (SETTINGS, WEIGHTS, TOKENIZER, RECIPE, METRICS, CARD)
+SETTINGS, WEIGHTS, METRICS, CARD = "glassformer.json", "model.safetensors", "metrics.json", "README.md"
+TOKENIZERS = (FILE, TARGET_FILE)
+FILES = (SETTINGS, WEIGHTS, *TOKENIZERS, RECIPE, METRICS, CARD)
 # Files that identify a folder with a model, of ours or of others, in one file or in shards.
 _OF_A_MODEL = (SETTINGS, "config.json", "*model*.safetensors", "*model*.bin")
 Kind = TypeVar("Kind", bound=Artefact)
@@ -59,7 +54,9 @@ _LARGEST, _LARGEST_PER_TENSOR = 1 << 24, 1 << 13
 
 
 class TokenizerFacts(Settings):
-    """Which tokenizer belongs to the model: the SHA-256 of its file, and which token has which role."""
+    """Which tokenizer belongs to the model: the SHA-256 of its file, or of its two one after the other where targets
+    have their own, and which token has which role.
+    """
 
     sha256: str
     roles: SpecialTokens
@@ -125,7 +122,7 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
     header = read_weights_header(directory / WEIGHTS)
     facts = read_facts(directory / SETTINGS, header)
     module = build_with(facts.model, directory / WEIGHTS, header, checksum=facts.checksums.get(WEIGHTS))
-    tokenizer = None if facts.tokenizer is None else _tokenizer(directory / TOKENIZER, facts.tokenizer, facts.model)
+    tokenizer = None if facts.tokenizer is None else _tokenizer(directory, facts.tokenizer, facts.model)
     metrics, notes = _metrics(directory / METRICS, facts.checksums.get(METRICS))
     card = directory / CARD
     return kind(
@@ -217,8 +214,8 @@ def _write_files(directory: Path, saved: Artefact) -> None:
     write_weights(directory / WEIGHTS, saved.module)
     tokenizer = None
     if saved.has_tokenizer:
-        path = saved.tokenizer.save(directory)
-        tokenizer = TokenizerFacts(sha256=_sha256(path), roles=saved.tokenizer.special)
+        saved.tokenizer.save(directory)
+        tokenizer = TokenizerFacts(sha256=_sha256(directory), roles=saved.tokenizer.special)
     if saved.recipe is not None:
         write_recipe(directory, saved.recipe, saved.tokenizer if saved.has_tokenizer else None)
     lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in _finite(saved.metrics).items()]
@@ -278,21 +275,22 @@ def _metrics(path: Path, checksum: str | None) -> tuple[dict[str, Any], tuple[st
         return {}, (f"{path} is damaged and was not read: the model is whole, its scores are not known",)
 
 
-def _tokenizer(path: Path, facts: TokenizerFacts, model: ModelConfig) -> Tokenizer:
+def _tokenizer(directory: Path, facts: TokenizerFacts, model: ModelConfig) -> Tokenizer:
+    path = directory / FILE
     if not path.is_file():
         raise CheckpointError(f"the model's tokenizer is needed at {path}", got="no such file")
-    tokenizer = load_tokenizer(path)
-    check_compatible(tokenizer, model.output_stack.embed.vocabulary)
-    if _sha256(path) != facts.sha256:
+    tokenizer = load_tokenizer(directory)
+    check_compatible(tokenizer, model)
+    if _sha256(directory) != facts.sha256:
         raise CheckpointError(
             f"{path} must be the tokenizer that was saved with the model",
             got="another one",
             do="put the original back: the model's ids belong to its tokens",
         )
-    if facts.roles == tokenizer.special:
-        return tokenizer
-    return Tokenizer(path.read_text(encoding="utf-8"), facts.roles)
+    return tokenizer if facts.roles == tokenizer.special else tokenizer.with_roles(facts.roles)
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _sha256(directory: Path) -> str:
+    """Of the tokenizer's files, one after the other."""
+    there = (directory / name for name in TOKENIZERS if (directory / name).is_file())
+    return hashlib.sha256(b"".join(path.read_bytes() for path in there)).hexdigest()

@@ -20,6 +20,7 @@ from glassformer.models.inputs import Inputs
 from glassformer.tasks import predictor_of
 from glassformer.tasks.rows import Row, collate, make_row
 from glassformer.tasks.task import TaskSection
+from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import Window, text_rows
 
 Texts = str | Sequence[str]
@@ -60,13 +61,14 @@ def trace(
     return look(
         model.module,
         inputs_of(model, first),
-        None if second is None else inputs_of(model, second),
+        None if second is None else inputs_of(model, second, model.tokenizer.target),
         scored_at=scored_at,
         labels=labels,
         words=Words(
             inputs=[tokens for _, tokens in first],
             decoder_inputs=[] if second is None else [tokens for _, tokens in second],
-            vocabulary=model.tokenizer.vocabulary(),
+            vocabulary=model.tokenizer.target.vocabulary(),
+            source_vocabulary=model.tokenizer.vocabulary() if len(model.tokenizer.sides) > 1 else (),
             labels=label_names(model),
             answers=_guessed(model, texts, [row for row, _ in first]) if pairs is None else {},
             candidates=choices or (),
@@ -126,7 +128,7 @@ def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) 
         from glassformer.artefact.reply import replies  # it imports the walk-through, which traces do without
 
         targets = replies(model, [row for row, _ in first], start_id(model))
-        return first, [(Row(ids=ids), [model.tokenizer.token(id_) for id_ in ids]) for ids in targets]
+        return first, [(Row(ids=ids), [model.tokenizer.target.token(id_) for id_ in ids]) for ids in targets]
     return first, [target_of(model, two) for two in pairs]
 
 
@@ -156,7 +158,7 @@ def target_of(model: Artefact, text: str) -> tuple[Row, list[str]]:
     Each place predicts the token after it, the last one the end of the target. A target without words is the start
     token alone. Raises ConfigError for a model whose start token is not known.
     """
-    tokenizer = model.tokenizer
+    tokenizer = model.tokenizer.target
     before, after = tokenizer.frame_ids
     whole = [*before, *tokenizer.encode(text, special=False).ids, *after]
     ids = [start_id(model), *(whole[:-1] if after else whole)]
@@ -165,7 +167,7 @@ def target_of(model: Artefact, text: str) -> tuple[Row, list[str]]:
 
 def start_id(model: Artefact) -> int:
     """The token that a decoder starts with; raises ConfigError where neither model nor tokenizer names one."""
-    tokenizer = model.tokenizer
+    tokenizer = model.tokenizer.target
     for found in (model.token_settings.get("decoder_start_token_id"), tokenizer.begin_id, tokenizer.pad_id):
         if isinstance(found, int) and 0 <= found < model.config.output_stack.embed.vocabulary:
             return found
@@ -176,9 +178,9 @@ def start_id(model: Artefact) -> int:
     )
 
 
-def inputs_of(model: Artefact, rows: Rows) -> Inputs:
-    """The rows as one batch on the model's device."""
-    inputs = collate([row for row, _ in rows], pad_id=model.tokenizer.pad_id or 0).inputs
+def inputs_of(model: Artefact, rows: Rows, tokenizer: Tokenizer | None = None) -> Inputs:
+    """The rows as one batch on the model's device; `tokenizer` is that of the decoder's rows."""
+    inputs = collate([row for row, _ in rows], pad_id=(tokenizer or model.tokenizer).pad_id or 0).inputs
     if all(TAG in row.labels for row, _ in rows):  # the first token of each word
         asked = torch.zeros(inputs.shape, dtype=torch.bool)
         for number, (row, _) in enumerate(rows):

@@ -36,7 +36,7 @@ _RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
-_WRITTEN_BEFORE_TRAINING = ("tokens", store.TOKENIZER, RECIPE, "metrics.jsonl", "tensorboard")
+_WRITTEN_BEFORE_TRAINING = ("tokens", *store.TOKENIZERS, RECIPE, "metrics.jsonl", "tensorboard")
 
 
 def train(

@@ -21,41 +21,53 @@ _BLANKS = ("Ġ", "▁")
 
 
 def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, freeze: bool) -> str:
-    """Copy the vector of each token that is a word of the file; the others stay random. Returns how many were found.
+    """Copy the vector of each token that is a word of the file, of source and target where each has its vocabulary; the
+    others stay random. Returns how many were found.
 
     With `freeze` no word vector is trained. Raises DataError for a file that cannot be read, ShapeError when its
     vectors are not as long as the model's.
     """
-    table = module.word_table  # [V, W]
-    places = _ids_by_word(tokenizer)
-    found: set[int] = set()
+    sides = _sides(module, tokenizer)
+    places: dict[str, list[tuple[int, int]]] = {}  # side and row of its table
+    for number, (_, side) in enumerate(sides):
+        for id_, word in _words_by_id(side):
+            places.setdefault(word, []).append((number, id_))
+    width = module.word_table.shape[1]
+    found: set[tuple[int, int]] = set()
     with torch.no_grad():
         for line, word, numbers in _vectors(Path(path)):
-            if len(numbers) != table.shape[1]:
+            if len(numbers) != width:
                 raise ShapeError(
-                    f"word vectors must be as long as the model is wide, {table.shape[1]}",
+                    f"word vectors must be as long as the model is wide, {width}",
                     got=f"{len(numbers)} numbers in {path}, line {line.number}",
                     do=f"set model.settings.width = {len(numbers)}",
                 )
             for place in places.get(word, ()):
                 if place not in found:
-                    table[place] = _floats(numbers, path, line)
+                    table, _ = sides[place[0]]
+                    table[place[1]] = _floats(numbers, path, line)
                     found.add(place)
     if not found:
         raise DataError(f"{path} must share words with the vocabulary", got="none in common")
-    table.requires_grad_(not freeze)
+    for table, _ in sides:
+        table.requires_grad_(not freeze)
     frozen = ", frozen" if freeze else ""
-    return f"{len(found):,} of {len(tokenizer.vocabulary()):,} tokens have a vector in {path}{frozen}"
+    tokens = sum(side.vocabulary_size for _, side in sides)
+    return f"{len(found):,} of {tokens:,} tokens have a vector in {path}{frozen}"
 
 
-def _ids_by_word(tokenizer: Tokenizer) -> dict[str, list[int]]:
-    """The ids of the tokens that begin a word, by that word."""
-    places: dict[str, list[int]] = {}
+def _sides(module: Transformer, tokenizer: Tokenizer) -> list[tuple[Tensor, Tokenizer]]:
+    """The tables [V, W] of source and target with the tokenizer of each; once where both are one."""
+    source = module.output_stack if module.encoder is None else module.encoder
+    both = [(source.embed.word.weight, tokenizer), (module.word_table, tokenizer.target)]
+    return both[:1] if both[0][0] is both[1][0] else both
+
+
+def _words_by_id(tokenizer: Tokenizer) -> Iterator[tuple[int, str]]:
+    """The tokens that begin a word, and that word."""
     for id_, token in enumerate(tokenizer.vocabulary()):
         if id_ not in tokenizer.special_ids and token:
-            word = token[1:] if token.startswith(_BLANKS) else token
-            places.setdefault(word, []).append(id_)
-    return places
+            yield id_, token[1:] if token.startswith(_BLANKS) else token
 
 
 def _vectors(path: Path) -> Iterator[tuple[Line, str, list[str]]]:

@@ -34,7 +34,8 @@ def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     tokenizer = facts["tokenizer"]
     if tokenizer is not None:
         special = ", ".join(f"{role} {token}" for role, token in tokenizer["special"].items())
-        sections.append(("tokenizer", {"tokens": f"{tokenizer['tokens']:,}", "special": special or "none"}))
+        sizes = {name.replace("_", " "): f"{size:,}" for name, size in tokenizer.items() if name.endswith("tokens")}
+        sections.append(("tokenizer", {**sizes, "special": special or "none"}))
     prediction = {**facts["prediction"], "reads at once": f"{facts['reads_at_once'] or 'any number of'} tokens"}
     sections.append(("prediction", prediction))
     data = facts["data"]

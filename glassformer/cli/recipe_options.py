@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -191,8 +192,9 @@ def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | Non
             of_run["train.batch_tokens"] = recorded.train.batch_tokens
             of_run |= {f"model.settings.{name}": value for name, value in recorded.model.settings.items()}
         return {**of_run, **changes}
+    sizes = partial(translator_sizes, shared=recipe.tokenizer.shared) if translates else sizes_for
     try:
-        choice = (translator_sizes if translates else sizes_for)(
+        choice = sizes(
             (*recipe.data.files, *getattr(recipe.data, "target_files", ())),
             None if recipe.train.minutes is None else recipe.train.minutes * cores_of(recipe.train),
             size=str(changes["model.size"]) if "model.size" in changes else None,

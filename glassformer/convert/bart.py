@@ -63,6 +63,7 @@ BODY_TENSORS = (
         "encoder.embed.word.weight",
         "model.shared.weight",
         copies=("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
+        without="decoder.embed.word.weight",
     ),
     *_layers("encoder"),
     *_layers("decoder"),

@@ -176,7 +176,7 @@ def write_huggingface(
     if family.free_length and length is not None:
         values = {"max_position_embeddings": length, **values}  # a stretch may have said it
     values |= write_use(family, config, use)
-    roles = {**role_ids(tokenizer), **(token_settings or {})}
+    roles = {**role_ids(None if tokenizer is None else tokenizer.target), **(token_settings or {})}
     _check_roles(family, values, roles)
     settings = {
         "architectures": [named],

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.text.load import TOKENIZER_FILES, as_vocabulary_file
-from glassformer.text.sentence_pieces import SOURCE, TARGET
+from glassformer.text.sentence_pieces import SOURCE, TARGET, TARGET_IDS
 from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
 
@@ -21,7 +21,11 @@ def has_tokenizer(directory: Path) -> bool:
 def left_unread(directory: Path) -> dict[str, str]:
     """The files of a tokenizer that say more than ours can, and what."""
     read = next((names for names in TOKENIZER_FILES if all((directory / name).is_file() for name in names)), ())
-    if TARGET not in read or (directory / SOURCE).read_bytes() == (directory / TARGET).read_bytes():
+    if (
+        TARGET not in read
+        or (directory / TARGET_IDS).is_file()
+        or (directory / SOURCE).read_bytes() == (directory / TARGET).read_bytes()
+    ):
         return {}
     return {TARGET: f"all texts are divided as {SOURCE} does it: a target that is given may be divided otherwise there"}
 

@@ -10,7 +10,7 @@ N sentences that begin · P tokens of their prompts · M memory tokens · C cand
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
@@ -24,7 +24,7 @@ from glassformer.decode.search import Search, TextOf
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.words import IdsOf, forbidden_ids, forced_ids
 from glassformer.errors import ConfigError
-from glassformer.models.alignment import cross_weights
+from glassformer.models.alignment import CrossWeights, cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.cache import Cache, SlotCache
@@ -38,15 +38,16 @@ def decode(
     ids: SpecialIds,
     slots: int = 64,
     attention: Collection[int] = (),
+    head: int | None = None,
     text_of: TextOf | None = None,
     ids_of: IdsOf | None = None,
 ) -> Iterator[Step]:
     """Answer requests in the order in which they finish, `slots` at a time; yields after each token.
 
-    With `attention`, answers carry how much each token looked at the source, the mean of the heads of these blocks of
-    the decoder. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text, which forced
-    and forbidden words need. Raises ConfigError for a request that no answer can satisfy; requests are taken up to
-    `slots` ahead.
+    With `attention`, answers carry how much each token looked at the source in these blocks of the decoder, by one
+    `head` or the mean of all. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text,
+    which forced and forbidden words need. Raises ConfigError for a request that no answer can satisfy; requests are
+    taken up to `slots` ahead.
     """
     if settings.forced or settings.forbidden:
         if ids_of is None:
@@ -55,10 +56,10 @@ def decode(
         requests = (
             replace(each, forced=each.forced + forced, forbidden=each.forbidden + forbidden) for each in requests
         )
-    _refuse_impossible(model, settings, slots, attention, text_of)
+    _refuse_impossible(model, settings, slots, attention, head, text_of)
     if settings.coverage_penalty and not attention:
         attention = (len(model.output_stack.blocks) - 1,)
-    loop = Loop(model, iter(requests), Search(settings, ids, text_of), slots, attention)
+    loop = Loop(model, iter(requests), Search(settings, ids, text_of), slots, attention, head)
     while True:
         with torch.inference_mode():
             step = loop.step()
@@ -68,7 +69,12 @@ def decode(
 
 
 def _refuse_impossible(
-    model: Transformer, settings: DecodeSettings, slots: int, attention: Collection[int], text_of: TextOf | None
+    model: Transformer,
+    settings: DecodeSettings,
+    slots: int,
+    attention: Collection[int],
+    head: int | None,
+    text_of: TextOf | None,
 ) -> None:
     """Refuse what this model cannot do with these settings. Raises ConfigError."""
     family, blocks = model.config.family, len(model.output_stack.blocks)
@@ -86,6 +92,11 @@ def _refuse_impossible(
         raise ConfigError("attention to a source needs a model with an encoder", got=family)
     if wrong := [block for block in attention if not 0 <= block < blocks]:
         raise ConfigError(f"attention is that of blocks 0 to {blocks - 1}", got=str(wrong[0]))
+    for block in attention:
+        crossing = model.config.output_stack.blocks[block].cross_attention
+        assert crossing is not None
+        if head is not None and not 0 <= head < crossing.body.heads:
+            raise ConfigError(f"a head of block {block} is one of 0 to {crossing.body.heads - 1}", got=str(head))
 
 
 @dataclass(frozen=True)
@@ -136,8 +147,10 @@ class Loop:
         search: Search,
         slots: int,
         attention: Collection[int],
+        head: int | None,
     ) -> None:
-        self.model, self.requests, self.search, self.slots, self.blocks = model, requests, search, slots, attention
+        self.model, self.requests, self.search, self.slots = model, requests, search, slots
+        self.blocks, self.attention_head = attention, head
         assert model.head is not None
         self.head = model.head
         self.stack = model.output_stack
@@ -170,7 +183,7 @@ class Loop:
         positions = newest[..., 0]  # [R, 1]
         look = hypotheses.look & (hypotheses.score > -torch.inf)[:, :, None]  # [R, B, K]
         may_look = self.cache.place(look, positions)  # [R, B, K]
-        with cross_weights(self.stack, self.blocks) if self.blocks else nullcontext() as weights:
+        with self.watching() as weights:
             states = self.stack(
                 Inputs(ids=token, positions=positions.expand(-1, beams), may_look=may_look),
                 cache=self.cache,
@@ -180,6 +193,10 @@ class Loop:
         if weights is not None:
             hypotheses.attend(weights.mean().to(hypotheses.score.dtype), self.cache.own.newest)
         return self.scores(states)
+
+    def watching(self) -> AbstractContextManager[CrossWeights | None]:
+        """Within, the attention that is asked for is kept."""
+        return cross_weights(self.stack, self.blocks, self.attention_head) if self.blocks else nullcontext()
 
     def scores(self, states: Tensor) -> Tensor:
         """Logits in float32, or in float64 of such a model; minus infinity for tokens that no answer has."""
@@ -272,7 +289,7 @@ class Loop:
         tokens, lengths = padded(given, self.device)  # [N, P], [N]
         real = torch.arange(tokens.shape[1], device=self.device) < lengths[:, None]  # [N, P]
         cache = self.model.new_cache()
-        with cross_weights(self.stack, self.blocks) if self.blocks else nullcontext() as weights:
+        with self.watching() as weights:
             states = self.stack(Inputs(ids=tokens, real=real), cache=cache, memory=memory, memory_real=memory_real)
         last = states[torch.arange(len(states), device=self.device), lengths - 1][:, None]  # [N, 1, W]
         logits = self.scores(last)  # [N, 1, V]

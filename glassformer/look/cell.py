@@ -23,7 +23,7 @@ STEP = re.compile(r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"(?P<at>@
 @dataclass(frozen=True)
 class Words:
     """What cells may be called by: the words of each sentence, the tokens of the vocabulary, the labels, and the
-    candidates of a choice.
+    candidates of a choice. `source_vocabulary`: that of the inputs, where they have one of their own.
 
     `answers` are the right words at masked positions, so that a masked word can be called by its name.
     """
@@ -34,6 +34,11 @@ class Words:
     labels: Sequence[str] = ()
     answers: Mapping[tuple[int, int], str] | None = None
     candidates: Sequence[str] = ()
+    source_vocabulary: Sequence[str] = ()
+
+    def vocabulary_of(self, side: str) -> Sequence[str]:
+        """The tokens of the vocabulary of `inputs` or `decoder_inputs`."""
+        return self.source_vocabulary or self.vocabulary if side == "inputs" else self.vocabulary
 
     def listed(self, axis: str) -> Sequence[str]:
         """The words of an axis that counts no text: tokens of the vocabulary, labels, candidates; none of another."""

@@ -40,6 +40,7 @@ class WordsRecord(Settings):
     labels: list[str]
     answers: list[tuple[int, int, str]]
     candidates: tuple[str, ...] = ()
+    source_vocabulary: tuple[str, ...] = ()
 
     @staticmethod
     def of(words: Words) -> WordsRecord:
@@ -51,12 +52,21 @@ class WordsRecord(Settings):
             labels=list(words.labels),
             answers=[(sentence, place, word) for (sentence, place), word in (words.answers or {}).items()],
             candidates=tuple(words.candidates),
+            source_vocabulary=tuple(words.source_vocabulary),
         )
 
     def words(self) -> Words:
         """And back."""
         answers = {(sentence, place): word for sentence, place, word in self.answers}
-        return Words(self.inputs, self.decoder_inputs, self.vocabulary, self.labels, answers or None, self.candidates)
+        return Words(
+            self.inputs,
+            self.decoder_inputs,
+            self.vocabulary,
+            self.labels,
+            answers or None,
+            self.candidates,
+            self.source_vocabulary,
+        )
 
 
 class StepRecord(Settings):

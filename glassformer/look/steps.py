@@ -65,10 +65,10 @@ class Reader:
         token = self.place(step, step.token, step.where, sentence)
         if isinstance(step, ChangeWord):
             step = replace(step, token=token, id=self.token(step, step.id), sentence=sentence)
-            self.rename(step.where, sentence, token, self.written(step.id), hides=False)
+            self.rename(step.where, sentence, token, self.written(step, step.id), hides=False)
             return step
         mask_id = None if step.mask_id is None else self.token(step, step.mask_id)
-        self.rename(step.where, sentence, token, MASK if mask_id is None else self.written(mask_id), hides=True)
+        self.rename(step.where, sentence, token, MASK if mask_id is None else self.written(step, mask_id), hides=True)
         return replace(step, token=token, mask_id=mask_id, sentence=sentence)
 
     def visibility(self, step: Visibility) -> Visibility:
@@ -130,16 +130,17 @@ class Reader:
             return index_of(step, asked)
         return find("token", asked, 0, sentence, Axes(side, ("token",), (0,), tokens=side), self.words)
 
-    def token(self, step: Intervention, asked: object) -> int:
-        """The id of a token of the vocabulary."""
+    def token(self, step: ChangeWord | MaskWord, asked: object) -> int:
+        """The id of a token of the vocabulary of its side."""
         if not isinstance(asked, str):
             return index_of(step, asked)
+        words = replace(self.words, vocabulary=self.words.vocabulary_of(step.where))
         # In quotes a number is a token, not an index.
-        return find("vocabulary", f'"{asked}"', 0, 0, Axes("this model", ("vocabulary",), (0,)), self.words)
+        return find("vocabulary", f'"{asked}"', 0, 0, Axes("this model", ("vocabulary",), (0,)), words)
 
-    def written(self, id_: object) -> str:
-        """A token of the vocabulary as it is written."""
-        known = self.words.vocabulary
+    def written(self, step: ChangeWord | MaskWord, id_: object) -> str:
+        """A token of the vocabulary of its side as it is written."""
+        known = self.words.vocabulary_of(step.where)
         return known[id_] if isinstance(id_, int) and 0 <= id_ < len(known) else f"token {id_}"
 
     def rename(self, side: str, sentence: int, token: int, word: str, *, hides: bool) -> None:

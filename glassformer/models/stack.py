@@ -87,10 +87,12 @@ class Stack(nn.Module):
         memory_real: Tensor | None = None,
         memory_documents: Tensor | None = None,
         asked: Tensor | None = None,
+        cross_scores: list[Tensor] | None = None,
     ) -> Tensor:
         """Tokens to states [B, S, W]. Of the tokens `asked` alone, indices [B, A] in each row, to [B, A, W]: the last
         block then computes no other token's query and feed-forward network. Where the documents of the memory's tokens
-        are given, [B, K], a token looks at the memory of its own document alone.
+        are given, [B, K], a token looks at the memory of its own document alone. To a list `cross_scores` the last
+        block adds the scores of its cross-attention.
         """
         inputs.check(keys=None if cache is None else cache.keys(inputs.shape[1]))
         dropout_key = self.dropout_key(inputs)
@@ -103,6 +105,9 @@ class Stack(nn.Module):
             seen = context if cache is None else replace(context, cache=cache.layers[index])
             if asked is not None and index == len(self.blocks) - 1:
                 seen = seen.asking(asked)
+            if cross_scores is not None and index == len(self.blocks) - 1:
+                seen = replace(seen, cross_scores=cross_scores)
+                recompute = False  # a second run would add its scores again
             x = checkpoint(block, x, seen, use_reentrant=False) if recompute else block(x, seen)
         return self.dropout(self.norm(x), dropout_key, asked)
 

@@ -51,6 +51,7 @@ class Transformer(nn.Module):
         scored_at: Tensor | None = None,
         cache: KeyValueCache | None = None,
         heads: Collection[str] | None = None,
+        cross_scores: list[Tensor] | None = None,
     ) -> Output:
         """States, and the answers of the heads that are asked for.
 
@@ -62,6 +63,9 @@ class Transformer(nn.Module):
 
         Where heads are named and `scored_at` is [B, A], as many tokens in each row, the states are [B, A, W], those
         that the heads read: the last block computes no others. A sentence head reads the first token, [B, 1, W].
+
+        To a list `cross_scores` the decoder's last block adds the scaled scores of its cross-attention before the mask,
+        [B, H, S, K].
         """
         if self.encoder is None or self.decoder is None:
             stack = self.decoder if self.encoder is None else self.encoder
@@ -84,6 +88,7 @@ class Transformer(nn.Module):
                 memory_real=inputs.real,
                 memory_documents=inputs.documents,
                 asked=asked,
+                cross_scores=cross_scores,
             )  # [B, S or A, W]
         logits = None
         if self.head is not None and (heads is None or "head" in heads):

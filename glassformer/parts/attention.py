@@ -158,6 +158,9 @@ class CrossAttention(Attention):
         value = tap(self, "value", split_heads(self.value(context.memory), self.key_value_heads))  # [B, G, K, E]
         if cached is not None:
             cached.extend(key, value)
+        if context.cross_scores is not None:
+            scores = query @ share_heads(key, self.heads).transpose(-1, -2)  # [B, H, Q, K]
+            context.cross_scores.append(scores * self.scale)
         return query, key, value
 
     def may_look(self, context: Context) -> Tensor | None:

@@ -29,6 +29,8 @@ class Context:
     In the last block only some tokens may be asked for: `asked` [B, A] are their indices in the row. Self-attention
     then reads the whole stream and returns these alone; `tokens` are the same indices for the sublayers after it.
     `query_rotary` is `rotary` for the asked tokens.
+
+    To a list `cross_scores` a block adds the scaled scores of its cross-attention before the mask, [B, H, Q, K].
     """
 
     masks: Mapping[int | None, Tensor | None]
@@ -42,6 +44,7 @@ class Context:
     query_rotary: Mapping[tuple[str, int], tuple[Tensor, Tensor]] | None = None
     asked: Tensor | None = None
     tokens: Tensor | None = None
+    cross_scores: list[Tensor] | None = None
 
     def asking(self, asked: Tensor) -> Self:
         """The context of a self-attention that returns only the tokens asked for, [B, A]."""

@@ -83,7 +83,7 @@ class TaskFeed:
         self.task, self.source = task, source
         self.name, self.best = task.section.name, task.best_of(task.section)
         self.baseline_names = task.baseline_names
-        self.weights, self.frozen = task.weights, task.frozen
+        self.weights, self.frozen = task.weights_of(task.section), task.frozen
         lengths = source.lengths
         self._order: Order | BucketOrder
         if isinstance(lengths, int):

@@ -46,7 +46,7 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
         """For an encoder–decoder with a vocabulary head; raises ConfigError for another model."""
         check_translates(model.config)
         ids = None if context.search is None else context.search.ids
-        return cls(tokenizer, ids=ids or special_ids(tokenizer), most=model.output_stack.max_length)
+        return cls(tokenizer, ids=ids or special_ids(tokenizer.target), most=model.output_stack.max_length)
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
         """A source and its target. Raises DataError where one of them has no words, or more than the model reads."""
@@ -88,9 +88,10 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
     def merge(self, example: TextPair, found: Sequence[list[float]]) -> ScoredPair:
         """The tokens of the target with their log-probabilities."""
         target = example.target or ""
-        before, after = self.tokenizer.frame_ids
-        encoding = self.tokenizer.encode(target, special=False)
-        tokens = [*map(self.tokenizer.token, before), *encoding.tokens, *map(self.tokenizer.token, after)]
+        tokenizer = self.tokenizer.target
+        before, after = tokenizer.frame_ids
+        encoding = tokenizer.encode(target, special=False)
+        tokens = [*map(tokenizer.token, before), *encoding.tokens, *map(tokenizer.token, after)]
         spans = [*[(0, 0)] * len(before), *encoding.offsets, *[(len(target), len(target))] * len(after)]
         scored = tuple(
             ScoredToken(token, *span, logarithm) for token, span, logarithm in zip(tokens, spans, found[0], strict=True)
@@ -98,14 +99,15 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
         return ScoredPair(example.text, target, scored)
 
     def _source(self, pair: TextPair) -> array[int]:
-        return self._framed(pair.text)
+        return _framed(self.tokenizer, pair.text)
 
     def _target(self, pair: TextPair) -> array[int]:
-        return self._framed(pair.target or "")
+        return _framed(self.tokenizer.target, pair.target or "")
 
-    def _framed(self, text: str) -> array[int]:
-        before, after = self.tokenizer.frame_ids
-        return array("i", before) + ids_of(self.tokenizer, text) + array("i", after)
+
+def _framed(tokenizer: Tokenizer, text: str) -> array[int]:
+    before, after = tokenizer.frame_ids
+    return array("i", before) + ids_of(tokenizer, text) + array("i", after)
 
 
 def target_log_probabilities(model: Transformer, inputs: Inputs, targets: Tensor, ids: SpecialIds) -> Tensor:

@@ -69,9 +69,14 @@ class PairSource:
     rows_of_each = 1
     total_counts = None  # a step is divided by its own tokens
 
-    def __init__(self, pairs: TextPairs, tokenizer: Tokenizer, *, start: int, longest: int) -> None:
-        self.examples, self._start, self._pad = pairs, start, tokenizer.pad_id or 0
-        self._sides = tuple(_tokens(tokenizer, texts) for texts in pairs.sides)
+    def __init__(
+        self, pairs: TextPairs, tokenizer: Tokenizer, *, start: int, longest: int, losses: Iterable[str] = (TARGET,)
+    ) -> None:
+        """Rows of at most `longest` tokens on each side; each of the `losses` counts the tokens of the target."""
+        both = tokenizer, tokenizer.target
+        self._losses = tuple(losses)
+        self.examples, self._start, self._pads = pairs, start, [each.pad_id or 0 for each in both]
+        self._sides = tuple(_tokens(each, texts) for each, texts in zip(both, pairs.sides, strict=True))
         lengths = np.stack([side.lengths for side in self._sides], axis=1)  # [E, 2]
         digest = hashlib.sha256(repr([tokenizer.fingerprint, start, longest]).encode())
         for side in self._sides:
@@ -109,10 +114,10 @@ class PairSource:
         within = np.arange(len(pairs)) - np.searchsorted(row, row)  # number of each pair in its row
         # Padding of the source is a document of its own; padding of the target belongs to the first: it has something
         # to look at, and nobody looks back at it.
-        encoder = _side_by_side(self._sides[0], pairs, row, within, (rows, sources), fill=(self._pad, -1))
+        encoder = _side_by_side(self._sides[0], pairs, row, within, (rows, sources), fill=(self._pads[0], -1))
         decoder = _side_by_side(self._sides[1], pairs, row, within, (rows, targets), fill=(IGNORED, 0))
         decoder.ids[len(examples) :] = IGNORED
-        shifted = np.where(decoder.ids == IGNORED, self._pad, decoder.ids)  # [B, T]
+        shifted = np.where(decoder.ids == IGNORED, self._pads[1], decoder.ids)  # [B, T]
         shifted[:, 1:] = shifted[:, :-1].copy()
         shifted[decoder.positions == 0] = self._start
         tokens = int((decoder.ids != IGNORED).sum())
@@ -120,7 +125,7 @@ class PairSource:
             inputs=encoder.inputs(),
             decoder_inputs=decoder._replace(ids=shifted).inputs(),
             labels={TARGET: torch.from_numpy(decoder.ids)},
-            counts={TARGET: float(tokens)},
+            counts=dict.fromkeys(self._losses, float(tokens)),
             row_ids=torch.arange(rows, dtype=torch.int32),
             weights=torch.from_numpy((np.arange(rows) < len(examples)).astype(np.float32)),
             tokens=tokens,

@@ -152,12 +152,14 @@ class Task(ABC):
     `best` names the score by which the best model is kept, with a minus where less is better, `shares` the scores that
     are shares of all targets, for which an interval can be computed. `baseline_names` stand before the scores of its
     baselines in `Scores.flat`, that first which a score is shown beside. `frozen` are models that are not trained, such
-    as a teacher: they are in eval mode and not saved.
+    as a teacher: they are in eval mode and not saved. `two_sided`: its training texts are sources and targets in turn,
+    which may have a vocabulary each.
     """
 
     Section: ClassVar[type[TaskSection]]
     Data: ClassVar[type[DataSection]]
     reads_tables: ClassVar[bool] = False  # only tables, no running text
+    two_sided: ClassVar[bool] = False
     weights: ClassVar[Mapping[str, float]]
     best: str
     shares: ClassVar[tuple[str, ...]] = ("accuracy",)
@@ -171,6 +173,11 @@ class Task(ABC):
     def best_of(cls, section: Any) -> str:
         """`best` with these settings."""
         return cls.best
+
+    @classmethod
+    def weights_of(cls, section: Any) -> Mapping[str, float]:
+        """`weights` with these settings."""
+        return cls.weights
 
     @classmethod
     def compared_by(cls, section: Any) -> str:

@@ -24,6 +24,7 @@ from glassformer.decode.request import Hypothesis
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.alignment_loss import ALIGNMENT, loss_of_links
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
 from glassformer.tasks.pair_records import (
     format_of,
@@ -58,6 +59,8 @@ class TranslateSection(TaskSection):
     """`label_smoothing` is the share of the target probability that all tokens of the vocabulary get alike (Szegedy et
     al. 2016). `best`: the score on validation pairs by which the best model is kept, and by which `train.patience`
     stops. Translations are searched with `beams` hypotheses and the `length_penalty` of Wu et al. (2016, eq. 14).
+    `alignment` is the weight of the loss by which one head of the decoder's last block learns which words belong
+    together, λ of Garg et al. (2019, §4.2); 0 = none does.
     """
 
     found: ClassVar[tuple[str, ...]] = ()
@@ -66,6 +69,7 @@ class TranslateSection(TaskSection):
     best: Literal["loss", "bleu"] = "loss"
     beams: int = Field(default=BEAMS, ge=1, le=1000)
     length_penalty: float = LENGTH_PENALTY
+    alignment: float = Field(default=0.0, ge=0, le=1)
 
 
 class Translate(RecordTask[TextPair, Translation]):
@@ -79,6 +83,7 @@ class Translate(RecordTask[TextPair, Translation]):
     special: ClassVar = MARIAN
     weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
+    two_sided = True
     baseline_names = ("unigram", "copy_source")
     best = "-loss"
     shares = ()
@@ -99,12 +104,18 @@ class Translate(RecordTask[TextPair, Translation]):
     def searching(self, beams: int) -> Translator:
         """What translates with so many beams."""
         search = {"beams": beams, **({} if beams == 1 else {"length_penalty": self.section.length_penalty})}
-        return Translator(self.tokenizer, length=self.length, ids=special_ids(self.tokenizer), options=search)
+        ids = special_ids(self.tokenizer.target)
+        return Translator(self.tokenizer, length=self.length, ids=ids, options=search)
 
     @classmethod
     def best_of(cls, section: TranslateSection) -> str:
         """The score by which the best model is kept."""
         return "bleu" if section.best == "bleu" else cls.best
+
+    @classmethod
+    def weights_of(cls, section: TranslateSection) -> Mapping[str, float]:
+        """Of the tokens of the target, and of the links of words where a head learns them."""
+        return {**cls.weights, **({ALIGNMENT: section.alignment} if section.alignment else {})}
 
     @classmethod
     def compared_by(cls, section: TranslateSection) -> str:
@@ -130,7 +141,7 @@ class Translate(RecordTask[TextPair, Translation]):
 
     @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
-        """Both sides share one vocabulary."""
+        """Source and target."""
         return str(record.values["text"]), str(record.values["target"])
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
@@ -173,8 +184,9 @@ class Translate(RecordTask[TextPair, Translation]):
                 log(f"{path.name}: {format_of(data, path)}")
         tell = _nothing if preparation.measuring else log
         found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
+        begin, losses = task.translator.ids.begin, cls.weights_of(section)
         sources = {
-            split: PairSource(pairs, preparation.tokenizer, start=task.translator.ids.begin, longest=data.length)
+            split: PairSource(pairs, preparation.tokenizer, start=begin, longest=data.length, losses=losses)
             for split, pairs in found.items()
         }
         if not len(sources["train"]):
@@ -193,12 +205,15 @@ class Translate(RecordTask[TextPair, Translation]):
         return body
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the smoothed cross-entropies of the target's tokens."""
-        states = model(batch.inputs, batch.decoder_inputs, heads=()).states  # [B, T, W]
+        """The sum of the smoothed cross-entropies of the target's tokens, and that of the links of words where a head
+        learns them.
+        """
+        cross_scores: list[Tensor] | None = [] if self.section.alignment else None
+        states = model(batch.inputs, batch.decoder_inputs, heads=(), cross_scores=cross_scores).states  # [B, T, W]
         head = model.head
         assert head is not None
         table = model.word_table if head.weight is None else head.weight  # [V, W]
-        return {
+        losses = {
             TARGET: blocked_cross_entropy(
                 head.compared(states).flatten(0, 1),  # [N, W]
                 table,
@@ -207,6 +222,9 @@ class Translate(RecordTask[TextPair, Translation]):
                 smoothing=self.section.label_smoothing,
             )
         }
+        if cross_scores is not None:
+            losses[ALIGNMENT] = loss_of_links(cross_scores[0], batch, batch.labels[TARGET], self.tokenizer)
+        return losses
 
     # ------------------------------------------------------------------ measuring
 
@@ -282,7 +300,7 @@ def unigram_of(preparation: Preparation, source: PairSource) -> Unigram:
     counts = preparation.facts.get("unigram_counts")
     if counts is not None:
         return Unigram(np.array(counts, np.int64))
-    return Unigram.count(source.target_tokens, preparation.tokenizer.vocabulary_size)
+    return Unigram.count(source.target_tokens, preparation.tokenizer.target.vocabulary_size)
 
 
 def frequent_words(preparation: Preparation, source: PairSource) -> TargetWords:

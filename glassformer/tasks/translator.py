@@ -20,6 +20,7 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import before_stop
 from glassformer.decode.words import forbidden_ids, forced_ids
 from glassformer.errors import ConfigError, DataError
+from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.settings import read_settings
@@ -89,21 +90,22 @@ class Translator(Predictor[TextPair, Translation]):
         ids: SpecialIds,
         options: Mapping[str, Any] | None = None,
         default: SearchDefaults | None = None,
+        alignment_head: bool = False,
     ) -> None:
         options = options or {}
-        self.tokenizer, self.length, self.ids = tokenizer, length, ids
+        self.tokenizer, self.target, self.length, self.ids = tokenizer, tokenizer.target, length, ids
         self.settings: DecodeSettings = options.get("search") or search_settings(options)
         self.paragraphs = bool(options.get("paragraphs"))
-        self.aligned = bool(options.get("alignment"))
+        self.aligned, self.alignment_head = bool(options.get("alignment")), alignment_head
         asked = "max_tokens" in self.settings.model_fields_set
         self.most = self.settings.max_tokens if asked else None
         self.prefix = () if default is None else default.prefix
-        self.prefix += tuple(tokenizer.ids(options["prefix"])) if options.get("prefix") else ()
+        self.prefix += tuple(self.target.ids(options["prefix"])) if options.get("prefix") else ()
         if blank := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
             raise ConfigError("a word is needed to force or to forbid it", got=repr(blank[0]))
-        self.forced = forced_ids(self.settings.forced, tokenizer.ids)
+        self.forced = forced_ids(self.settings.forced, self.target.ids)
         never = () if default is None else default.forbidden
-        self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, tokenizer.ids))
+        self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, self.target.ids))
         self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
         self.check_words()
 
@@ -122,7 +124,12 @@ class Translator(Predictor[TextPair, Translation]):
             )
         ids = None if default is None else default.ids
         return cls(
-            tokenizer, length=context.length, ids=ids or special_ids(tokenizer), options=options, default=default
+            tokenizer,
+            length=context.length,
+            ids=ids or special_ids(tokenizer.target),
+            options=options,
+            default=default,
+            alignment_head=bool(getattr(section, "alignment", 0)),
         )
 
     def check_words(self) -> None:
@@ -137,8 +144,8 @@ class Translator(Predictor[TextPair, Translation]):
             for forbidden in self.forbidden:
                 if occurs(forbidden, word):
                     raise ConfigError(
-                        f"an answer that contains {self.tokenizer.decode(word).strip()!r} is asked for",
-                        got=f"{self.tokenizer.decode(forbidden).strip()!r} as forbidden",
+                        f"an answer that contains {self.target.decode(word).strip()!r} is asked for",
+                        got=f"{self.target.decode(forbidden).strip()!r} as forbidden",
                         do="leave one of them out",
                     )
 
@@ -195,20 +202,24 @@ class Translator(Predictor[TextPair, Translation]):
 
     def steps(self, model: Transformer, requests: Iterable[Request], *, slots: int) -> Iterator[Step]:
         """The steps of the decoding loop, so many requests at a time."""
+        blocks = range(len(model.output_stack.blocks))
+        # The coverage penalty reads the same attention, so that what is shown of an answer does not change it.
+        looks = self.aligned or self.settings.coverage_penalty
         return decode(
             model,
             requests,
             self.settings,
             ids=self.ids,
             slots=slots,
-            attention=range(len(model.output_stack.blocks)) if self.aligned else (),
+            attention=(blocks[-1:] if self.alignment_head else blocks) if looks else (),
+            head=ALIGNMENT_HEAD if self.alignment_head else None,
             text_of=self.text_of,
-            ids_of=self.tokenizer.ids,
+            ids_of=self.target.ids,
         )
 
     def text_of(self, ids: Sequence[int]) -> str:
         """The text of these first tokens of an answer."""
-        return self.tokenizer.decode(ids).lstrip()
+        return self.target.decode(ids).lstrip()
 
     def most_for(self, source: Sequence[int], limit: int | None) -> int:
         """The most tokens of the translation of a source: as asked for, else by its length; at most `limit`."""
@@ -259,7 +270,7 @@ class Translator(Predictor[TextPair, Translation]):
 
     def written(self, answer: Hypothesis) -> tuple[str, list[tuple[int, int]]]:
         """The text of an answer, up to a stop string, and the characters [start, end) of each token there."""
-        text, spans = token_spans(self.tokenizer, answer.ids)
+        text, spans = token_spans(self.target, answer.ids)
         if self.settings.stop:
             text = before_stop(self.text_of(answer.ids), self.settings.stop).rstrip()
         return text, [(min(start, len(text)), min(end, len(text))) for start, end in spans]
@@ -270,7 +281,7 @@ class Translator(Predictor[TextPair, Translation]):
         for id_, logarithm, (start, end) in zip(
             ids, answer.token_log_probabilities, [*spans, (len(spans) and spans[-1][1],) * 2], strict=False
         ):
-            yield TranslatedToken(self.tokenizer.token(id_), before + start, before + end, logarithm)
+            yield TranslatedToken(self.target.token(id_), before + start, before + end, logarithm)
 
     def n_best(
         self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glassformer.config import ModelConfig
 from glassformer.errors import TokenizerError
 from glassformer.text.tokenizer import MASK, Tokenizer
 
@@ -9,18 +10,19 @@ from glassformer.text.tokenizer import MASK, Tokenizer
 ROUNDING = 128
 
 
-def check_compatible(tokenizer: Tokenizer, vocabulary: int) -> None:
-    """Refuse a tokenizer whose size does not fit a model's word table of `vocabulary` rows.
+def check_compatible(tokenizer: Tokenizer, config: ModelConfig) -> None:
+    """Refuse a tokenizer whose size does not fit a model's word tables: that of what it reads, that of what it answers.
 
-    The model may have up to 127 rows more than there are tokens. Raises TokenizerError.
+    A table may have up to 127 rows more than there are tokens. Raises TokenizerError.
     """
-    size = tokenizer.vocabulary_size
-    if not size <= vocabulary < size + ROUNDING:
-        raise TokenizerError(
-            f"model and tokenizer must belong together: the model knows {vocabulary} tokens",
-            got=f"a tokenizer of {size}",
-            do="load the tokenizer that was saved with the model, or train a model for this one",
-        )
+    for side, stack in ((tokenizer, config.encoder or config.output_stack), (tokenizer.target, config.output_stack)):
+        size, vocabulary = side.vocabulary_size, stack.embed.vocabulary
+        if not size <= vocabulary < size + ROUNDING:
+            raise TokenizerError(
+                f"model and tokenizer must belong together: the model knows {vocabulary} tokens",
+                got=f"a tokenizer of {size}",
+                do="load the tokenizer that was saved with the model, or train a model for this one",
+            )
 
 
 def check_mask(tokenizer: Tokenizer) -> None:

@@ -14,17 +14,17 @@ from glassformer.text.byte_pairs import load_byte_pairs, read_object
 from glassformer.text.sentence_pieces import SOURCE, TARGET, load_sentence_pieces
 from glassformer.text.special import BERT, NONE, roles_by_name, roles_from_files
 from glassformer.text.template import with_template
-from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.tokenizer import FILE, TARGET_FILE, Tokenizer
 
 # The files that are a tokenizer, alone or together, the first ones first.
-TOKENIZER_FILES = (("tokenizer.json",), ("vocab.txt",), ("vocab.json", "merges.txt"), (SOURCE, TARGET, "vocab.json"))
+TOKENIZER_FILES = ((FILE,), ("vocab.txt",), ("vocab.json", "merges.txt"), (SOURCE, TARGET, "vocab.json"))
 _ROLE_FILES = ("tokenizer_config.json", "special_tokens_map.json")
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:
     """Read `tokenizer.json`, BERT's `vocab.txt`, GPT-2's and RoBERTa's `vocab.json` with `merges.txt` beside it, or
     Marian's `source.spm` and `target.spm` with `vocab.json`: a file, or the directory that holds it, `tokenizer.json`
-    first.
+    first. A directory with `target_tokenizer.json` has another one for targets (`Tokenizer.target`).
 
     Raises TokenizerError, with the path, when there is none or it cannot be read, MissingExtraError for Marian's
     without sentencepiece.
@@ -33,7 +33,8 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
     if path.is_dir():
         for names in TOKENIZER_FILES:
             if all((path / name).is_file() for name in names):
-                return load_tokenizer(path / names[0])
+                tokenizer, target = load_tokenizer(path / names[0]), path / TARGET_FILE
+                return tokenizer.with_target(load_tokenizer(target)) if target.is_file() else tokenizer
         raise TokenizerError(
             f"{path} must hold tokenizer.json, vocab.txt, vocab.json with merges.txt, or Marian's {SOURCE} with others",
             got="none of them",

@@ -1,5 +1,6 @@
 """Reading the tokenizer of an original Marian folder: SentencePiece models (Kudo & Richardson 2018) for the source and
-the target, `source.spm` and `target.spm`, with the ids of the pieces of both in `vocab.json`.
+the target, `source.spm` and `target.spm`, with the ids of the pieces of both in `vocab.json`, unless those of the
+target are in `target_vocab.json`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from glassformer.text.special import MARIAN, roles_from_files
 from glassformer.text.template import with_template
 from glassformer.text.tokenizer import Tokenizer
 
-SOURCE, TARGET = "source.spm", "target.spm"
+SOURCE, TARGET, TARGET_IDS = "source.spm", "target.spm", "target_vocab.json"
 _UNIGRAM = 1  # TrainerSpec.ModelType
 _TEXT = (1, 4)  # SentencePiece.Type: learned from text, and named by the user
 # The score of a piece that the source has not: below that of any division of a text into pieces that it has.
@@ -28,15 +29,24 @@ _NEVER = -1e6
 def load_sentence_pieces(folder: Path, settings: Mapping[str, Any]) -> Tokenizer:
     """The tokenizer of these files; `settings` are those of `tokenizer_config.json`.
 
-    All texts are divided as those of the source: targets that are given (`score`, training) may be divided otherwise
-    by Marian, where the two models differ. A character that the source's model does not know becomes a piece of the
-    target's where it has one. Raises MissingExtraError without sentencepiece, TokenizerError, with the path, for a file
-    that is damaged, for another model than a unigram, and for a vocabulary without `</s>`, `<unk>` or `<pad>`.
+    With one vocabulary all texts are divided as those of the source: targets that are given (`score`, training) may be
+    divided otherwise by Marian, where the two models differ. A character that the source's model does not know becomes
+    a piece of the target's where it has one. Raises MissingExtraError without sentencepiece, TokenizerError, with the
+    path, for a file that is damaged, for another model than a unigram, and for a vocabulary without `</s>`, `<unk>` or
+    `<pad>`.
     """
-    path, ids = folder / SOURCE, read_ids(folder / "vocab.json")
+    source = _tokenizer(folder / SOURCE, folder / "vocab.json", settings)
+    if not (folder / TARGET_IDS).is_file():
+        return source
+    return source.with_target(_tokenizer(folder / TARGET, folder / TARGET_IDS, settings))
+
+
+def _tokenizer(path: Path, vocabulary: Path, settings: Mapping[str, Any]) -> Tokenizer:
+    """The tokenizer of a model and the ids of its pieces."""
+    ids = read_ids(vocabulary)
     missing = [token for token in MARIAN if token not in ids]
     if missing:
-        raise TokenizerError(f"{folder / 'vocab.json'} must be Marian's", got=f"a file without {', '.join(missing)}")
+        raise TokenizerError(f"{vocabulary} must be Marian's", got=f"a file without {', '.join(missing)}")
     model = _read(path)
     if model.trainer_spec.model_type != _UNIGRAM or model.trainer_spec.byte_fallback:
         raise TokenizerError(f"{path} must be a unigram model without bytes", got="another model of SentencePiece")

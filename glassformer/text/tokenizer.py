@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # How a masked word is written in a text, whatever the tokenizer calls its own mask.
 MASK = "[MASK]"
+# What `save` writes: the second where the targets of pairs have a vocabulary of their own.
+FILE, TARGET_FILE = "tokenizer.json", "target_tokenizer.json"
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class Tokenizer:
     marked in `Encoding.masked_words`.
     """
 
-    def __init__(self, text: str, special: SpecialTokens) -> None:
-        """From the text of a `tokenizer.json`.
+    def __init__(self, text: str, special: SpecialTokens, target: Tokenizer | None = None) -> None:
+        """From the text of a `tokenizer.json`; `target` is another tokenizer for the targets of pairs.
 
         Raises TokenizerError when it cannot be read or run, and when a role's token is not in it.
         """
@@ -69,7 +71,7 @@ class Tokenizer:
             self._json = json.dumps(settings, ensure_ascii=False)
             self._backend = tokenizers.Tokenizer.from_str(self._json)
             self._vocabulary = vocabulary_by_id(self._backend, settings)
-        self.special = special
+        self.special, self._target = special, target
         for role, id_ in self._role_ids.items():
             if id_ is None and getattr(special, role) is not None:
                 raise TokenizerError(
@@ -81,13 +83,15 @@ class Tokenizer:
     # ------------------------------------------------------------------ in and out
 
     def save(self, directory: str | Path) -> Path:
-        """Write `tokenizer.json` into the directory, atomically; returns its path."""
+        """Write `tokenizer.json` into the directory, atomically, and beside it `target_tokenizer.json` where targets
+        have a vocabulary of their own; returns the path of the first.
+        """
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
-        target = directory / "tokenizer.json"
-        with atomic_write(target) as draft:
-            draft.write_bytes(self._json.encode())
-        return target
+        for name, side in zip((FILE, TARGET_FILE), self.sides, strict=False):
+            with atomic_write(directory / name) as draft:
+                draft.write_bytes(side._json.encode())
+        return directory / FILE
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -96,12 +100,39 @@ class Tokenizer:
         return settings
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Tokenizer, (self._json, self.special)
+        return Tokenizer, (self._json, self.special, self._target)
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the bytes that `save` writes."""
-        return hashlib.sha256(self._json.encode()).hexdigest()
+        return hashlib.sha256("".join(side._json for side in self.sides).encode()).hexdigest()
+
+    # ------------------------------------------------------------------ the two sides of a pair
+
+    @property
+    def target(self) -> Tokenizer:
+        """The tokenizer of targets: this one, unless they have a vocabulary of their own."""
+        return self if self._target is None else self._target
+
+    @property
+    def sides(self) -> tuple[Tokenizer, ...]:
+        """The different tokenizers of a pair: this one, and that of the target where it is another."""
+        return (self,) if self._target is None else (self, self._target)
+
+    def with_target(self, target: Tokenizer) -> Tokenizer:
+        """The same for sources, with another one for targets. Raises TokenizerError where their special tokens differ:
+        those of a model have one role each.
+        """
+        if target.special != self.special:
+            raise TokenizerError(
+                "the vocabularies of source and target need the same special tokens",
+                got=f"{', '.join(self.special) or 'none'} and {', '.join(target.special) or 'none'}",
+            )
+        return Tokenizer(self._json, self.special, target)
+
+    def with_roles(self, special: SpecialTokens) -> Tokenizer:
+        """The same with these tokens in their roles."""
+        return Tokenizer(self._json, special, None if self._target is None else self._target.with_roles(special))
 
     # ------------------------------------------------------------------ text and tokens
 

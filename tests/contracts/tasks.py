@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +218,7 @@ def texts(*, mask: bool) -> tuple[Mapping[str, object], ...]:
     return tuple({"text": text.replace(" the ", " [MASK] ", 1) if mask else text} for text in found if "the" in text)
 
 
-TASKS = (
+TASKS: tuple[Row, ...] = (
     Row("masked-lm", "masked-lm", write_prose, ("masked_words",), "fill", texts(mask=True), {}),
     Row("bert", "bert", write_prose, ("masked_words", "next_sentence"), "fill", texts(mask=True), {}),
     Row(
@@ -337,5 +337,14 @@ TASKS = (
         bad="only one cell",
         lengths=(24, 24),
         tokenizer={"kind": "bpe", "vocabulary": 320, "lowercase": False},
+    ),
+)
+TASKS += (
+    replace(
+        TASKS[-1],
+        name="translate with two vocabularies and an alignment head",
+        losses=("target", "alignment"),
+        section={"alignment": 0.05},
+        tokenizer={**TASKS[-1].tokenizer, "shared": False},
     ),
 )

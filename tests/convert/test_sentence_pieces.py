@@ -47,6 +47,20 @@ def pieces(folder: Path, **more: Any) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "MarianTokenizer"}))
 
 
+def separate_pieces(folder: Path) -> tuple[int, int]:
+    """The same with a vocabulary for each side; their sizes."""
+    folder.mkdir()
+    sizes = []
+    for texts, model, vocabulary in ((ENGLISH, "source", "vocab"), (FRENCH, "target", "target_vocab")):
+        text = [piece for piece in piece_model(texts, folder / f"{model}.spm") if piece not in ("<s>", "</s>", "<unk>")]
+        ids = {token: id_ for id_, token in enumerate(["</s>", "<unk>", "<pad>", *text])}
+        (folder / f"{vocabulary}.json").write_text(json.dumps(ids))
+        sizes.append(len(ids))
+    settings = {"tokenizer_class": "MarianTokenizer", "separate_vocabs": True}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return sizes[0], sizes[1]
+
+
 def test_text_is_cut_as_in_transformers(tmp_path: Path) -> None:
     pieces(tmp_path)
     theirs = transformers.MarianTokenizer.from_pretrained(tmp_path)
@@ -101,6 +115,28 @@ def test_it_translates_as_in_transformers_and_goes_out_as_a_fast_tokenizer(tmp_p
         assert fast(text)["input_ids"] == given["input_ids"][0].tolist()
         answer = theirs.generate(**given)[0]
         assert model.translate(text).translation == tokenizer.decode(answer, skip_special_tokens=True).strip()
+
+
+def test_two_vocabularies_are_read_and_go_out_again(tmp_path: Path) -> None:
+    source, target = separate_pieces(tmp_path / "theirs")
+    tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "theirs")
+    tokens: dict[str, Any] = {"pad_token_id": 2, "eos_token_id": 0, "decoder_start_token_id": 2}
+    sizes: dict[str, Any] = {"vocab_size": source, "decoder_vocab_size": target, "max_position_embeddings": 64}
+    save("MarianMTModel", tmp_path / "theirs", share_encoder_decoder_embeddings=False, **sizes, **tokens)
+    said = {**tokens, "max_length": 20, "num_beams": 3, "bad_words_ids": [[2]]}
+    (tmp_path / "theirs" / "generation_config.json").write_text(json.dumps(said))
+    model, report = read_foreign(tmp_path / "theirs", Model)
+    assert "target.spm" not in report.settings_aside
+    for text in FRENCH:
+        assert model.tokenizer.target.encode(text).ids == tokenizer(text_target=text)["input_ids"]
+    write_foreign(model, tmp_path / "again")
+    again, _ = read_foreign(tmp_path / "again", Model)
+    theirs: Any = transformers.MarianMTModel.from_pretrained(tmp_path / "theirs", dtype=torch.float64)
+    for mine in (model, again):
+        mine.module.double()
+        for text in ENGLISH:
+            answer = theirs.generate(**tokenizer(text, return_tensors="pt"))[0]
+            assert mine.translate(text).translation == tokenizer.decode(answer, skip_special_tokens=True).strip()
 
 
 def test_without_sentencepiece_it_is_told_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ REFUSED: tuple[Refused, ...] = (
     ),
     ("llama", {"partial_rotary_factor": 0.5}, "partial_rotary_factor must be 1.0", "0.5", ""),
     ("marian", {"decoder_vocab_size": 30}, "decoder_vocab_size must be vocab_size", "30, 23", ""),
-    ("marian", {"share_encoder_decoder_embeddings": False}, "share_encoder_decoder_embeddings", "False", ""),
+    ("marian", {"share_encoder_decoder_embeddings": "yes"}, "", "'yes'", ""),
     ("bart", {"normalize_before": True}, "normalize_before must be False", "True", ""),
     ("t5", {"is_encoder_decoder": False}, "is_encoder_decoder must be True", "False", ""),
     ("t5", {"feed_forward_proj": "gated-laplace", "dense_act_fn": ...}, "feed_forward_proj", "'laplace'", ""),

@@ -126,18 +126,20 @@ def test_a_prefix_begins_the_answer_and_its_probabilities_are_told() -> None:
             assert answer.score == pytest.approx(sum(expected[size:]), abs=ROUNDING)
 
 
+@pytest.mark.parametrize("head", [None, 1])
 @pytest.mark.parametrize("method", METHODS)
-def test_attention_is_that_of_a_run_without_a_cache(method: str) -> None:
+def test_attention_is_that_of_a_run_without_a_cache(method: str, head: int | None) -> None:
     model = named("marian").model()
     asked = [Request(each.number, source=each.source, prefix=(4,) * (each.number % 2)) for each in requests(model, 5)]
-    for number, found in answers(model, asked, METHODS[method], slots=2, attention=(0, 2)).items():
+    for number, found in answers(model, asked, METHODS[method], slots=2, attention=(0, 2), head=head).items():
         source = list(asked[number].source or ())
         for answer in found:
             side = Inputs(ids=torch.tensor([[IDS.begin, *whole(answer)[:-1]]]))
             with torch.inference_mode(), watch(model, "decoder.blocks.*.cross_attention.weights") as seen:
                 model(Inputs(ids=torch.tensor([source])), side)
             names = [f"decoder.blocks.{block}.cross_attention.weights" for block in (0, 2)]
-            expected = torch.stack([seen[name][0].mean(dim=0) for name in names]).mean(dim=0)
+            heads = slice(None) if head is None else slice(head, head + 1)
+            expected = torch.stack([seen[name][0, heads].mean(dim=0) for name in names]).mean(dim=0)
             assert answer.attention is not None
             torch.testing.assert_close(answer.attention, expected, rtol=0, atol=ROUNDING)
 
@@ -190,6 +192,7 @@ def test_what_a_model_cannot_do_is_refused() -> None:
         (decode(model, asked, GREEDY, ids=IDS, slots=0), ("slot",), "0"),
         (decode(model, asked, GREEDY, ids=IDS, attention=(0,)), ("encoder",), "gpt2"),
         (decode(named("marian").model(), asked, GREEDY, ids=IDS, attention=(3,)), ("0", "2"), "3"),
+        (decode(named("marian").model(), asked, GREEDY, ids=IDS, attention=(2,), head=9), ("0",), "9"),
         (decode(headless, asked, GREEDY, ids=IDS), ("head",), "bert"),
         (decode(named("bert").model(), asked, GREEDY, ids=IDS), ("causal",), "bert"),
         (decode(named("gpt2").model().train(), asked, GREEDY, ids=IDS), ("eval",), "training"),

@@ -98,6 +98,13 @@ class Place:
         return train(recipe, out=self.folder / "run", progress=NoProgress())
 
 
+def two_vocabularies(place: Place, task: str, family: str) -> object:
+    data = {"files": [str(place.file("a.tsv", "a\tb\n" * 9))]}
+    recipe = {"task": {"name": task}, "data": data, "tokenizer": {"shared": False}, "model": {"family": family}}
+    recipe["train"] = {"steps": 1}
+    return train(recipe, out=place.folder / "run", progress=NoProgress())
+
+
 def a_flipped_bit(place: Place) -> object:
     content = place.weights.read_bytes()
     place.weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -258,6 +265,9 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
         "He", search=DecodeSettings(method="beam", beams=2, n_best=2)
     ),
     "records of what is streamed": lambda place: check_streamed({"json": True}),
+    "two vocabularies without pairs": lambda place: two_vocabularies(place, "masked-lm", "bert"),
+    "two vocabularies and one table": lambda place: two_vocabularies(place, "translate", "bart"),
+    "special tokens that differ": lambda place: place.model.tokenizer.with_target(translating().tokenizer),
     "no encoder–decoder": lambda place: place.model.translate("summer"),
     "no target to score": lambda place: translating().score("He"),
     "a pair that is too long": lambda place: translating(limited=True).score("He", "Elle aime. " * 20),

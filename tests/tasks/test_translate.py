@@ -245,6 +245,8 @@ def test_sizes_follow_the_data_and_the_minutes(tmp_path: Path) -> None:
     assert more["model.size"] == "small"
     assert more["tokenizer.vocabulary"] > short["tokenizer.vocabulary"]  # type: ignore[operator]  # numbers
     assert translator_sizes([str(small)], None, tokenizer=False).settings == {}
+    each = translator_sizes([str(small)], 2.0, shared=False).settings  # of half of the text
+    assert each["tokenizer.vocabulary"] < short["tokenizer.vocabulary"]  # type: ignore[operator]
 
 
 def test_the_loss_without_context_is_smoothed_as_in_training(tmp_path: Path) -> None:

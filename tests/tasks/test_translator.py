@@ -14,6 +14,7 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.models.alignment import cross_weights
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
+from glassformer.tasks.translate import TranslateSection
 from glassformer.tasks.translation import token_spans, unknown_characters
 from glassformer.tasks.translator import check_translates, search_settings, special_ids
 from glassformer.text.special import SpecialTokens
@@ -145,22 +146,37 @@ def test_the_translation_of_each_row_has_room_for_what_is_asked_for(model: gf.Mo
     assert "healthy food for his friends" in model.translate("He", search=search).translation
 
 
-def test_alignment_is_the_attention_of_all_layers_and_heads(model: gf.Model) -> None:
+@pytest.mark.parametrize(("weight", "blocks", "head"), [(0.0, (0, 1), None), (0.05, (1,), 0)])
+def test_alignment_is_the_attention_of_all_layers_and_heads_or_of_the_one_that_learned_it(
+    weight: float, blocks: tuple[int, ...], head: int | None, model: gf.Model
+) -> None:
+    model = gf.Model(model.module, model.tokenizer, task=TranslateSection(alignment=weight), length=24)
     found = model.translate(ENGLISH[0], beams=1, max_tokens=8, alignment=True)
     source = model.tokenizer.encode(ENGLISH[0])
     ids = [model.tokenizer.id(each.token) or 0 for each in found.tokens]
     given = torch.tensor([[special_ids(model.tokenizer).begin, *ids[:-1]]])
     assert model.module.decoder is not None
-    with torch.no_grad(), cross_weights(model.module.decoder, (0, 1)) as seen:
+    with torch.no_grad(), cross_weights(model.module.decoder, blocks, head) as seen:
         model.module(Inputs(ids=torch.tensor([source.ids])), Inputs(ids=given))
     table = seen.mean()[0]  # [T, M]
     assert found.alignment
-    for (a, b), (c, d), weight in found.alignment:
+    for (a, b), (c, d), share in found.alignment:
         rows = [n for n, each in enumerate(found.tokens) if each.start < each.end and c <= each.start and each.end <= d]
         total = table[rows][:, [n for n, (s, e) in enumerate(source.offsets) if s < e]].sum()
         columns = [n for n, (s, e) in enumerate(source.offsets) if s < e and a <= s + (s > 0) and e <= b]
-        assert weight == pytest.approx(float(table[rows][:, columns].sum() / total), abs=ORDER)
+        assert share == pytest.approx(float(table[rows][:, columns].sum() / total), abs=ORDER)
         assert found.text[a:b].strip()
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.05])
+def test_an_alignment_that_is_asked_for_changes_no_answer(weight: float, model: gf.Model) -> None:
+    """The coverage penalty reads attention as well."""
+    model = gf.Model(model.module, model.tokenizer, task=TranslateSection(alignment=weight), length=24)
+    search = search_settings({"coverage_penalty": 0.9, "beams": 3, "max_tokens": 8})
+    shown, plain = (model.translate(TEXTS, search=search, alignment=aligned) for aligned in (True, False))
+    assert [(each.translation, each.score) for each in shown] == [(each.translation, each.score) for each in plain]
+    without = search_settings({"beams": 3, "max_tokens": 8})
+    assert [each.score for each in plain] != [each.score for each in model.translate(TEXTS, search=without)]
 
 
 def test_characters_of_tokens_are_slices_of_the_translation(model: gf.Model) -> None:

@@ -6,6 +6,7 @@ import pytest
 import tokenizers
 
 from glassformer.errors import TokenizerError
+from glassformer.models.families import bert
 from glassformer.text.compatible import check_compatible, check_mask
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
@@ -20,10 +21,10 @@ def test_only_rounding_may_lie_between_tokens_and_rows(rows: int, fits: bool) ->
     tokenizer = train_tokenizer("words", TEXTS, vocabulary=50)
     vocabulary = tokenizer.vocabulary_size + rows
     if fits:
-        check_compatible(tokenizer, vocabulary)
+        check_compatible(tokenizer, bert(size="tiny", vocabulary=vocabulary))
     else:
         with refused(TokenizerError, wanted=str(vocabulary), got="15"):
-            check_compatible(tokenizer, vocabulary)
+            check_compatible(tokenizer, bert(size="tiny", vocabulary=vocabulary))
 
 
 def test_masked_words_need_a_mask() -> None:

@@ -1,4 +1,4 @@
-"""Two stacks that share one vocabulary table: what the paper, Marian and BART have in common."""
+"""Two stacks with one table of word vectors, or one each: what the paper, Marian and BART have in common."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def encoder_decoder(
     family: str,
     *,
     vocabulary: int,
+    target_vocabulary: int | None = None,
     width: int,
     heads: int,
     feed_forward: int,
@@ -39,11 +40,13 @@ def encoder_decoder(
     epsilon: float = 1e-5,
     head: VocabularyHeadConfig | None = VocabularyHeadConfig(tied=True),  # noqa: B008 - frozen
 ) -> ModelConfig:
-    """Two stacks of one width that share their word vectors with each other and with the output."""
+    """Two stacks of one width that share their word vectors with each other and with the output. With a
+    `target_vocabulary` the decoder and the output have their own.
+    """
     norm = NormConfig(epsilon=epsilon)
     weights_dropout = dropout if attention_dropout is None else attention_dropout
 
-    def stack(count: int, heads: int, inner: int, *, decoder: bool) -> StackConfig:
+    def stack(vocabulary: int, count: int, heads: int, inner: int, *, decoder: bool) -> StackConfig:
         attention = attention_of(width, heads, bias=attention_bias, dropout=weights_dropout)
         block = block_of(
             attention,
@@ -69,11 +72,15 @@ def encoder_decoder(
 
     return ModelConfig(
         family=family,
-        encoder=stack(layers[0], heads, feed_forward, decoder=False),
+        encoder=stack(vocabulary, layers[0], heads, feed_forward, decoder=False),
         decoder=stack(
-            layers[1], chosen(decoder_heads, heads), chosen(decoder_feed_forward, feed_forward), decoder=True
+            chosen(target_vocabulary, vocabulary),
+            layers[1],
+            chosen(decoder_heads, heads),
+            chosen(decoder_feed_forward, feed_forward),
+            decoder=True,
         ),
-        share_embeddings=True,
+        share_embeddings=target_vocabulary is None,
         head=head,
         initial=InitialConfig(kind="normal", deviation=0.02),
     )

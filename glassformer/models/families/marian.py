@@ -19,6 +19,7 @@ def marian(
     *,
     size: str = "base",
     vocabulary: int = 32000,
+    target_vocabulary: int | None = None,
     layers: int | None = None,
     decoder_layers: int | None = None,
     width: int | None = None,
@@ -40,6 +41,7 @@ def marian(
     return encoder_decoder(
         "marian",
         vocabulary=vocabulary,
+        target_vocabulary=target_vocabulary,
         width=width,
         heads=heads,
         decoder_heads=decoder_heads,

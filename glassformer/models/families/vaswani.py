@@ -26,6 +26,7 @@ def vaswani2017(
     *,
     size: str = "base",
     vocabulary: int = 37000,
+    target_vocabulary: int | None = None,
     layers: int = 6,
     decoder_layers: int | None = None,
     width: int | None = None,
@@ -41,6 +42,7 @@ def vaswani2017(
     return encoder_decoder(
         "vaswani2017",
         vocabulary=vocabulary,
+        target_vocabulary=target_vocabulary,
         width=width,
         heads=heads,
         feed_forward=feed_forward,
@@ -59,6 +61,7 @@ def tensor2tensor(
     *,
     size: str = "base",
     vocabulary: int = 37000,
+    target_vocabulary: int | None = None,
     layers: int = 6,
     decoder_layers: int | None = None,
     width: int | None = None,
@@ -74,6 +77,7 @@ def tensor2tensor(
     return encoder_decoder(
         "tensor2tensor",
         vocabulary=vocabulary,
+        target_vocabulary=target_vocabulary,
         width=width,
         heads=heads,
         feed_forward=feed_forward,
