@@ -205,6 +205,7 @@ class Translate(RecordTask[TextPair, Translation]):
                 head.bias,
                 batch.labels[TARGET].flatten(),  # [N]
                 smoothing=self.section.label_smoothing,
+                never=self.translator.ids.never,
             )
         }
 
@@ -215,7 +216,8 @@ class Translate(RecordTask[TextPair, Translation]):
         """The loss, smoothed as in training, of knowing only how frequent each token of the targets is."""
         counts, share = self.unigram.counts, self.section.label_smoothing
         of_each = -np.log(self.unigram.probability(np.arange(len(counts))))  # [V]
-        return float((1 - share) * of_each @ counts / counts.sum() + share * of_each.mean())
+        possible = np.delete(of_each, self.translator.ids.never)
+        return float((1 - share) * of_each @ counts / counts.sum() + share * possible.mean())
 
     def facts(self) -> dict[str, Any]:
         """How frequent each token of the training targets is, and which words most of them have."""
