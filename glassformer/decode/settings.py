@@ -24,7 +24,8 @@ class DecodeSettings(Settings):
     is ((5 + n) / 6)^`length_penalty` (Wu et al. 2016, eq. 14), or n^`length_penalty` with the form "power"
     (transformers). `coverage_penalty` is β of the same equation, over the weights of cross-attention. With `groups`,
     beams are divided into groups; each pays `diversity` for each beam of an earlier group that goes on with the same
-    token (Vijayakumar et al. 2018).
+    token (Vijayakumar et al. 2018). What several groups find is one answer: there may be fewer than
+    `n_best`.
 
     `early_stopping` "exact": the search goes on while an unfinished hypothesis can still become one of the `n_best`,
     and its answers are those of a search to the largest length. "full": it ends at `beams` complete answers.
