@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.decoding_options import DECODING
+from glassformer.cli.decoding_options import DECODING, check_decoding
 from glassformer.cli.destination import Answers, counted, destination, set_aside
 from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import (
@@ -156,6 +156,8 @@ def _files(kinds: str) -> Any:
 
 def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
+    if _OPTIONS.get(verb) is DECODING:
+        check_decoding(options)
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
     entry, task = VERBS[verb], opened.task_name

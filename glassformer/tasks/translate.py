@@ -20,6 +20,7 @@ from glassformer.data.lines import OnBad
 from glassformer.data.parallel import TARGET
 from glassformer.data.settings import TranslateData
 from glassformer.data.split import Split
+from glassformer.decode.options import BEAMS, LENGTH_PENALTY
 from glassformer.decode.request import Hypothesis
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
@@ -49,7 +50,7 @@ from glassformer.tasks.translation_evaluation import (
     token_scores,
 )
 from glassformer.tasks.translation_scores import References, System, translation_scores
-from glassformer.tasks.translator import BEAMS, LENGTH_PENALTY, Translator, check_translates, special_ids
+from glassformer.tasks.translator import Translator, check_translates, special_ids
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 
