@@ -99,6 +99,12 @@ def evaluate(
             raise DataError(
                 f"held-out text is needed to measure on (split {split})", got="no document", do="name files"
             )
+        if left_out := getattr(source, "left_out", 0):  # pairs, which cannot be cut into rows
+            there = len(getattr(source, "examples", ()))
+            progress.note(
+                f"{left_out:,} of {there:,} pairs are not measured: they have a side of more than data.length = "
+                f"{data.length} tokens"
+            )
         limit = _affordable(model, source, progress)
         with precision(model.device, fast=model.fast):
             scores = task.evaluate(model.module, source, limit=limit)

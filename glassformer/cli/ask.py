@@ -27,7 +27,7 @@ from glassformer.cli.options import (
     Threads,
 )
 from glassformer.cli.readers import Text, reader_of
-from glassformer.cli.screen import Few, note_windows, record, refuse_out_over_input
+from glassformer.cli.screen import Few, note, note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
 from glassformer.cli.texts import batches, records
 from glassformer.data.lines import stop_unless
@@ -208,7 +208,7 @@ def _write(
     """
     from glassformer.artefact.verbs import refusals  # not at the top: --help must not import torch
 
-    number = 0
+    number = empty = 0
     told = Few()
     for texts in batches(asked):
         batch = texts
@@ -230,6 +230,7 @@ def _write(
             note_windows(its.windows, opened.row_tokens)
             for sentence in getattr(its, "notes", ()):
                 told(sentence)
+            empty += bool(getattr(its, "empty", 0))
             if json:
                 record({**each.kept, **its.to_dict()}, out.handle)
             else:
@@ -237,6 +238,8 @@ def _write(
             out.whole()
         advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
+    if empty > 1:
+        note(f"{empty:,} translations are empty, in whole or in part")
     told.rest()
     if bad is not None and bad.count and not number:
         raise DataError("a record that can be answered is needed", got=bad.first[0])

@@ -180,9 +180,9 @@ class Translate(RecordTask[TextPair, Translation]):
         }
         if not len(sources["train"]):
             raise DataError(
-                f"training needs pairs of at most data.length = {data.length} tokens on each side",
+                f"pairs of at most data.length = {data.length} tokens on each side are needed",
                 got=f"{len(found['train']):,} longer ones",
-                do="raise data.length",
+                do="" if preparation.measuring else "raise data.length",
             )
         task.unigram = unigram_of(preparation, sources["train"])
         task.frequent = frequent_words(preparation, sources["train"])
@@ -249,7 +249,8 @@ class Translate(RecordTask[TextPair, Translation]):
             source, losses, [each.translation for each in found], self.unigram, self.frequent
         )
         accuracy = float(losses.right.sum() / losses.tokens.sum())
-        return replace(scores, of={**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}})
+        of = {**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}}
+        return replace(scores, of=of, report={**scores.report, "pairs_left_out": source.left_out})
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
         """Nothing is fitted."""

@@ -233,6 +233,7 @@ class Translator(Predictor[TextPair, Translation]):
             windows=max((each.parts for each in sentences), default=1) if self.paragraphs else max(1, len(sentences)),
             unknown=unknown_characters(self.tokenizer, text),
             whole=bool(self.settings.stop) or all(each.ended for each in firsts),
+            empty=sum(not each.strip() for each in best),
         )
 
     def written(self, answer: Hypothesis) -> tuple[str, list[tuple[int, int]]]:

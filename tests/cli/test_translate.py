@@ -102,6 +102,14 @@ def test_what_a_reader_should_know_is_noted(run: Run, translator: Path) -> None:
     assert "4" in many.err.splitlines()[-1]
 
 
+def test_empty_translations_are_counted(run: Run, translator: Path) -> None:
+    first = load(translator).translate(ENGLISH[0], max_tokens=5).translation[0]
+    done = run("translate", translator, *[ENGLISH[0]] * 9, " ", "--stop", first, "--json", *FEW)
+    assert [record["empty"] for record in done.records] == [1] * 9 + [0]
+    assert "9" in done.err.splitlines()[-2]
+    assert "4" in done.err.splitlines()[-1]  # more notes than are shown
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

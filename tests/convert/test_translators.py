@@ -148,12 +148,14 @@ def test_a_re_imported_translator_is_learned_from_as_its_twin(tmp_path: Path) ->
     pad = special_ids(model.tokenizer).begin
     source = PairSource(pairs, model.tokenizer, start=pad, longest=LONGEST)
     shape = (len(source), *source.lengths.max(axis=0))
-    batch = source.batch(np.arange(len(source)), np.zeros(len(source)), shape=shape)
+    batch = source.batch(np.arange(len(source)), np.zeros(len(source), np.int64), shape=shape)
     of_twin, of_back = (task.losses(each.module, batch)["target"] for each in (model, back))
     with torch.inference_mode():
         logits = model.module(batch.inputs, batch.decoder_inputs).logits[batch.labels["target"] != IGNORED]
     freed = torch.log1p(-logits.softmax(dim=-1)[:, pad]).sum()
     assert of_back.item() == pytest.approx(of_twin.item() + freed.item(), rel=1e-12)
+    assert back.module.head is not None
+    assert back.module.head.bias is not None
     (of_bias,) = torch.autograd.grad(of_back, [back.module.head.bias])
     assert of_bias[pad] == 0
     assert of_bias.abs().max() > 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from glassformer.decode.forced import Option, options, progress, shared_out
@@ -13,7 +15,7 @@ from tests.decode.reference import searched
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, named, requests, whole
 from tests.refusals import refused
 
-SEARCHES = {
+SEARCHES: dict[str, dict[str, Any]] = {
     "plain": {},
     "length": {"length_penalty": 0.6},
     "coverage": {"length_penalty": 0.6, "coverage_penalty": 0.4},

@@ -71,11 +71,11 @@ def test_a_token_that_no_answer_has_is_no_target_of_the_smoothing(never: tuple[i
     assert mine.item() == pytest.approx(theirs.item(), abs=ORDER)
     for one, other in zip(learned(mine, *leaves), learned(theirs, *leaves), strict=True):
         assert (one - other).abs().max() < ORDER
-    excluded = [bias.index_fill(0, torch.tensor(never), low) for low in (-1e4, -1e6)]
-    one, other = (
+    excluded = [bias.index_fill(0, torch.tensor(never), least) for least in (-1e4, -1e6)]
+    low, lower = (
         blocked_cross_entropy(states, table, each, labels, smoothing=0.1, never=never).item() for each in excluded
     )
-    assert one == other
+    assert low == lower
 
 
 def test_without_a_bias_and_with_a_frozen_table() -> None:

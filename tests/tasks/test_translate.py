@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 import glassformer as gf
+from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import resolve
-from glassformer.artefact.sizes import TRANSLATORS, translator_sizes
+from glassformer.artefact.sizes import translator_sizes
 from glassformer.cli.recipe_options import requested_recipe
 from glassformer.data.corrupt import IGNORED
 from glassformer.errors import ConfigError, DataError
@@ -32,6 +33,7 @@ from glassformer.text.train import train_tokenizer
 from glassformer.training.tune import trained
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused
+from tests.translators import translating
 
 ROW = next(row for row in TASKS if row.task == "translate")
 # Sums of a few thousand float64 numbers near 1, in another order.
@@ -255,38 +257,23 @@ def test_sizes_follow_the_data_and_the_minutes(tmp_path: Path) -> None:
     assert translator_sizes([str(small)], None, tokenizer=False).settings == {}
 
 
-@pytest.mark.parametrize(
-    ("steps", "tokens"), [(1, 512), (1000, 512), (2500, 512), (4999, 512), (5000, 4096), (100_000, 4096)]
-)
-def test_a_run_by_steps_has_the_steps_of_one_by_its_minutes(tmp_path: Path, steps: int, tokens: int) -> None:
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_bytes(b"a\tb\n" * 500_000)
-    by_steps = translator_sizes([str(pairs)], None, steps=steps).settings
-    assert by_steps["train.batch_tokens"] == tokens
-    speed = {name: speed for name, speed, _ in TRANSLATORS}["tiny"]
-    minutes = steps * tokens / speed / 60 + 1e-6
-    by_minutes = translator_sizes([str(pairs)], minutes, size="tiny").settings
-    assert by_minutes == by_steps
-    assert translator_sizes([str(pairs)], minutes, size="tiny", steps=10).settings["train.batch_tokens"] == 512
-    of_an_epoch = 500_000 * 4 / 2 / 4.3
-    assert translator_sizes([str(pairs)], None, epochs=steps * tokens / of_an_epoch + 1e-6).settings == by_steps
-    chosen = translator_sizes([str(pairs)], None, steps=steps, step_tokens=64)
-    assert f"{steps:,} steps" in chosen.sentence(chosen.settings)
-
-
-def test_a_step_is_asked_for_in_tokens(tmp_path: Path) -> None:
-    """--batch counts rows, which the tokens of a step would make idle."""
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_bytes(b"a\tb\n" * 9)
-    for settings, assignments in (({"train.batch": 8}, []), ({}, ["train.batch=8"])):
-        with refused(ConfigError, wanted="train.batch_tokens", got="8", do="train.batch_tokens"):
-            requested_recipe("translate", [str(pairs)], settings=settings, assignments=assignments)
-    with refused(ConfigError, wanted="train.batch_tokens", got="8"):
-        resolve("translate", {"train.batch": 8})
-    both = ["train.batch=8", "train.batch_tokens=64"]
-    train = requested_recipe("translate", [str(pairs)], settings={}, assignments=both).train
-    assert (train.batch, train.batch_tokens) == (8, 64)
-    assert resolve("masked-lm-mini", {"train.batch": 8}).train.batch == 8
+def test_pairs_that_are_too_long_to_be_measured_are_counted(tmp_path: Path) -> None:
+    model = translating(double=False)
+    model.task = TranslateSection(beams=1)
+    pairs = [("She likes the summer.", "Elle aime."), ("He " * 30, "Il cuisine."), ("He loves.", "Il adore " * 20)]
+    path, long = tmp_path / "pairs.tsv", tmp_path / "long.tsv"
+    path.write_text("".join(f"{one}\t{two}\n" for one, two in pairs))
+    long.write_text("".join(f"{one}\t{two}\n" for one, two in pairs[1:]))
+    noted = Kept()
+    scores = evaluate(model, [path], progress=noted)
+    assert (scores.count, scores.report["pairs_left_out"]) == (1, 2)
+    assert any("2 of 3 pairs" in note and "24" in note for note in noted.notes)
+    with refused(DataError, wanted="24", got="2"):
+        evaluate(model, [long])
+    long.write_text("".join(f"{one}\t{two}\n" for one, two in pairs[:1] * 2))
+    noted.notes.clear()
+    assert evaluate(model, [long], progress=noted).report["pairs_left_out"] == 0
+    assert not any("pairs" in note for note in noted.notes)
 
 
 def test_the_loss_without_context_is_smoothed_as_in_training(tmp_path: Path) -> None:

@@ -185,6 +185,20 @@ def test_characters_without_a_token_are_told(model: gf.Model) -> None:
     assert unknown_characters(words, "she likes 冬") == "冬"
 
 
+def test_an_empty_translation_of_words_is_told(model: gf.Model) -> None:
+    found = model.translate(TEXTS[0], beams=1, max_tokens=3)
+    assert (found.empty, found.to_dict()["empty"]) == (0, 0)
+    first = found.translation[0]
+    texts = [TEXTS[0], " \n", f"{TEXTS[0]} {TEXTS[1]}"]
+    search = gf.DecodeSettings(stop=(first,), max_tokens=3)
+    one, blank, two = model.translate(texts, paragraphs=True, search=search)
+    assert (one.translation, one.empty) == ("", 1)
+    assert one.notes[-1].endswith(f"{TEXTS[0][:40]}…")
+    assert (blank.translation, blank.empty, blank.notes) == ("", 0, ())
+    assert two.empty == 1 + (model.translate(TEXTS[1], search=search).translation == "")
+    assert two.translation.strip() or two.empty == 2
+
+
 # --------------------------------------------------------------------------- the search, and what cannot be had
 
 
