@@ -21,6 +21,8 @@ from glassformer.plain import DEEPEST, refuse_strange
 
 # The whole numbers that torch and TOML can hold.
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+# What a validator finds other names of settings by, in its context.
+CALLED = "called"
 # Far more than any training uses, but few enough that the memory they need can be computed before training begins.
 MOST_TOKENS, MOST_ROWS, MOST_WORDS = 1_000_000, 1_000_000, 10_000_000
 
@@ -64,7 +66,7 @@ def read_settings(
     """
     refuse_strange(values, where)
     try:
-        return kind.model_validate_json(json.dumps(values))
+        return kind.model_validate_json(json.dumps(values), context={CALLED: called})
     except ValidationError as error:
         raise _readable(error, kind, where, called) from None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from glassformer.decode.settings import DecodeSettings, refuse_excluding
+from glassformer.decode.settings import DecodeSettings
 from glassformer.settings import read_settings
 
 # The search, where neither the model's own settings nor options ask for another one.
@@ -35,15 +35,20 @@ def search_settings(
     if "method" not in asked and (options.get("sample") or any(name in asked for name in _SAMPLING)):
         asked["method"] = "sample"
     if "method" not in asked:
-        several = asked.get("n_best", 1) > 1 or any(name in asked for name in _BEAM)
+        several = _count(asked, "n_best") > 1 or any(name in asked for name in _BEAM)
         asked["method"] = "greedy" if asked.get("beams", beams) == 1 and not several else "beam"
     if default is not None and asked["method"] == default.method:
-        found = {**default.model_dump(exclude_unset=True), **asked}
-    else:
-        found = {**({"length_penalty": length_penalty} if asked["method"] == "beam" else {}), **asked}
-    if asked["method"] == "beam" and "beams" not in asked:
-        needed = max(beams, found.get("n_best", 1), BEAMS if beams == 1 and "forced" in found else 1)
-        groups = found.get("groups", 1)
-        found["beams"] = asked["beams"] = -(-needed // groups) * groups
-    refuse_excluding(asked, called)
-    return read_settings(DecodeSettings, found, where="translate", called=called)
+        asked = {**default.model_dump(exclude_unset=True), **asked}
+    elif asked["method"] == "beam":
+        asked = {"length_penalty": length_penalty, **asked}
+    if asked["method"] == "beam" and options.get("beams") is None:
+        needed = max(beams, _count(asked, "n_best"), BEAMS if beams == 1 and "forced" in asked else 1)
+        groups = _count(asked, "groups")
+        asked["beams"] = -(-needed // groups) * groups
+    return read_settings(DecodeSettings, asked, where="translate", called=called)
+
+
+def _count(options: Mapping[str, Any], name: str) -> int:
+    """A number that is asked for, or 1: what is none is refused with all other settings."""
+    value = options.get(name)
+    return value if isinstance(value, int) and value > 0 else 1

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 
 from glassformer.errors import ConfigError
-from glassformer.settings import PublicSettings, Seed
+from glassformer.settings import CALLED, PublicSettings, Seed
 
 # Words in a tuple or a list.
 Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False)]
@@ -70,8 +69,9 @@ class DecodeSettings(PublicSettings):
     seed: Seed = 0
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
-        refuse_excluding({name: getattr(self, name) for name in self.model_fields_set})
+    def _possible(self, info: ValidationInfo) -> Self:
+        called = (info.context or {}).get(CALLED, {})
+        _refuse_excluding({name: getattr(self, name) for name in self.model_fields_set}, called)
         return self
 
     @property
@@ -91,7 +91,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
 _SEARCHES = {"sample": "samples", "beam": "a search with beams"}
 
 
-def refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str] = MappingProxyType({})) -> None:
+def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> None:
     """Raise ConfigError for settings that exclude each other; `values` are those that were set.
 
     `called` are the options that were typed, by setting; without them settings are called by their keywords.

@@ -268,7 +268,7 @@ EXCLUDING: dict[str, tuple[dict[str, Any], tuple[str, str, str], tuple[str, str,
     "one beam": (
         {"beams": 1, "forced": ["chiens", "chats"]},
         ("--force chiens chats", "--beams 1", "--beams"),
-        ("forced = ['chiens', 'chats']", "beams = 1", "beams"),
+        ("forced = ('chiens', 'chats')", "beams = 1", "beams"),
     ),
     "tokens": (
         {"min_tokens": 9, "max_tokens": 8},
@@ -280,6 +280,9 @@ EXCLUDING: dict[str, tuple[dict[str, Any], tuple[str, str, str], tuple[str, str,
         ("--forbid", "'chiens'", "leave it out"),
         ("forbidden", "'chiens'", "leave it out"),
     ),
+    "no number": ({"n_best": "2"}, ("--n-best", "'2'", ""), ("n_best", "'2'", "")),
+    "no number of beams": ({"beams": "2", "forced": ["x"]}, ("--beams", "'2'", ""), ("beams", "'2'", "")),
+    "no groups": ({"groups": 0}, ("--groups", "0", ""), ("groups", "0", "")),
     "a probability": ({"top_p": 1.5}, ("--top-p", "1.5", ""), ("top_p", "1.5", "")),
 }
 
