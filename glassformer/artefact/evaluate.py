@@ -20,6 +20,7 @@ from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.split import Split
 from glassformer.data.table_format import names_columns
 from glassformer.errors import ConfigError, DataError
+from glassformer.paths import refuse_no_path
 from glassformer.tasks import task_named
 from glassformer.tasks.baselines import repeated
 from glassformer.tasks.masked_lm import MaskedLMSection
@@ -57,6 +58,8 @@ def evaluate(
     Raises DataError when the files cannot be read, ConfigError when nothing was held out, or for a model that cannot do
     the task.
     """
+    for path in files:
+        refuse_no_path(path, DataError)
     progress = NoProgress() if progress is None else progress
     section: TaskSection = MaskedLMSection() if model.task is None else model.task
     kind = task_named(section.name)

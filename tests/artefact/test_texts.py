@@ -9,7 +9,7 @@ import pytest
 
 import glassformer as gf
 from glassformer.artefact.model import Model
-from glassformer.errors import ConfigError, DataError
+from glassformer.errors import CheckpointError, ConfigError, DataError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.tasks.masked_lm import MaskedLMSection
@@ -81,3 +81,10 @@ def test_a_search_has_all_settings_and_is_one() -> None:
         model.translate("She", search=other)
     with refused(ConfigError, wanted="prefix", got="3"):
         model.translate("She", prefix=other["beams"] + 1)
+
+
+@pytest.mark.parametrize("given", [None, 3], ids=str)
+def test_what_is_no_path_is_refused(model: Model, given: Any) -> None:
+    for refusing, kind in ((model.evaluate, DataError), (gf.load, CheckpointError), (model.save, CheckpointError)):
+        with refused(kind, wanted="path", got=repr(given)):
+            refusing(given)

@@ -262,6 +262,7 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "a search and more": lambda place: translating().translate("He", beams=2, search=DecodeSettings()),
     "no search": lambda place: translating().translate("He", search={"beams": 2}),  # type: ignore[call-overload]
     "no prefix": lambda place: translating().translate("He", prefix=3),  # type: ignore[call-overload]
+    "no path": lambda place: gf.load(None),  # type: ignore[arg-type]
     "no text": lambda place: place.model.score(None),  # type: ignore[call-overload]
     "no text in a list": lambda place: place.model.score(["He", None]),  # type: ignore[list-item]
     "nothing beside a text": lambda place: place.model.classify(["He"], 3),  # type: ignore[call-overload]
