@@ -35,8 +35,10 @@ def search_settings(
     if "method" not in asked and (options.get("sample") or any(name in asked for name in _SAMPLING)):
         asked["method"] = "sample"
     if "method" not in asked:
-        several = _count(asked, "n_best") > 1 or any(name in asked for name in _BEAM)
-        asked["method"] = "greedy" if asked.get("beams", beams) == 1 and not several else "beam"
+        usual = ("greedy" if beams == 1 else "beam") if default is None else default.method
+        several = any(name in asked for name in _BEAM) or (_count(asked, "n_best") > 1 and usual != "sample")
+        one = asked.get("beams") == 1 and not several
+        asked["method"] = "greedy" if one else "beam" if several or "beams" in asked else usual
     if default is not None and asked["method"] == default.method:
         asked = {**default.model_dump(exclude_unset=True), **asked}
     elif asked["method"] == "beam":

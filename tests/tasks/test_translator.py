@@ -229,6 +229,10 @@ def test_options_choose_the_search(options: dict[str, Any], expected: dict[str, 
         ({"method": "beam", "beams": 4, "groups": 2}, {"n_best": 5}, {"beams": 6, "groups": 2}),
         ({"method": "greedy"}, {"forced": ["x"]}, {"method": "beam", "beams": 5}),
         ({"method": "greedy"}, {"n_best": 3}, {"method": "beam", "beams": 3}),
+        ({"method": "sample", "top_k": 9}, {}, {"method": "sample", "top_k": 9}),  # as it came with the model
+        ({"method": "sample", "top_k": 9}, {"n_best": 3}, {"method": "sample", "n_best": 3}),
+        ({"method": "sample", "top_k": 9}, {"beams": 1}, {"method": "greedy", "top_k": None}),
+        ({"method": "sample", "top_k": 9}, {"beams": 2}, {"method": "beam", "beams": 2}),
     ],
 )
 def test_there_are_as_many_beams_as_the_other_options_need(
