@@ -116,7 +116,7 @@ def test_a_first_row_of_several_megabytes_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_text(f"{'long, ' * 600_000}prose\tde la prose\na, b\tc, d\n")
     rows = [list(row.values.values()) for row in read_table(path, ["0", "1"])]
-    assert [len(rows[0][0]), *rows[0][1:]] == [6 * 600_000 + 5, "de la prose"]
+    assert [len(str(rows[0][0])), *rows[0][1:]] == [6 * 600_000 + 5, "de la prose"]
     assert rows[1:] == [["a, b", "c, d"]]
 
 
