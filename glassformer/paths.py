@@ -11,11 +11,18 @@ from glassformer.errors import GlassformerError
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
 
+def refuse_no_path(path: object, error: type[GlassformerError]) -> None:
+    """Raise `error` for what names no file."""
+    if not isinstance(path, str | os.PathLike):
+        raise error("a path is needed", got=repr(path)[:60])
+
+
 def check_path(path: str | Path, error: type[GlassformerError], *, utf8: bool = False) -> None:
-    """Raise `error` for a path that no system can look up, and for a `~` that the shell did not expand: we never expand
-    it. A path that does not exist is no error. `utf8` requires a name in UTF-8: the path is written into files, and the
-    safetensors library opens no others.
+    """Raise `error` for what is no path, for a path that no system can look up, and for a `~` that the shell did not
+    expand: we never expand it. A path that does not exist is no error. `utf8` requires a name in UTF-8: the path is
+    written into files, and the safetensors library opens no others.
     """
+    refuse_no_path(path, error)
     text = os.fspath(path)
     if "\0" in text:
         raise error("a path without a zero byte is needed", got=repr(text))

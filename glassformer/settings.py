@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,6 +21,8 @@ from glassformer.plain import DEEPEST, refuse_strange
 
 # The whole numbers that torch and TOML can hold.
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+# What a validator finds other names of settings by, in its context.
+CALLED = "called"
 # Far more than any training uses, but few enough that the memory they need can be computed before training begins.
 MOST_TOKENS, MOST_ROWS, MOST_WORDS = 1_000_000, 1_000_000, 10_000_000
 
@@ -30,6 +33,19 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
 
 
+class PublicSettings(Settings):
+    """Settings that users make themselves: impossible ones are refused as in a recipe, in one sentence."""
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise _readable(error, type(self), type(self).__name__, {}) from None
+
+    # By this pydantic knows that it may read the settings from JSON without calling this, as it does without it.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+
 Kind = TypeVar("Kind", bound=Settings)
 
 # Dotted keys `a.b.c ...`: tomllib needs time and memory that grow with the square of the number of parts.
@@ -37,13 +53,22 @@ _STEP = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![\w-]){_STEP}(?:[ \t]*+\.[ \t]*+{_STEP}){{{DEEPEST}}}")
 
 
-def read_settings(kind: type[Kind], values: Mapping[str, Any], *, where: str = "settings") -> Kind:
-    """Check a mapping (from TOML or JSON) against a group of settings; raises ConfigError in one sentence."""
+def read_settings(
+    kind: type[Kind],
+    values: Mapping[str, Any],
+    *,
+    where: str = "settings",
+    called: Mapping[str, str] = MappingProxyType({}),
+) -> Kind:
+    """Check a mapping (from TOML or JSON) against a group of settings; raises ConfigError in one sentence.
+
+    `called` are other names of settings: those of the options that were typed.
+    """
     refuse_strange(values, where)
     try:
-        return kind.model_validate_json(json.dumps(values))
+        return kind.model_validate_json(json.dumps(values), context={CALLED: called})
     except ValidationError as error:
-        raise _readable(error, kind, where) from None
+        raise _readable(error, kind, where, called) from None
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -80,10 +105,10 @@ def toml_of(settings: Settings) -> str:
     return tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True))
 
 
-def _readable(error: ValidationError, kind: type[Settings], where: str) -> ConfigError:
+def _readable(error: ValidationError, kind: type[Settings], where: str, called: Mapping[str, str]) -> ConfigError:
     first = error.errors()[0]
     path = [str(step) for step in first["loc"]]
-    place = f"{where}: {'.'.join(path)}" if path else where
+    place = called[path[0]] if path and path[0] in called else f"{where}: {'.'.join(path)}" if path else where
     if first["type"] == "extra_forbidden":
         hint = did_you_mean(path[-1], _known_keys(kind, path[:-1]))
         return ConfigError(f"{where} has no setting {'.'.join(path)!r}", do=hint)

@@ -20,6 +20,7 @@ from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.split import Split
 from glassformer.data.table_format import names_columns
 from glassformer.errors import ConfigError, DataError
+from glassformer.paths import refuse_no_path
 from glassformer.tasks import task_named
 from glassformer.tasks.baselines import repeated
 from glassformer.tasks.masked_lm import MaskedLMSection
@@ -57,6 +58,8 @@ def evaluate(
     Raises DataError when the files cannot be read, ConfigError when nothing was held out, or for a model that cannot do
     the task.
     """
+    for path in files:
+        refuse_no_path(path, DataError)
     progress = NoProgress() if progress is None else progress
     section: TaskSection = MaskedLMSection() if model.task is None else model.task
     kind = task_named(section.name)
@@ -98,6 +101,12 @@ def evaluate(
         if source is None:
             raise DataError(
                 f"held-out text is needed to measure on (split {split})", got="no document", do="name files"
+            )
+        if left_out := getattr(source, "left_out", 0):  # pairs, which cannot be cut into rows
+            there = len(getattr(source, "examples", ()))
+            progress.note(
+                f"{left_out:,} of {there:,} pairs are not measured: they have a side of more than data.length = "
+                f"{data.length} tokens"
             )
         limit = _affordable(model, source, progress)
         with precision(model.device, fast=model.fast):

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from glassformer.artefact import store
 from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.texts import beside, listed, several
 from glassformer.artefact.verbs import answer, stream_translation
-from glassformer.errors import DataError
 
 if TYPE_CHECKING:
     from glassformer.decode.settings import DecodeSettings
@@ -54,11 +54,10 @@ class Model(Artefact):
         Of a model that translates, the probability of a given `target` for each text: a `ScoredPair`. Raises DataError
         for a text of only blanks and for a missing target, ConfigError for a model that does neither.
         """
-        texts = [text] if isinstance(text, str) else list(text)
         if target is None:
             records = _texts(text)
         else:
-            records = [{"text": one, "target": two} for one, two in _beside(texts, target, "target")]
+            records = [{"text": one, "target": two} for one, two in beside(text, target, "target")]
         found: list[Any] = self._answers("score", records, {})
         return found[0] if isinstance(text, str) else found
 
@@ -74,11 +73,10 @@ class Model(Artefact):
         A text longer than the model reads at once is read in windows whose probabilities are averaged. Raises DataError
         for a text of only blanks, ConfigError for a model that was not trained to classify.
         """
-        texts = [text] if isinstance(text, str) else list(text)
         if pair is None:
             records: list[dict[str, object]] = _texts(text)
         else:
-            records = [{"text": one, "pair": two} for one, two in _beside(texts, pair, "pair")]
+            records = [{"text": one, "pair": two} for one, two in beside(text, pair, "pair")]
         found: list[Any] = self._answers("classify", records, {})
         return found[0] if isinstance(text, str) else found
 
@@ -93,8 +91,8 @@ class Model(Artefact):
         A text longer than the model reads at once is read in windows whose probabilities are averaged. Raises DataError
         for fewer than two candidates and for blanks, ConfigError for a model that was not trained to choose.
         """
-        each = [(text, choices)] if isinstance(text, str) else _beside(text, choices, "list of candidates")
-        records = [{"text": one, "choices": _candidates(its)} for one, its in each]
+        each = [(text, choices)] if isinstance(text, str) else beside(text, choices, "list of candidates")
+        records = [{"text": one, "choices": _list(its)} for one, its in each]
         found: list[Choice] = self._answers("choose", records, {})
         return found[0] if isinstance(text, str) else found
 
@@ -111,7 +109,8 @@ class Model(Artefact):
         windows. Raises DataError for a text without words, ConfigError for a model that was not trained to tag.
         """
         # A string is refused as a sentence: its characters would be taken for words.
-        given: list[dict[str, object]] = [{"words": each if isinstance(each, str) else list(each)} for each in words]
+        sentences = several(words, "a list of sentences, each a list of words, is needed")
+        given: list[dict[str, object]] = [{"words": _list(each)} for each in sentences]
         found: list[Tagging] = self._answers("tag", [*_texts(text), *given], {})
         return found[0] if isinstance(text, str) else found
 
@@ -126,8 +125,7 @@ class Model(Artefact):
         A passage longer than the model reads at once is read in windows. Raises DataError for a question or passage of
         only blanks, ConfigError for a model that was not trained to answer.
         """
-        questions = [question] if isinstance(question, str) else list(question)
-        records = [{"text": one, "pair": two} for one, two in _beside(questions, context, "passage")]
+        records = [{"text": one, "pair": two} for one, two in beside(question, context, "passage")]
         found: list[Answer] = self._answers("answer", records, {"top": top})
         return found[0] if isinstance(question, str) else found
 
@@ -283,17 +281,9 @@ class Model(Artefact):
 
 
 def _texts(text: str | Texts) -> list[dict[str, object]]:
-    return [{"text": each} for each in ([text] if isinstance(text, str) else text)]
+    return [{"text": each} for each in listed(text)]
 
 
-def _beside(texts: Sequence[str], others: str | Sequence[Any], what: str) -> list[tuple[str, Any]]:
-    """Each text with what belongs to it; a single text beside several belongs to each. Raises DataError."""
-    several = [others] * len(texts) if isinstance(others, str) else list(others)
-    if len(several) != len(texts):
-        raise DataError(f"each text needs a {what} of its own", got=f"{len(several):,} for {len(texts):,} texts")
-    return list(zip(texts, several, strict=True))
-
-
-def _candidates(given: object) -> object:
+def _list(given: object) -> object:
     """A text in place of several is left as it is, to be refused."""
-    return given if isinstance(given, str) or not isinstance(given, Sequence) else list(given)
+    return given if isinstance(given, str) or not isinstance(given, Iterable) else list(given)

@@ -135,7 +135,7 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
     """A recipe from settings, a mapping, a TOML file, or the name of one in the package.
 
     `changes` are single settings, `{"train.steps": 100}`. Paths in them and in a mapping are relative to the current
-    folder. Raises ConfigError in one sentence.
+    folder. Raises ConfigError in one sentence, also for a change that another setting would make idle.
     """
     where, folder, values = "the recipe", Path.cwd(), {}
     if isinstance(given, Recipe):
@@ -151,7 +151,21 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
     values = _from_folder(values, folder)
     if changes:
         values = _from_folder(_changed(values, changes), Path.cwd())
-    return read_recipe(values, where=where)
+    recipe = read_recipe(values, where=where)
+    if changes and {"train.batch", "train.batch_tokens"} & changes.keys() == {"train.batch"}:
+        _refuse_rows(recipe)
+    return recipe
+
+
+def _refuse_rows(recipe: Recipe) -> None:
+    """Raise ConfigError for rows asked for where the steps have so many tokens: they would be ignored."""
+    tokens = recipe.train.batch_tokens
+    if tokens is not None:
+        raise ConfigError(
+            f"a step of {recipe.task.name} has tokens of the target, train.batch_tokens = {tokens}, not rows",
+            got=f"train.batch = {recipe.train.batch} (--batch)",
+            do="leave it out, or choose the tokens with --set train.batch_tokens=2048",
+        )
 
 
 def parse_changes(assignments: Sequence[str]) -> dict[str, object]:

@@ -54,16 +54,18 @@ _BYTES_OF_A_TOKEN, _UNPACKED = 4.3, 3.3
 
 @dataclass(frozen=True)
 class Choice:
-    """Settings of a recipe that fit `megabytes` of text and `core_minutes` of time."""
+    """Settings of a recipe that fit `megabytes` of text and `core_minutes` of time, or another `end` of the run."""
 
     settings: dict[str, object]
     megabytes: float
     core_minutes: float | None
+    end: str = ""
 
     def sentence(self, names: Collection[str]) -> str:
         """What was chosen, why, and how to choose otherwise; `names` are the settings that were not the user's."""
         chosen = ", ".join(f"{name.rpartition('.')[2].replace('_', ' ')} {self.settings[name]}" for name in names)
-        time = "" if self.core_minutes is None else f" and {round(self.core_minutes, 1):,g} minutes of one core"
+        time = self.end if self.core_minutes is None else f"{round(self.core_minutes, 1):,g} minutes of one core"
+        time = f" and {time}" if time else ""
         options = ", ".join(_OPTIONS[name] for name in names)
         return f"{chosen}: chosen for {self.megabytes:,.1f} MB of text{time}; {options} choose otherwise"
 
@@ -106,25 +108,44 @@ def translator_sizes(
     size: str | None = None,
     tokenizer: bool = True,
     shared: bool = True,
+    steps: int | None = None,
+    epochs: float | None = None,
+    step_tokens: int | None = None,
 ) -> Choice:
     """Size, vocabulary, dropout and tokens of a step for a training on pairs in these files, as `sizes_for`. With a
     vocabulary for each side that is not `shared`, each is learned from half of the text.
+
+    A run of so many `steps` or `epochs` has the dropout and, unless `step_tokens` are asked for, the steps of a run by
+    the minutes that it takes.
     """
     paths = find_files(files).used
     text = sum(path.stat().st_size * (_UNPACKED if path.suffix.lower() == ".gz" else 1.0) for path in paths)
     settings: dict[str, object] = {}
-    if core_minutes is not None:
-        if size is None:
-            size = next(name for name, _, least in reversed(TRANSLATORS) if core_minutes >= least)
-            settings["model.size"] = size
-        speed = next((speed for name, speed, _ in TRANSLATORS if name == size), TRANSLATORS[0][1])
-        tokens = core_minutes * 60 * speed
-        epochs = tokens / max(1.0, text / 2 / _BYTES_OF_A_TOKEN)
-        settings["model.settings.dropout"] = next(rate for rate, least in reversed(_DROPOUTS) if epochs >= least)
-        fitting = [each for each in _STEP_TOKENS if tokens / each >= _STEPS]
-        settings["train.batch_tokens"] = max(fitting, default=_STEP_TOKENS[0])
+    if core_minutes is not None and size is None:
+        size = next(name for name, _, least in reversed(TRANSLATORS) if core_minutes >= least)
+        settings["model.size"] = size
+    speed = next((speed for name, speed, _ in TRANSLATORS if name == size), TRANSLATORS[0][1])
+    of_an_epoch = max(1.0, text / 2 / _BYTES_OF_A_TOKEN)
+    seen = [] if core_minutes is None else [core_minutes * 60 * speed]
+    if epochs is not None:
+        seen.append(epochs * of_an_epoch)
+    if steps is not None:
+        fitting = (each for each in _STEP_TOKENS if _step_tokens(steps * each) == each)
+        seen.append(steps * float(step_tokens or next(fitting)))
+    if seen:
+        tokens = min(seen)
+        rates = (rate for rate, least in reversed(_DROPOUTS) if tokens / of_an_epoch >= least)
+        settings["model.settings.dropout"] = next(rates)
+        settings["train.batch_tokens"] = _step_tokens(tokens)
     if tokenizer:
         settings["tokenizer.vocabulary"] = next(
             tokens for tokens, least in reversed(SHARED_VOCABULARIES) if (text if shared else text / 2) >= least
         )
-    return Choice(settings, text / 1e6, core_minutes)
+    ends = {"steps": steps, "epochs": epochs}
+    end = " or ".join(f"{count:,} {name}" for name, count in ends.items() if count is not None)
+    return Choice(settings, text / 1e6, core_minutes, end)
+
+
+def _step_tokens(tokens: float) -> int:
+    """The target tokens of a step for a run of so many."""
+    return max((each for each in _STEP_TOKENS if tokens / each >= _STEPS), default=_STEP_TOKENS[0])

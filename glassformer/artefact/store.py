@@ -31,7 +31,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.json_text import read_json
-from glassformer.paths import check_path
+from glassformer.paths import check_path, refuse_no_path
 from glassformer.pickles import refuse_pickles
 from glassformer.settings import Settings, read_settings
 from glassformer.tasks import task_named
@@ -95,6 +95,7 @@ def write(directory: str | Path, saved: Artefact) -> Path:
 
     Raises CheckpointError when the directory cannot be written to or the disk is full.
     """
+    refuse_no_path(directory, CheckpointError)
     directory = Path(directory)
     try:
         with replace_files(directory, FILES) as folder:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.texts import listed
 from glassformer.artefact.verbs import answer
 from glassformer.data.corrupt import IGNORED
 from glassformer.errors import ConfigError, DataError
@@ -54,7 +55,7 @@ def trace(
     default its own translation. Raises ConfigError for one that does not translate and for candidates of a model that
     does not choose, DataError for a text of only blanks and for candidates beside a second text or several texts.
     """
-    texts, pairs = [text] if isinstance(text, str) else list(text), listed(pair)
+    texts, pairs = listed(text), None if pair is None else listed(pair, "second text")
     if choices is not None:
         texts, pairs = beside_choices(model, texts, pairs, choices)
     first, second = rows_of(model, texts, pairs)
@@ -99,11 +100,6 @@ def label_names(model: Artefact) -> tuple[str, ...]:
     """What the labels of a model's head are called."""
     head = model.config.token_head
     return SPAN if head is not None and head.spans else model.labels
-
-
-def listed(texts: Texts | None) -> list[str] | None:
-    """One text or several as a list."""
-    return [texts] if isinstance(texts, str) else None if texts is None else list(texts)
 
 
 def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[Rows, Rows | None]:

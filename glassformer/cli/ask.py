@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.decoding_options import DECODING
+from glassformer.cli.decoding_options import DECODING, check_decoding
 from glassformer.cli.destination import Answers, counted, destination, set_aside
 from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import (
@@ -27,7 +27,7 @@ from glassformer.cli.options import (
     Threads,
 )
 from glassformer.cli.readers import Text, reader_of
-from glassformer.cli.screen import Few, note_windows, record, refuse_out_over_input
+from glassformer.cli.screen import Few, note, note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
 from glassformer.cli.stream_words import check_streamed, stream_words
 from glassformer.cli.texts import batches, records
@@ -159,6 +159,8 @@ def _files(kinds: str) -> Any:
 
 def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
+    if _OPTIONS.get(verb) is DECODING:
+        check_decoding(options)
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
     entry, task = VERBS[verb], opened.task_name
@@ -212,7 +214,7 @@ def _write(
     """
     from glassformer.artefact.verbs import refusals  # not at the top: --help must not import torch
 
-    number = 0
+    number = empty = 0
     told = Few()
     for texts in batches(asked):
         batch = texts
@@ -234,6 +236,7 @@ def _write(
             note_windows(its.windows, opened.row_tokens)
             for sentence in getattr(its, "notes", ()):
                 told(sentence)
+            empty += bool(getattr(its, "empty", 0))
             if json:
                 record({**each.kept, **its.to_dict()}, out.handle)
             else:
@@ -241,6 +244,8 @@ def _write(
             out.whole()
         advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
+    if empty > 1:
+        note(f"{empty:,} translations are empty, in whole or in part")
     told.rest()
     if bad is not None and bad.count and not number:
         raise DataError("a record that can be answered is needed", got=bad.first[0])

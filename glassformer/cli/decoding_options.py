@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -148,3 +149,13 @@ DECODING: dict[str, tuple[Any, object]] = {
         False,
     ),
 }
+
+# What is typed for each of them.
+TYPED = {name: f"--{name.replace('_', '-')}" for name in DECODING} | {"forced": "--force", "forbidden": "--forbid"}
+
+
+def check_decoding(options: Mapping[str, Any]) -> None:
+    """Raise ConfigError for options that exclude each other, by what was typed, before a model is read."""
+    from glassformer.decode.options import search_settings  # not at the top: --help must not import it
+
+    search_settings(options, called=TYPED)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,7 +75,12 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
     (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
     (("length",), int, "data.length", "Tokens in a row."),
-    (("batch",), int, "train.batch", f"Rows in a step{_SIZED}."),
+    (
+        ("batch",),
+        int,
+        "train.batch",
+        "Rows in a step; for masked-lm by the text and the minutes; translate has --set train.batch_tokens.",
+    ),
     (("learning-rate",), float, "train.learning_rate", "The highest learning rate."),
     (("precision",), str, "train.precision", "auto, float32, bfloat16 or float64."),
     (("device",), str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
@@ -192,14 +196,18 @@ def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | Non
             of_run["train.batch_tokens"] = recorded.train.batch_tokens
             of_run |= {f"model.settings.{name}": value for name, value in recorded.model.settings.items()}
         return {**of_run, **changes}
-    sizes = partial(translator_sizes, shared=recipe.tokenizer.shared) if translates else sizes_for
     try:
-        choice = sizes(
-            (*recipe.data.files, *getattr(recipe.data, "target_files", ())),
-            None if recipe.train.minutes is None else recipe.train.minutes * cores_of(recipe.train),
-            size=str(changes["model.size"]) if "model.size" in changes else None,
-            tokenizer="tokenizer.file" not in changes,
-        )
+        train, files = recipe.train, (*recipe.data.files, *getattr(recipe.data, "target_files", ()))
+        minutes = None if train.minutes is None else train.minutes * cores_of(train)
+        size = str(changes["model.size"]) if "model.size" in changes else None
+        learned = "tokenizer.file" not in changes
+        if translates:
+            step = train.batch_tokens if "train.batch_tokens" in changes else None
+            more: dict[str, Any] = {"steps": train.steps, "epochs": train.epochs, "step_tokens": step}
+            more["shared"] = recipe.tokenizer.shared
+            choice = translator_sizes(files, minutes, size=size, tokenizer=learned, **more)
+        else:
+            choice = sizes_for(files, minutes, size=size, tokenizer=learned)
     except DataError:  # raised again, with all that is wrong, where the files are read
         return dict(changes)
     given = {*changes, *("model.settings.dropout" for name in changes if name == "model.settings")}

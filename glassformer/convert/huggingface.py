@@ -49,7 +49,14 @@ from glassformer.convert.roberta import ROBERTA
 from glassformer.convert.settings import Count, differences, read_values, write_values
 from glassformer.convert.t5 import T5
 from glassformer.convert.table import read_tensors, stored_layers, write_tensors
-from glassformer.convert.tokenizer_files import has_tokenizer, left_unread, role_ids, write_json, write_tokenizer
+from glassformer.convert.tokenizer_files import (
+    has_tokenizer,
+    left_unread,
+    role_ids,
+    told_length,
+    write_json,
+    write_tokenizer,
+)
 from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
@@ -68,7 +75,7 @@ _OF_LABELS = ("id2label", "label2id", "problem_type", "_num_labels")
 class Report:
     """What was left aside and why, and what is no part of the model's numbers but travels with it: tokens with a role
     (`pad_token_id` …), settings of generation, the `use` of a head for labels, and the `length` of the texts that the
-    model is for where no table limits it.
+    model is for, as its tokenizer or, where no table limits it, its settings tell it.
     """
 
     architecture: str
@@ -131,7 +138,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
         token_settings={key: values[key] for key in TOKEN_SETTINGS.keys if values.get(key) is not None},
         generation=generation,
         use=use,
-        length=free_length(family, config, values, where),
+        length=free_length(family, config, values, where) if family.free_length else told_length(directory),
     )
     tokenizer = load_tokenizer(directory) if has_tokenizer(directory) else None
     return Imported(with_use(config, use), _with_shared(config, state), tokenizer, report)
@@ -153,7 +160,8 @@ def write_huggingface(
 
     `token_settings` are tokens with a role (`decoder_start_token_id` …) beside those the tokenizer knows; `generation`
     becomes generation_config.json; `use` is what its labels are for; `length` is the number of tokens in a text
-    that the model is for, which is written where no table of positions tells it. The decoder begins with the token
+    that the model is for, which the tokenizer's settings tell, and where there is no table of positions the model's.
+    The decoder begins with the token
     `start`, which no answer has: where programs begin with zeros (Marian), its vector is folded into the first
     position. Returns what stays behind, in sentences.
     Raises ConfigError for a model that the family of Hugging Face cannot say, CheckpointError for unfit tensors.
@@ -195,7 +203,8 @@ def write_huggingface(
             write_json(folder / GENERATION_FILE, generation)
         if tokenizer is not None:
             segments = config.encoder is not None and config.encoder.embed.segments > 1
-            write_tokenizer(folder, tokenizer, config.output_stack.max_length or length, segments=segments)
+            limits = [each for each in (config.output_stack.max_length, length) if each is not None]
+            write_tokenizer(folder, tokenizer, min(limits, default=None), segments=segments)
 
     write_whole(Path(directory), fill)
     return left_behind(whole, back)

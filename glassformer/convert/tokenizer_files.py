@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from glassformer.settings import MOST_TOKENS
+from glassformer.text.byte_pairs import read_object
 from glassformer.text.load import TOKENIZER_FILES, as_vocabulary_file
 from glassformer.text.sentence_pieces import SOURCE, TARGET, TARGET_IDS
 from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
+
+SETTINGS = "tokenizer_config.json"
 
 
 def has_tokenizer(directory: Path) -> bool:
@@ -28,6 +32,16 @@ def left_unread(directory: Path) -> dict[str, str]:
     ):
         return {}
     return {TARGET: f"all texts are divided as {SOURCE} does it: a target that is given may be divided otherwise there"}
+
+
+def told_length(directory: Path) -> int | None:
+    """The tokens of the longest text that a folder's tokenizer is for (`model_max_length`); None where it is not told.
+
+    transformers writes a number of thirty digits where there is no such length.
+    """
+    path = directory / SETTINGS
+    length = read_object(path).get("model_max_length") if path.is_file() else None
+    return length if type(length) is int and 0 < length <= MOST_TOKENS else None
 
 
 def role_ids(tokenizer: Tokenizer | None) -> dict[str, int]:
@@ -57,7 +71,7 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, length: int | None, *, s
         **{theirs: token for theirs, token in roles.items() if token is not None},
         **({} if length is None else {"model_max_length": length}),
     }
-    write_json(folder / "tokenizer_config.json", {**settings, **({} if vocabulary is None else vocabulary.settings)})
+    write_json(folder / SETTINGS, {**settings, **({} if vocabulary is None else vocabulary.settings)})
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from glassformer.data.conll import conll_columns
-from glassformer.data.lines import decoded_head
+from glassformer.data.lines import LONGEST_LINE, decoded_head
 from glassformer.data.named_rows import json_rows, parquet_columns
 from glassformer.data.squad import COLUMNS as SQUAD_COLUMNS
 from glassformer.errors import DataError
@@ -33,7 +33,7 @@ _OPEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+')
 _NEEDS_QUOTES = ",;"
 _DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
 _NAMES = {"jsonl": "JSON lines", "parquet": "Parquet", "squad": "SQuAD's JSON"}
-_BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t,;|", ".txt": "\t,;|"}
+_BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,7 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
             got="another file",
             do="use .jsonl, .csv, .tsv, .parquet, or .txt with delimiters; of parallel files, --target names the other",
         )
-    sample, whole = decoded_head(path, _BYTES)
-    sample, whole = _first_lines(sample, whole)
+    sample, whole = _beginning(path)
     if not sample.strip():
         raise DataError(f"{path} must hold rows", got="only blanks")
     delimiter, quoted, rows = _written(path, sample, whole)
@@ -126,7 +125,13 @@ def _suffix(path: Path) -> str:
     return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
-def _first_lines(sample: str, whole: bool) -> tuple[str, bool]:
+def _beginning(path: Path) -> tuple[str, bool]:
+    """The lines by which the format is known, and whether they are all; the first one whole, however long it is."""
+    sample, whole = decoded_head(path, _BYTES)
+    if not whole and "\n" not in sample:
+        sample, whole = decoded_head(path, LONGEST_LINE)
+        enough = sample.find("\n") + 1 + _BYTES
+        sample, whole = sample[:enough], whole and len(sample) <= enough
     lines = sample.replace("\r\n", "\n").split("\n", _LINES)
     return "\n".join(lines[:_LINES]), whole and len(lines) <= _LINES
 

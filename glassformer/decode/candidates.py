@@ -1,6 +1,6 @@
 """Candidates of beams: in groups that avoid one another's tokens, and with words that must occur.
 
-R rows, one for each sentence · B hypotheses of a row · G groups · V vocabulary · C candidates
+R rows, one for each sentence · B hypotheses of a row · G groups · V vocabulary · C candidates · T tokens
 """
 
 from __future__ import annotations
@@ -40,6 +40,19 @@ def best_in_groups(logits: Tensor, offset: Tensor, count: int, settings: DecodeS
         taken = taken.scatter_add(1, going_on, torch.ones_like(going_on, dtype=taken.dtype))
         found.append((score, parent + of.start, token))
     return Candidates(*(torch.cat(each, dim=1) for each in zip(*found, strict=True)))
+
+
+def repeated(candidates: Candidates, hypotheses: Hypotheses, complete: Tensor) -> Tensor:
+    """Which complete candidates [R, C] an earlier group has found as well: those of the same tokens, which are found in
+    the same step.
+    """
+    inside = torch.arange(hypotheses.tokens.shape[2], device=complete.device) < hypotheses.length[:, None]  # [R, T]
+    tokens = hypotheses.tokens.masked_fill(~inside[:, None], -1)  # [R, B, T]
+    same = (tokens[:, :, None] == tokens[:, None]).all(dim=-1)  # [R, B, B]
+    row = torch.arange(len(tokens), device=complete.device)[:, None, None]  # [R, 1, 1]
+    alike = same[row, candidates.parent[:, :, None], candidates.parent[:, None]]  # [R, C, C]
+    alike = alike & (candidates.token[:, :, None] == candidates.token[:, None]) & complete[:, None]
+    return complete & alike.tril(-1).any(dim=-1)  # [R, C]
 
 
 def with_forced(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from glassformer.data.counter_rng import uniform
-from glassformer.decode.candidates import best_in_groups, with_forced
+from glassformer.decode.candidates import best_in_groups, repeated, with_forced
 from glassformer.decode.choose import Candidates, best_tokens, drawn, filtered, log_totals
 from glassformer.decode.control import Control
 from glassformer.decode.hypotheses import Hypotheses, Sentence
@@ -78,6 +78,8 @@ class Search:
             coverage = coverage_penalty(hypotheses.coverage[:, :, : memory_real.shape[1]], memory_real, self.settings)
             score = score + coverage.gather(1, candidates.parent)
         complete = self.complete(over, candidates)  # [R, C]
+        if self.settings.groups > 1:
+            complete = complete & ~repeated(candidates, hypotheses, complete)
         self.report(hypotheses, candidates, log_probability, ended, complete, score, sentences)
         hypotheses.score = candidates.score.masked_fill(over, -torch.inf)  # [R, C]
         parent, token = candidates.parent, candidates.token

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 
-from glassformer.settings import Seed, Settings
+from glassformer.errors import ConfigError
+from glassformer.settings import CALLED, PublicSettings, Seed
 
-Words = Annotated[str, Field(min_length=1)]
+# Words in a tuple or a list.
+Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False)]
 
 
-class DecodeSettings(Settings):
+class DecodeSettings(PublicSettings):
     """How the tokens of an answer are chosen, and when an answer is complete.
 
     `method`: the most likely token each time; a token drawn by its probability; or the `beams` best hypotheses at once.
@@ -24,7 +27,8 @@ class DecodeSettings(Settings):
     is ((5 + n) / 6)^`length_penalty` (Wu et al. 2016, eq. 14), or n^`length_penalty` with the form "power"
     (transformers). `coverage_penalty` is β of the same equation, over the weights of cross-attention. With `groups`,
     beams are divided into groups; each pays `diversity` for each beam of an earlier group that goes on with the same
-    token (Vijayakumar et al. 2018).
+    token (Vijayakumar et al. 2018). What several groups find is one answer: there may be fewer than
+    `n_best`.
 
     `early_stopping` "exact": the search goes on while an unfinished hypothesis can still become one of the `n_best`,
     and its answers are those of a search to the largest length. "full": it ends at `beams` complete answers.
@@ -35,9 +39,9 @@ class DecodeSettings(Settings):
     where not (Keskar et al. 2019, eq. 2), or their log-probabilities are multiplied, with `penalized`
     "log_probabilities" (transformers' beams). No sequence of `no_repeat_ngram` tokens occurs twice. Prompts count.
 
-    **Words.** An answer contains each of `forced` and none of `forbidden`, not even with the end of its prompt; it ends
-    with the first of `stop`. It has at least `min_tokens` before its end and at most `max_tokens` with it; with
-    `forced_end` the last of these can only be the end, and costs nothing.
+    **Words.** An answer contains each of `forced`, which needs at least two beams, and none of `forbidden`, not even
+    with the end of its prompt; it ends with the first of `stop`. It has at least `min_tokens` before its end and at
+    most `max_tokens` with it; with `forced_end` the last of these can only be the end, and costs nothing.
     """
 
     method: Literal["greedy", "sample", "beam"] = "greedy"
@@ -59,38 +63,93 @@ class DecodeSettings(Settings):
     max_tokens: int = Field(default=256, ge=1)
     min_tokens: int = Field(default=0, ge=0)
     forced_end: bool = False
-    forced: tuple[Words, ...] = ()
-    forbidden: tuple[Words, ...] = ()
-    stop: tuple[Words, ...] = ()
+    forced: Words = ()
+    forbidden: Words = ()
+    stop: Words = ()
     seed: Seed = 0
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
-        beam, sample = self.method == "beam", self.method == "sample"
-        if self.beams > 1 and not beam:
-            raise ValueError(f"beams = {self.beams} needs method = 'beam'")
-        if self.n_best > 1 and self.method == "greedy":
-            raise ValueError(f"n_best = {self.n_best} needs method = 'beam' or 'sample': greedy search has one answer")
-        if beam and self.n_best > self.beams:
-            raise ValueError(f"n_best = {self.n_best} needs at least as many beams, got {self.beams}")
-        for name in ("temperature", "top_k", "top_p", "min_p"):
-            if getattr(self, name) != type(self).model_fields[name].default and not sample:
-                raise ValueError(f"{name} needs method = 'sample'")
-        for name in ("length_penalty", "coverage_penalty", "groups", "diversity", "forced"):
-            if getattr(self, name) != type(self).model_fields[name].default and not beam:
-                raise ValueError(f"{name} needs method = 'beam'")
-        if self.beams % self.groups:
-            raise ValueError(f"groups must divide the beams, got {self.groups} for {self.beams} beams")
-        if self.diversity and self.groups == 1:
-            raise ValueError("diversity is paid between groups: groups must be at least 2")
-        if self.min_tokens > self.max_tokens:
-            raise ValueError(f"min_tokens must be at most max_tokens = {self.max_tokens}, got {self.min_tokens}")
-        both = set(self.forced) & set(self.forbidden)
-        if both:
-            raise ValueError(f"forced and forbidden exclude each other, got {min(both)!r} in both")
+    def _possible(self, info: ValidationInfo) -> Self:
+        called = (info.context or {}).get(CALLED, {})
+        _refuse_excluding({name: getattr(self, name) for name in self.model_fields_set}, called)
         return self
 
     @property
     def width(self) -> int:
         """The hypotheses that a sentence has at a time: its beams or its samples."""
         return self.beams if self.method == "beam" else self.n_best
+
+
+# The methods that each setting is for, and what they are called.
+_SAMPLED = ("temperature", "top_k", "top_p", "min_p")
+_OF_BEAMS = ("beams", "length_penalty", "coverage_penalty", "groups", "diversity", "forced")
+_METHODS: dict[str, tuple[str, ...]] = {
+    "n_best": ("beam", "sample"),
+    **dict.fromkeys(_SAMPLED, ("sample",)),
+    **dict.fromkeys(_OF_BEAMS, ("beam",)),
+}
+_SEARCHES = {"sample": "samples", "beam": "a search with beams"}
+
+
+def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> None:
+    """Raise ConfigError for settings that exclude each other; `values` are those that were set.
+
+    `called` are the options that were typed, by setting; without them settings are called by their keywords.
+    """
+    usual = DecodeSettings.model_fields
+    # Without a largest number asked for, another one may be found by the source.
+    values = {name: value for name, value in values.items() if name == "max_tokens" or value != usual[name].default}
+
+    def named(setting: str) -> str:
+        return called.get(setting, setting)
+
+    def said(setting: str, default: object = None) -> str:
+        value = values.get(setting, default)
+        if not called:
+            return f"{setting} = {value!r}"
+        return " ".join([named(setting), *map(str, value if isinstance(value, list | tuple) else [value])])
+
+    method = values.get("method", "greedy")
+    for setting, fitting in _METHODS.items():
+        if setting in values and method not in fitting:
+            drawn = next((said(each) for each in _SAMPLED if each in values), "--sample")
+            raise ConfigError(
+                f"{said(setting)} is for {' or '.join(_SEARCHES[each] for each in fitting)}",
+                got=f"{drawn}, which draws each token" if called else said("method", method),
+                do="leave one of them out" if called else f"choose method = {fitting[0]!r}, or leave {setting} out",
+            )
+    beams = values.get("beams", 1)
+    if method == "beam" and values.get("n_best", 1) > beams:
+        raise ConfigError(
+            f"{said('n_best')} needs as many beams",
+            got=said("beams", 1),
+            do=f"raise {named('beams')}, or lower {named('n_best')}",
+        )
+    if beams % values.get("groups", 1):
+        raise ConfigError(
+            f"{said('groups')} must divide the beams",
+            got=said("beams", 1),
+            do=f"choose {named('beams')} a multiple of {named('groups')}",
+        )
+    if "diversity" in values and "groups" not in values:
+        raise ConfigError(
+            f"{said('diversity')} is paid between groups", got="one group", do=f"set {named('groups')} to 2 or more"
+        )
+    if "forced" in values and beams < 2:
+        raise ConfigError(
+            f"{said('forced')} needs at least 2 beams: one alone must begin with the words",
+            got=said("beams", 1),
+            do=f"raise {named('beams')}",
+        )
+    if "max_tokens" in values and values.get("min_tokens", 0) > values["max_tokens"]:
+        raise ConfigError(
+            f"{said('min_tokens')} must be at most {named('max_tokens')}",
+            got=said("max_tokens"),
+            do="change one of them",
+        )
+    if both := set(values.get("forced", ())) & set(values.get("forbidden", ())):
+        raise ConfigError(
+            f"{named('forced')} and {named('forbidden')} exclude each other",
+            got=f"{min(both)!r} in both",
+            do="leave it out of one of them",
+        )

@@ -5,6 +5,7 @@ N tokens · n tokens of a block · W width · V vocabulary
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,15 +20,22 @@ _SCORES = 1 << 22
 
 
 def blocked_cross_entropy(
-    states: Tensor, table: Tensor, bias: Tensor | None, labels: Tensor, *, smoothing: float = 0.0
+    states: Tensor,
+    table: Tensor,
+    bias: Tensor | None,
+    labels: Tensor,
+    *,
+    smoothing: float = 0.0,
+    never: Sequence[int] = (),
 ) -> Tensor:
     """The sum over the labels that are not IGNORED of (1 − ε)·(−log p[label]) + ε·mean over V of (−log p), with
     p = softmax(states · tableᵀ + bias) and ε = `smoothing`, a scalar of at least float32.
 
     States [N, W], vectors of the vocabulary [V, W], bias [V], labels [N]. The right answer so has the probability
     1 − ε + ε/V and each other ε/V (Szegedy et al. 2016, §7; Vaswani et al. 2017, §5.4; torch's `label_smoothing`).
-    Computed block by block, gradient included, so that memory holds the scores of one block. In the
-    type of autocast where it is on, sums at least in float32. Raises ShapeError when the shapes do not match.
+    The mean is without the tokens of `never`, which no answer has: their probability should be 0. Computed block by
+    block, gradient included, so that memory holds the scores of one block. In the type of autocast where it is on, sums
+    at least in float32. Raises ShapeError when the shapes do not match.
     """
     if states.dim() != 2 or labels.shape != states.shape[:1]:
         raise ShapeError("each state needs one label", got=f"states {list(states.shape)}, labels {list(labels.shape)}")
@@ -35,13 +43,13 @@ def blocked_cross_entropy(
     kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
     with torch.autocast(device, enabled=False):
         bias = table.new_zeros(0) if bias is None else bias
-        found: tuple[Tensor, ...] = _blocked(states.to(kind), table.to(kind), bias, labels, smoothing)
+        found: tuple[Tensor, ...] = _blocked(states.to(kind), table.to(kind), bias, labels, smoothing, never)
         return found[0]
 
 
 @torch.library.custom_op("glassformer::blocked_cross_entropy", mutates_args=())
 def _blocked(
-    states: Tensor, table: Tensor, bias: Tensor, labels: Tensor, smoothing: float
+    states: Tensor, table: Tensor, bias: Tensor, labels: Tensor, smoothing: float, never: Sequence[int]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The loss and, as it is a scalar, its whole gradient in the same pass: of the states, the table and the bias.
 
@@ -55,9 +63,12 @@ def _blocked(
     asked = (labels != IGNORED)[:, None]  # [N, 1]
     label = labels[:, None].clamp(min=0)  # [N, 1]
     known = states * asked  # [N, W]
-    share = smoothing / len(table)
-    mean_vector = table.sum(dim=0, dtype=wide) * share  # [W]
-    mean_score = (states.to(wide) @ mean_vector)[:, None] + bias.sum() * share  # [N, 1]
+    shares = torch.full((len(table),), smoothing / (len(table) - len(never)), dtype=wide, device=states.device)  # [V]
+    shares[list(never)] = 0.0
+    mean_vector = shares @ table.to(wide)  # [W]
+    mean_score = (states.to(wide) @ mean_vector)[:, None]  # [N, 1]
+    if len(bias):
+        mean_score += shares @ bias.to(wide)
     for rows in torch.arange(len(states), device="cpu").split(block_rows(len(states), len(table))):
         block = slice(int(rows[0]), int(rows[-1]) + 1)
         scores = states[block] @ table.T if not len(bias) else torch.addmm(bias.to(table.dtype), states[block], table.T)
@@ -76,15 +87,15 @@ def _blocked(
         gradient = probabilities.to(states.dtype)  # [n, V], without what the smoothing takes from all scores alike
         of_states[block] = (gradient @ table - mean_vector.to(states.dtype)) * asked[block]
         of_table += gradient.T @ known[block]
-    of_table -= share * known.sum(dim=0, dtype=wide)
+    of_table.addr_(shares, known.sum(dim=0, dtype=wide), alpha=-1)
     if len(bias):
-        of_bias -= (share * asked.sum(dtype=wide)).to(bias.dtype)
+        of_bias -= (shares * asked.sum(dtype=wide)).to(bias.dtype)
     return total, of_states, of_table.to(table.dtype), of_bias
 
 
 @_blocked.register_fake
 def _shapes(
-    states: Tensor, table: Tensor, bias: Tensor, labels: Tensor, smoothing: float
+    states: Tensor, table: Tensor, bias: Tensor, labels: Tensor, smoothing: float, never: Sequence[int]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     wide = torch.promote_types(states.dtype, torch.float32)
     total = states.new_empty((), dtype=wide)
@@ -97,7 +108,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 def _scaled(ctx: Any, scale: Tensor, *others: Tensor | None) -> tuple[Tensor | None, ...]:
     of_states, of_table, of_bias = (each * scale.to(each.dtype) for each in ctx.saved_tensors)
-    return of_states, of_table, of_bias, None, None
+    return of_states, of_table, of_bias, None, None, None
 
 
 _blocked.register_autograd(_scaled, setup_context=_keep)

@@ -123,5 +123,5 @@ def log_rows(sources: Mapping[Split, PairSource], length: int, log: Callable[[st
         f"{len(train.examples):,} pairs to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
         f"{shapes} tokens, {train.padding:.1%} of them padding"
     )
-    if left_out := sum(len(source.packed.left_out) for source in sources.values()):
+    if left_out := sum(source.left_out for source in sources.values()):
         log(f"{left_out:,} pairs with a side of more than data.length = {length} tokens are left out")

@@ -89,6 +89,11 @@ class PairSource:
         return len(self.packed.members)
 
     @property
+    def left_out(self) -> int:
+        """How many pairs have a side that is longer than a row may be."""
+        return len(self.packed.left_out)
+
+    @property
     def lengths(self) -> Integers:
         """The tokens of the source and of the target of each row, padding included, [R, 2]."""
         return self.packed.shapes[self.packed.shape_of]

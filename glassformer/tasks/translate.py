@@ -20,6 +20,7 @@ from glassformer.data.lines import OnBad
 from glassformer.data.parallel import TARGET
 from glassformer.data.settings import TranslateData
 from glassformer.data.split import Split
+from glassformer.decode.options import BEAMS, LENGTH_PENALTY
 from glassformer.decode.request import Hypothesis
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
@@ -50,7 +51,7 @@ from glassformer.tasks.translation_evaluation import (
     token_scores,
 )
 from glassformer.tasks.translation_scores import References, System, translation_scores
-from glassformer.tasks.translator import BEAMS, LENGTH_PENALTY, Translator, check_translates, special_ids
+from glassformer.tasks.translator import Translator, check_translates, special_ids
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 
@@ -191,9 +192,9 @@ class Translate(RecordTask[TextPair, Translation]):
         }
         if not len(sources["train"]):
             raise DataError(
-                f"training needs pairs of at most data.length = {data.length} tokens on each side",
+                f"pairs of at most data.length = {data.length} tokens on each side are needed",
                 got=f"{len(found['train']):,} longer ones",
-                do="raise data.length",
+                do="" if preparation.measuring else "raise data.length",
             )
         task.unigram = unigram_of(preparation, sources["train"])
         task.frequent = frequent_words(preparation, sources["train"])
@@ -220,6 +221,7 @@ class Translate(RecordTask[TextPair, Translation]):
                 head.bias,
                 batch.labels[TARGET].flatten(),  # [N]
                 smoothing=self.section.label_smoothing,
+                never=self.translator.ids.never,
             )
         }
         if cross_scores is not None:
@@ -233,7 +235,8 @@ class Translate(RecordTask[TextPair, Translation]):
         """The loss, smoothed as in training, of knowing only how frequent each token of the targets is."""
         counts, share = self.unigram.counts, self.section.label_smoothing
         of_each = -np.log(self.unigram.probability(np.arange(len(counts))))  # [V]
-        return float((1 - share) * of_each @ counts / counts.sum() + share * of_each.mean())
+        possible = np.delete(of_each, self.translator.ids.never)
+        return float((1 - share) * of_each @ counts / counts.sum() + share * possible.mean())
 
     def facts(self) -> dict[str, Any]:
         """How frequent each token of the training targets is, and which words most of them have."""
@@ -264,7 +267,8 @@ class Translate(RecordTask[TextPair, Translation]):
             source, losses, [each.translation for each in found], self.unigram, self.frequent
         )
         accuracy = float(losses.right.sum() / losses.tokens.sum())
-        return replace(scores, of={**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}})
+        of = {**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}}
+        return replace(scores, of=of, report={**scores.report, "pairs_left_out": source.left_out})
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
         """Nothing is fitted."""

@@ -50,7 +50,7 @@ class Translation:
     `alignment` has for words of the translation the word of the source that they belong to, as characters of both;
     `n_best` the best translations, the first of them this one. `windows`: in so many parts the longest sentence was
     read. `unknown`: characters that the vocabulary has no token for. `whole`: no sentence was cut off at the largest
-    number of tokens.
+    number of tokens. `empty`: so many sentences have a translation without words.
     """
 
     text: str
@@ -63,6 +63,7 @@ class Translation:
     windows: int = 1
     unknown: str = ""
     whole: bool = True
+    empty: int = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -76,6 +77,9 @@ class Translation:
             )
         if not self.whole:
             found.append(f"cut off at the largest number of tokens: {shown}")
+        if self.empty:
+            which = f"of {self.empty:,} sentences is" if self.translation.strip() else "is"
+            found.append(f"the translation {which} empty: {shown}")
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import Step, decode
+from glassformer.decode.options import BEAMS, LENGTH_PENALTY, search_settings
 from glassformer.decode.request import Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import before_stop
@@ -23,7 +24,6 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.settings import read_settings
 from glassformer.tasks.pair_source import TextPair
 from glassformer.tasks.rows import Row
 from glassformer.tasks.task import Context, Predictor
@@ -40,41 +40,10 @@ from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
 
-# The search, where neither the model's own settings nor options ask for another one.
-BEAMS, LENGTH_PENALTY = 5, 0.6
 # Tokens of a translation for each token of its source, and beside these, where no number is asked for.
 _LONGER, _MORE = 2, 16
 # Sentences that are decoded together.
 SLOTS = 64
-# Options that choose a method, where none is named.
-_SAMPLING = ("temperature", "top_k", "top_p", "min_p")
-_BEAM = ("length_penalty", "coverage_penalty", "groups", "diversity", "forced")
-
-
-def search_settings(
-    options: Mapping[str, Any],
-    *,
-    beams: int = BEAMS,
-    length_penalty: float = LENGTH_PENALTY,
-    default: DecodeSettings | None = None,
-) -> DecodeSettings:
-    """The settings of the search that options ask for, else those of `default`, or so many beams with this length
-    penalty; one beam, and nothing that needs beams, is greedy search. Raises ConfigError for options that exclude each
-    other.
-    """
-    beams = beams if default is None else default.beams
-    asked = {name: options[name] for name in DecodeSettings.model_fields if options.get(name) not in (None, [])}
-    if "method" not in asked and (options.get("sample") or any(name in asked for name in _SAMPLING)):
-        asked["method"] = "sample"
-    if "method" not in asked:
-        several = asked.get("n_best", 1) > 1 or any(name in asked for name in _BEAM)
-        asked["method"] = "greedy" if asked.get("beams", beams) == 1 and not several else "beam"
-    if default is not None and asked["method"] == default.method:
-        asked = {**default.model_dump(exclude_unset=True), **asked}
-    elif asked["method"] == "beam":
-        enough = max(beams, asked.get("n_best", 1), asked.get("groups", 1))
-        asked = {"beams": enough, "length_penalty": length_penalty, **asked}
-    return read_settings(DecodeSettings, asked, where="translate")
 
 
 class Translator(Predictor[TextPair, Translation]):
@@ -116,11 +85,23 @@ class Translator(Predictor[TextPair, Translation]):
         """
         check_translates(model.config)
         options, section, default = dict(context.options), context.section, context.search
-        if options.get("search") is None:
-            beams = getattr(section, "beams", BEAMS)
-            penalty = getattr(section, "length_penalty", LENGTH_PENALTY)
+        search, prefix = options.get("search"), options.get("prefix")
+        if prefix is not None and not isinstance(prefix, str):
+            raise ConfigError("the prefix must be a text", got=repr(prefix)[:60])
+        if search is None:
             options["search"] = search_settings(
-                options, beams=beams, length_penalty=penalty, default=None if default is None else default.settings
+                options,
+                beams=getattr(section, "beams", BEAMS),
+                length_penalty=getattr(section, "length_penalty", LENGTH_PENALTY),
+                default=None if default is None else default.settings,
+            )
+        elif not isinstance(search, DecodeSettings):
+            raise ConfigError("search must be the settings of a search, DecodeSettings", got=repr(search)[:60])
+        elif beside := [name for name in DecodeSettings.model_fields if options.get(name) is not None]:
+            raise ConfigError(
+                "search has all settings of a search",
+                got=f"{beside[0]} = {options[beside[0]]!r} beside it",
+                do=f"set {beside[0]} in search",
             )
         ids = None if default is None else default.ids
         return cls(
@@ -138,7 +119,7 @@ class Translator(Predictor[TextPair, Translation]):
             raise ConfigError(
                 f"the prefix, the words that are forced and the end have {self.least} tokens",
                 got=f"at most {self.most} tokens",
-                do="allow more tokens",
+                do="allow more: --max-tokens, in Python max_tokens",
             )
         for word in (*self.forced, self.prefix):
             for forbidden in self.forbidden:
@@ -223,7 +204,7 @@ class Translator(Predictor[TextPair, Translation]):
 
     def most_for(self, source: Sequence[int], limit: int | None) -> int:
         """The most tokens of the translation of a source: as asked for, else by its length; at most `limit`."""
-        most = self.most or _LONGER * len(source) + _MORE + self.least
+        most = self.most or _LONGER * len(source) + _MORE + max(self.least, self.settings.min_tokens + 1)
         return most if limit is None else min(most, limit)
 
     def request(self, number: int, source: Sequence[int], most: int) -> Request:
@@ -266,6 +247,7 @@ class Translator(Predictor[TextPair, Translation]):
             windows=max((each.parts for each in sentences), default=1) if self.paragraphs else max(1, len(sentences)),
             unknown=unknown_characters(self.tokenizer, text),
             whole=bool(self.settings.stop) or all(each.ended for each in firsts),
+            empty=sum(not each.strip() for each in best),
         )
 
     def written(self, answer: Hypothesis) -> tuple[str, list[tuple[int, int]]]:

@@ -41,8 +41,9 @@ def fit(
 ) -> Iterator[Step]:
     """Train `model` in place and yield each step.
 
-    When the iterator ends, the model holds the weights to keep: the mean of the last checkpoints where `average` asks
-    for it, else the best on `held_out`, else the moving average where `ema` asks for it, else the last. `out` gets
+    When the iterator ends, the model holds the weights to keep: the best on `held_out`, to which the mean of the last
+    checkpoints belongs where `average` asks for it. Without `held_out` these are that mean, else the moving average
+    where `ema` asks for it, else the last. `out` gets
     `checkpoints/` and `metrics.jsonl`. With `resume` the run continues from its newest checkpoint; one that is bounded
     by steps or epochs ends with the same weights, on a CPU to the bit, as if it had never stopped.
 

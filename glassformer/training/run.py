@@ -220,25 +220,44 @@ class Run:
         """Give the model the weights to keep: see `fit`."""
         self.save()
         model = self.state.model
+        best = None if self.held_out is None or self.progress.best is None else self.checkpoints.best()
+        beside = ""
         if self.settings.average is not None:
             kept = self._regular()[-self.settings.average :]
             if self.state.average is not None:
                 self.state.average.copy_to(model)
             _take_mean(model, kept)
-            self.log(f"kept: the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}")
-        elif best := None if self.held_out is None or self.progress.best is None else self.checkpoints.best():
+            mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
+            if best is None:
+                self.log(f"kept: {mean}")
+                return
+            found, loss = self._measured(model)
+            if self._better(found, loss):
+                its = self._score(self.progress.best)
+                self.log(f"kept: {mean}, with {self._score(found)}; the best model, of step {best.step:,}, has {its}")
+                return
+            beside = f"; {mean} has {self._score(found)}"
+        if best is not None:
             restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
-            assert self.held_out is not None
-            assert self.progress.best is not None
-            name = self.held_out.best.removeprefix("-")
-            self.log(
-                f"kept: the best model, of step {best.step:,} with a held-out {name} of {abs(self.progress.best):.4f}"
-            )
+            self.log(f"kept: the best model, of step {best.step:,} with {self._score(self.progress.best)}{beside}")
         elif self.state.average is not None:
             self.state.average.copy_to(model)
             self.log("kept: the moving average of the weights")
         elif self.progress.best is not None:  # it was damaged, and the user deleted it as advised
             self.log(f"kept: the last weights, as the best model, of step {self.progress.best_step:,}, is gone")
+
+    def _measured(self, model: Transformer) -> tuple[float, float]:
+        """The score of a model by which the best is kept, as in the run's own evaluations, and its loss."""
+        assert self.held_out is not None
+        with self.machine.context():
+            scores = self.held_out.evaluate(model, limit=EVALUATION_ROWS)
+        return better_if_higher(self.held_out.best, scores), scores.get("loss", math.inf)
+
+    def _score(self, score: float | None) -> str:
+        """A score by which the best model is kept, in words."""
+        assert self.held_out is not None
+        assert score is not None
+        return f"a held-out {self.held_out.best.removeprefix('-')} of {abs(score):.4f}"
 
     def _regular(self) -> list[Checkpoint]:
         """Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C."""

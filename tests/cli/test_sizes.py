@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from glassformer.artefact.recipe import Recipe
-from glassformer.artefact.sizes import SIZES, VOCABULARIES, Size, sizes_for
+from glassformer.artefact.recipe import Recipe, resolve
+from glassformer.artefact.sizes import SIZES, TRANSLATORS, VOCABULARIES, Size, sizes_for, translator_sizes
 from glassformer.cli.recipe_options import requested_recipe
+from glassformer.errors import ConfigError
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
+from tests.refusals import refused
 
 LINE = "the cat sat on the mat .\n"
 
@@ -82,6 +84,40 @@ def test_the_cores_are_those_that_the_run_will_use(text: Path, capsys: pytest.Ca
         recipe = asked(text, train__minutes=7.5)
     assert recipe.model.size == "tiny"
     assert "and 7.5 minutes of one core" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("steps", "tokens"), [(1, 512), (1000, 512), (2500, 512), (4999, 512), (5000, 4096), (100_000, 4096)]
+)
+def test_a_run_by_steps_has_the_steps_of_one_by_its_minutes(tmp_path: Path, steps: int, tokens: int) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_bytes(b"a\tb\n" * 500_000)
+    by_steps = translator_sizes([str(pairs)], None, steps=steps).settings
+    assert by_steps["train.batch_tokens"] == tokens
+    speed = {name: speed for name, speed, _ in TRANSLATORS}["tiny"]
+    minutes = steps * tokens / speed / 60 + 1e-6
+    by_minutes = translator_sizes([str(pairs)], minutes, size="tiny").settings
+    assert by_minutes == by_steps
+    assert translator_sizes([str(pairs)], minutes, size="tiny", steps=10).settings["train.batch_tokens"] == 512
+    of_an_epoch = 500_000 * 4 / 2 / 4.3
+    assert translator_sizes([str(pairs)], None, epochs=steps * tokens / of_an_epoch + 1e-6).settings == by_steps
+    chosen = translator_sizes([str(pairs)], None, steps=steps, step_tokens=64)
+    assert f"{steps:,} steps" in chosen.sentence(chosen.settings)
+
+
+def test_a_step_is_asked_for_in_tokens(tmp_path: Path) -> None:
+    """--batch counts rows, which the tokens of a step would make idle."""
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_bytes(b"a\tb\n" * 9)
+    for settings, assignments in (({"train.batch": 8}, []), ({}, ["train.batch=8"])):
+        with refused(ConfigError, wanted="train.batch_tokens", got="8", do="train.batch_tokens"):
+            requested_recipe("translate", [str(pairs)], settings=settings, assignments=assignments)
+    with refused(ConfigError, wanted="train.batch_tokens", got="8"):
+        resolve("translate", {"train.batch": 8})
+    both = ["train.batch=8", "train.batch_tokens=64"]
+    train = requested_recipe("translate", [str(pairs)], settings={}, assignments=both).train
+    assert (train.batch, train.batch_tokens) == (8, 64)
+    assert resolve("masked-lm-mini", {"train.batch": 8}).train.batch == 8
 
 
 @contextmanager

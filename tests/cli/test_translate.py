@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from glassformer.artefact.open import load
+from glassformer.cli.decoding_options import DECODING, TYPED
 from tests.translators import ENGLISH, FRENCH, translating
 
 Run = Callable[..., Any]
@@ -101,6 +102,14 @@ def test_what_a_reader_should_know_is_noted(run: Run, translator: Path) -> None:
     assert "4" in many.err.splitlines()[-1]
 
 
+def test_empty_translations_are_counted(run: Run, translator: Path) -> None:
+    first = load(translator).translate(ENGLISH[0], max_tokens=5).translation[0]
+    done = run("translate", translator, *[ENGLISH[0]] * 9, " ", "--stop", first, "--json", *FEW)
+    assert [record["empty"] for record in done.records] == [1] * 9 + [0]
+    assert "9" in done.err.splitlines()[-2]
+    assert "4" in done.err.splitlines()[-1]  # more notes than are shown
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -121,6 +130,30 @@ def test_what_cannot_be_had_is_refused_in_a_sentence(
     assert (done.code, done.out) == (2, "")
     assert told in done.err
     assert len(done.err.splitlines()) == 1
+
+
+def test_each_option_is_called_as_it_is_typed() -> None:
+    for setting, (kind, _) in DECODING.items():
+        option = kind.__metadata__[0]
+        assert TYPED[setting] in {word for given in (option.default, *option.param_decls) for word in given.split("/")}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--beams", "2", "--top-k", "3"), ("--beams 2", "--top-k 3", "leave one")),
+        (("--beams", "1", "--force", "chiens"), ("--force chiens", "--beams 1", "raise --beams")),
+        (("--top-p", "1.5"), ("--top-p", "1.5")),
+        (("--groups", "2", "--beams", "5"), ("--groups 2", "--beams 5")),
+    ],
+)
+def test_options_are_checked_before_a_model_is_read(
+    run: Run, translator: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("glassformer.cli.ask.open_model", lambda *given, **more: pytest.fail("a model was read"))
+    done = run("translate", translator, ENGLISH[0], *words)
+    assert (done.code, done.out) == (2, "")
+    assert all(word in done.err for word in told)
 
 
 def test_samples_are_the_same_for_a_seed(run: Run, translator: Path) -> None:

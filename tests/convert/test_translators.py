@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -15,9 +16,12 @@ from safetensors.torch import load_file
 from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.model import Model
 from glassformer.convert.search import search_of
+from glassformer.data.corrupt import IGNORED
+from glassformer.data.flat import Texts
 from glassformer.decode.request import SpecialIds
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.translate import TranslateSection
+from glassformer.tasks.pair_source import PairSource, TextPairs
+from glassformer.tasks.translate import Translate, TranslateSection
 from glassformer.tasks.translator import special_ids
 from glassformer.text.special import MARIAN
 from glassformer.text.train import train_tokenizer
@@ -131,3 +135,48 @@ def test_padding_that_is_not_the_last_token_is_told(tmp_path: Path) -> None:
     model = Model(before.module, tokenizer, task=before.task)
     assert tokenizer.pad_id == 0
     assert any("ctranslate2" in sentence for sentence in write_foreign(model, tmp_path))
+
+
+def test_a_re_imported_translator_is_learned_from_as_its_twin(tmp_path: Path) -> None:
+    """Padding is no target of the smoothing: its bias of −10,000 adds nothing to the loss. Of the twin's own loss that
+    leaves what padding has of the softmax.
+    """
+    model = translator()
+    back, _ = read_foreign(written(model, tmp_path), Model)
+    task = Translate(TranslateSection(), model.tokenizer, length=LONGEST)
+    pairs = TextPairs(Texts(TEXTS[::2]), Texts(TEXTS[1::2]))
+    pad = special_ids(model.tokenizer).begin
+    source = PairSource(pairs, model.tokenizer, start=pad, longest=LONGEST)
+    shape = (len(source), *source.lengths.max(axis=0))
+    batch = source.batch(np.arange(len(source)), np.zeros(len(source), np.int64), shape=shape)
+    of_twin, of_back = (task.losses(each.module, batch)["target"] for each in (model, back))
+    with torch.inference_mode():
+        logits = model.module(batch.inputs, batch.decoder_inputs).logits[batch.labels["target"] != IGNORED]
+    freed = torch.log1p(-logits.softmax(dim=-1)[:, pad]).sum()
+    assert of_back.item() == pytest.approx(of_twin.item() + freed.item(), rel=1e-12)
+    assert back.module.head is not None
+    assert back.module.head.bias is not None
+    (of_bias,) = torch.autograd.grad(of_back, [back.module.head.bias])
+    assert of_bias[pad] == 0
+    assert of_bias.abs().max() > 0
+
+
+def test_a_re_imported_translator_cuts_the_texts_that_its_twin_cuts(tmp_path: Path) -> None:
+    """`data.length` is less than the positions that a model counts."""
+    twin = translator()
+    twin = Model(twin.module, twin.tokenizer, task=twin.task, length=12)
+    back, report = read_foreign(written(twin, tmp_path), Model)
+    assert report.length == back.row_tokens == twin.row_tokens == 12
+    assert back.config.output_stack.embed.position.max_length == LONGEST
+    long = "I am a student. The cat sleeps on the table. Where is the station, please?"
+    one, two = (each.translate(long, beams=2, max_tokens=8) for each in (twin, back))
+    assert one.windows == two.windows > 1
+    again = written(back, tmp_path / "again") / "tokenizer_config.json"
+    assert json.loads(again.read_text())["model_max_length"] == 12
+
+
+@pytest.mark.parametrize("told", [10**30, "512", True, 0, None])
+def test_a_length_that_no_text_has_is_not_read(told: object, tmp_path: Path) -> None:
+    settings = written(translator(), tmp_path) / "tokenizer_config.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "model_max_length": told}))
+    assert read_foreign(tmp_path, Model)[1].length is None

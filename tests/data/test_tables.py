@@ -92,6 +92,10 @@ MADE: list[tuple[str, str, tuple[str, ...], TableFormat]] = [
     ("x.tsv", "english\tfrench\n" + "".join(f"sentence {n}\tla phrase {n}\n" for n in range(12)), ("0", "1"),
       form("\t", ("english", "french"))),
     ("x.tsv", "a\tb\n", ("0",), form("\t", 2)),
+    ("x.tsv", "a, b, c\tx\n" + "d, e, f\ty\tz\n" * 9, ("0",), form("\t", 2)),  # commas split all lines alike
+    ("x.tsv", "a, b\nc, d\n", ("0",), form("\t", 1)),
+    ("x.tsv", f"{'long, ' * 200_000}prose\tde la prose\na\tb\n", ("0", "1"), form("\t", 2)),
+    ("x.csv", f"{'long ' * 300_000}prose;de la prose\na;b\n", ("0", "1"), form(";", 2, quoted=True)),
     ("x.txt", 'id,text\n1,"a, b\n\nc"\n2,d\n', ("text",), form(",", ("id", "text"), quoted=True)),
     ("x.txt", 'id\ttext\n1\t"a\n\nb"\n2\tc\n', ("text",), form("\t", ("id", "text"), quoted=True)),
     ("x.tsv", "id\ttext\n" + "".join(f'{n}\t"{n}\n' + "line\n" * 300 + '"\n' for n in range(9)), ("text",),
@@ -106,6 +110,14 @@ def test_how_a_table_is_written(
     path = tmp_path / name
     path.write_text(content, newline="", encoding="utf-8")
     assert find_format(path, columns) == wanted
+
+
+def test_a_first_row_of_several_megabytes_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    path.write_text(f"{'long, ' * 600_000}prose\tde la prose\na, b\tc, d\n")
+    rows = [list(row.values.values()) for row in read_table(path, ["0", "1"])]
+    assert [len(str(rows[0][0])), *rows[0][1:]] == [6 * 600_000 + 5, "de la prose"]
+    assert rows[1:] == [["a, b", "c, d"]]
 
 
 def test_a_format_is_told_in_a_line(tmp_path: Path) -> None:

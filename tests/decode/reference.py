@@ -56,7 +56,7 @@ def searched(model: Transformer, request: Request, settings: DecodeSettings) -> 
                 taken[tokens[-1]] = taken.get(tokens[-1], 0) + 1
     scored = [
         (score / penalty(len(tokens), settings) + coverage(model, request, tokens, settings), tokens)
-        for score, tokens in complete
+        for tokens, score in {tokens: score for score, tokens in complete}.items()
         if score > -inf
     ]
     return sorted(scored, reverse=True)[: settings.n_best]

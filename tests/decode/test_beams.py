@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from glassformer.decode.forced import Option, options, progress, shared_out
@@ -13,12 +15,13 @@ from tests.decode.reference import searched
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, named, requests, whole
 from tests.refusals import refused
 
-SEARCHES = {
+SEARCHES: dict[str, dict[str, Any]] = {
     "plain": {},
     "length": {"length_penalty": 0.6},
     "coverage": {"length_penalty": 0.6, "coverage_penalty": 0.4},
     "groups": {"beams": 4, "groups": 2, "diversity": 0.7, "n_best": 4},
     "groups of one": {"groups": 3, "diversity": 1.5},
+    "groups that agree": {"beams": 4, "groups": 2, "n_best": 4},
     "groups with a length": {"beams": 4, "groups": 2, "diversity": 0.7, "length_penalty": 1.2, "n_best": 1},
 }
 
@@ -32,6 +35,18 @@ def test_beams_are_those_of_a_plain_search(search: str) -> None:
         expected = searched(model, asked[number], settings)
         assert [whole(answer) for answer in found] == [tokens for _, tokens in expected]
         assert [answer.score for answer in found] == pytest.approx([score for score, _ in expected], abs=ROUNDING)
+
+
+def test_no_answer_is_found_twice_by_groups() -> None:
+    """Without diversity three groups find thrice what one finds: its two hypotheses, and what ended before."""
+    model = named("marian").model()
+    settings = BEAM.model_copy(update={"beams": 6, "groups": 3, "n_best": 6})
+    alone = BEAM.model_copy(update={"beams": 2, "n_best": 2})
+    asked = requests(model, 6)
+    of_one = answers(model, asked, alone)
+    for number, found in answers(model, asked, settings, slots=4).items():
+        assert len({whole(answer) for answer in found}) == len(found)
+        assert [whole(answer) for answer in found[:2]] == [whole(answer) for answer in of_one[number]]
 
 
 def test_groups_differ_more_than_beams() -> None:

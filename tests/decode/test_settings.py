@@ -11,32 +11,58 @@ from glassformer.errors import ConfigError
 from glassformer.settings import read_settings
 from tests.refusals import refused
 
-REFUSED: dict[str, dict[str, Any]] = {
-    "beams": {"beams": 4},
-    "n_best": {"n_best": 2},
-    "at least as many beams": {"method": "beam", "beams": 2, "n_best": 3},
-    "temperature": {"temperature": 0.5},
-    "top_k": {"method": "beam", "top_k": 5},
-    "top_p": {"top_p": 0.9},
-    "min_p": {"min_p": 0.1},
-    "length_penalty": {"length_penalty": 1.0},
-    "coverage_penalty": {"method": "sample", "coverage_penalty": 0.2},
-    "groups": {"method": "beam", "beams": 5, "groups": 2},
-    "diversity": {"method": "beam", "beams": 2, "diversity": 0.5},
-    "forced": {"forced": ["word"]},
-    "'word'": {"method": "beam", "forced": ["word"], "forbidden": ["word"]},
-    "min_tokens": {"min_tokens": 9, "max_tokens": 8},
-    "decode: beams": {"method": "beam", "beams": 0},
-    "max_tokens": {"max_tokens": 0},
-    "decode: top_p": {"method": "sample", "top_p": 0.0},
-    "decode: stop.0": {"stop": [""]},
+# What is refused, with what the error names as wanted, as found, and to do.
+REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
+    "beams": ({"beams": 4}, "beams = 4", "method = 'greedy'", "method = 'beam'"),
+    "answers": ({"n_best": 2}, "n_best = 2", "method = 'greedy'", "method = 'beam'"),
+    "few beams": ({"method": "beam", "beams": 2, "n_best": 3}, "n_best = 3", "beams = 2", "beams"),
+    "temperature": ({"temperature": 0.5}, "temperature = 0.5", "method = 'greedy'", "method = 'sample'"),
+    "top_k": ({"method": "beam", "top_k": 5}, "top_k = 5", "method = 'beam'", "leave top_k out"),
+    "top_p": ({"top_p": 0.9}, "top_p = 0.9", "method = 'greedy'", "method = 'sample'"),
+    "min_p": ({"min_p": 0.1}, "min_p = 0.1", "method = 'greedy'", "method = 'sample'"),
+    "length_penalty": ({"length_penalty": 1.0}, "length_penalty = 1.0", "method = 'greedy'", "method = 'beam'"),
+    "coverage": ({"method": "sample", "coverage_penalty": 0.2}, "coverage_penalty = 0.2", "'sample'", "'beam'"),
+    "groups": ({"method": "beam", "beams": 5, "groups": 2}, "groups = 2", "beams = 5", "groups"),
+    "diversity": ({"method": "beam", "beams": 2, "diversity": 0.5}, "diversity = 0.5", "one group", "groups"),
+    "forced": ({"forced": ["word"]}, "forced = ('word',)", "method = 'greedy'", "method = 'beam'"),
+    "one beam": ({"method": "beam", "forced": ["word"]}, "forced = ('word',)", "beams = 1", "beams"),
+    "both": ({"method": "beam", "beams": 2, "forced": ["b"], "forbidden": ["b"]}, "forbidden", "'b'", "leave it out"),
+    "lengths": ({"min_tokens": 9, "max_tokens": 8}, "min_tokens = 9", "max_tokens = 8", "change"),
+    "no beams": ({"method": "beam", "beams": 0}, "beams", "0", ""),
+    "no tokens": ({"max_tokens": 0}, "max_tokens", "0", ""),
+    "no probability": ({"method": "sample", "top_p": 0.0}, "top_p", "0.0", ""),
+    "no words": ({"stop": [""]}, "stop.0", "''", ""),
+    "unknown": ({"beems": 2}, "'beems'", "", "'beams'"),
+    "no number": ({"beams": "2"}, "beams", "'2'", ""),
 }
 
 
-@pytest.mark.parametrize("wanted", REFUSED)
-def test_impossible_settings_are_refused(wanted: str) -> None:
-    with refused(ConfigError, wanted=wanted):
-        read_settings(DecodeSettings, REFUSED[wanted], where="decode")
+@pytest.mark.parametrize("name", REFUSED)
+def test_impossible_settings_are_refused(name: str) -> None:
+    settings, wanted, got, do = REFUSED[name]
+    with refused(ConfigError, wanted=wanted, got=got, do=do):
+        read_settings(DecodeSettings, settings, where="decode")
+    with refused(ConfigError, wanted=wanted, got=got, do=do):
+        DecodeSettings(**settings)
+
+
+def test_a_range_is_told_with_its_place() -> None:
+    with refused(ConfigError, wanted="decode: beams", got="0"):
+        read_settings(DecodeSettings, {"beams": 0}, where="decode")
+    with refused(ConfigError, wanted="DecodeSettings: beams", got="0"):
+        DecodeSettings(beams=0)
+    with refused(ConfigError, wanted="--beams", got="0"):
+        read_settings(DecodeSettings, {"beams": 0}, where="decode", called={"beams": "--beams"})
+
+
+def test_words_may_be_a_list() -> None:
+    assert DecodeSettings(stop=["."]).stop == (".",)  # type: ignore[arg-type]  # a list, as people write it
+
+
+def test_a_fewest_number_of_tokens_may_be_above_the_usual_most() -> None:
+    assert DecodeSettings(min_tokens=300).min_tokens == 300
+    with refused(ConfigError, wanted="min_tokens = 300", got="max_tokens = 256"):
+        DecodeSettings(min_tokens=300, max_tokens=256)
 
 
 def test_settings_come_from_a_recipe() -> None:

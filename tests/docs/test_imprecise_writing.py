@@ -12,12 +12,12 @@ import torch
 from torch import nn
 
 from glassformer.artefact.recipe import ready_recipe, resolve
+from glassformer.decode.options import search_settings
 from glassformer.errors import ShapeError
 from glassformer.models.families import bert, vaswani2017
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.tasks.translate import TranslateSection
-from glassformer.tasks.translator import search_settings
 from tests.contracts.families import random_weights
 from tests.refusals import refused
 from tests.taps import record_taps

@@ -11,7 +11,7 @@ from glassformer.cli.__main__ import main
 from tests.docs.test_commands import BLOCK
 
 SMALL = [
-    *("--steps", "2", "--vocabulary", "300", "--batch", "4", "--length", "24", "--set", "train.compile=off"),
+    *("--steps", "2", "--vocabulary", "300", "--length", "24", "--set", "train.compile=off"),
     *("--set", "model.settings.layers=1", "--set", "model.settings.width=16", "--set", "model.settings.heads=2"),
     *("--set", "model.settings.feed_forward=16", "--validation", "0.3"),
 ]

@@ -25,12 +25,14 @@ from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import parse_changes, resolve
 from glassformer.artefact.train import train
 from glassformer.artefact.vectors import use_vectors
+from glassformer.cli.decoding_options import TYPED
 from glassformer.cli.stream_words import check_streamed
 from glassformer.convert import fetch, read_huggingface
 from glassformer.data.files import files_of
 from glassformer.data.paragraphs import join_sentences, split_sentences
 from glassformer.data.parallel import read_parallel
 from glassformer.data.read import read
+from glassformer.decode.options import search_settings
 from glassformer.decode.request import Request, SpecialIds, check_request
 from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import GlassformerError
@@ -41,7 +43,6 @@ from glassformer.settings import read_settings
 from glassformer.tasks.alignment import align, mean_attention
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.tasks.translation_scores import References
-from glassformer.tasks.translator import search_settings
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
@@ -257,6 +258,22 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "forced words that do not fit": lambda place: asked(place, forced=((4, 5),)),
     "forced and forbidden": lambda place: asked(place, forced=((4,),), forbidden=((4,),)),
     "beams for samples": lambda place: search_settings({"beams": 2, "top_k": 3}),
+    "beams for samples, typed": lambda place: search_settings({"beams": 2, "top_k": 3}, called=TYPED),
+    "more answers than beams, typed": lambda place: search_settings({"beams": 2, "n_best": 3}, called=TYPED),
+    "groups that do not divide": lambda place: DecodeSettings(method="beam", beams=5, groups=2),
+    "diversity without groups, typed": lambda place: search_settings({"diversity": 0.5}, called=TYPED),
+    "forced words of one beam, typed": lambda place: search_settings({"beams": 1, "forced": ["a b"]}, called=TYPED),
+    "fewest tokens above most": lambda place: DecodeSettings(min_tokens=9, max_tokens=8),
+    "forced and forbidden, typed": lambda place: search_settings({"forced": ["a"], "forbidden": ["a"]}, called=TYPED),
+    "an option out of range": lambda place: search_settings({"top_p": 1.5}, called=TYPED),
+    "no beams": lambda place: DecodeSettings(beams=0),
+    "a search and more": lambda place: translating().translate("He", beams=2, search=DecodeSettings()),
+    "no search": lambda place: translating().translate("He", search={"beams": 2}),  # type: ignore[call-overload]
+    "no prefix": lambda place: translating().translate("He", prefix=3),  # type: ignore[call-overload]
+    "no path": lambda place: gf.load(None),  # type: ignore[arg-type]
+    "no text": lambda place: place.model.score(None),  # type: ignore[call-overload]
+    "no text in a list": lambda place: place.model.score(["He", None]),  # type: ignore[list-item]
+    "nothing beside a text": lambda place: place.model.classify(["He"], 3),  # type: ignore[call-overload]
     "no room for forced words": lambda place: translating().translate("He", prefix="Elle aime", max_tokens=2),
     "forced words with forbidden ones": lambda place: worded(forced=["Elle aime"], forbidden=["aime"]),
     "blanks to forbid": lambda place: worded(forbidden=[" "]),

@@ -57,6 +57,27 @@ def test_the_right_answer_has_what_the_others_leave() -> None:
     assert loss.item() == pytest.approx(-(share * log_probabilities).sum().item(), abs=ORDER)
 
 
+@pytest.mark.parametrize("never", [(16,), (0, 5)])
+def test_a_token_that_no_answer_has_is_no_target_of_the_smoothing(never: tuple[int, ...]) -> None:
+    """Its probability is as in the softmax, and the loss does not depend on how small it is made by its bias."""
+    states, table, bias, labels = given()
+    labels = labels.where(torch.isin(labels, torch.tensor(never)).logical_not(), 3)
+    leaves = [each.clone().requires_grad_() for each in (states, table, bias)]
+    mine = blocked_cross_entropy(leaves[0], leaves[1], leaves[2], labels, smoothing=0.1, never=never)
+    logarithms = (leaves[0] @ leaves[1].T + leaves[2]).log_softmax(dim=1)[labels != IGNORED]
+    possible = [token for token in range(17) if token not in never]
+    right = logarithms.gather(1, labels[labels != IGNORED][:, None]).sum()
+    theirs = -0.9 * right - 0.1 * logarithms[:, possible].mean(dim=1).sum()
+    assert mine.item() == pytest.approx(theirs.item(), abs=ORDER)
+    for one, other in zip(learned(mine, *leaves), learned(theirs, *leaves), strict=True):
+        assert (one - other).abs().max() < ORDER
+    excluded = [bias.index_fill(0, torch.tensor(never), least) for least in (-1e4, -1e6)]
+    low, lower = (
+        blocked_cross_entropy(states, table, each, labels, smoothing=0.1, never=never).item() for each in excluded
+    )
+    assert low == lower
+
+
 def test_without_a_bias_and_with_a_frozen_table() -> None:
     states, table, _, labels = given()
     leaf = states.clone().requires_grad_()

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional as F
+from torch import Tensor
 
 import glassformer as gf
+from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import resolve
@@ -32,6 +33,7 @@ from glassformer.text.train import train_tokenizer
 from glassformer.training.tune import trained
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused
+from tests.translators import translating
 
 ROW = next(row for row in TASKS if row.task == "translate")
 # Sums of a few thousand float64 numbers near 1, in another order.
@@ -58,6 +60,14 @@ def source_of(prepared: Prepared) -> PairSource:
     source = prepared.feed.source
     assert isinstance(source, PairSource)
     return source
+
+
+def smoothed(logits: Tensor, labels: Tensor, pad_id: int | None) -> Tensor:
+    """The sum of the cross-entropies with a share of 0.1 for all tokens alike that an answer can have: not padding."""
+    logarithms = logits.log_softmax(dim=-1)  # [N, V]
+    possible = [token for token in range(logits.shape[-1]) if token != pad_id]
+    right = logarithms.gather(1, labels[:, None])  # [N, 1]
+    return -(0.9 * right.sum() + 0.1 * logarithms[:, possible].mean(dim=-1).sum())
 
 
 # --------------------------------------------------------------------------- rows
@@ -105,7 +115,7 @@ def test_a_pair_in_a_row_is_learned_as_if_it_stood_alone(tmp_path: Path) -> None
         labels = torch.tensor([prepared.tokenizer.encode(str(target)).ids])
         read = torch.cat([torch.full((1, 1), prepared.tokenizer.pad_id or 0), labels[:, :-1]], dim=1)
         logits = model(Inputs(ids=ids), Inputs(ids=read)).logits
-        alone = alone + F.cross_entropy(logits[0], labels[0], reduction="sum", label_smoothing=0.1)
+        alone = alone + smoothed(logits[0], labels[0], prepared.tokenizer.pad_id)
     assert loss.item() == pytest.approx(alone.item(), rel=ORDER)
     for one, other in zip(packed, torch.autograd.grad(alone, list(trained(model).values())), strict=True):
         assert (one - other).abs().max() < ORDER * max(1.0, float(other.abs().max()))
@@ -249,13 +259,32 @@ def test_sizes_follow_the_data_and_the_minutes(tmp_path: Path) -> None:
     assert each["tokenizer.vocabulary"] < short["tokenizer.vocabulary"]  # type: ignore[operator]
 
 
+def test_pairs_that_are_too_long_to_be_measured_are_counted(tmp_path: Path) -> None:
+    model = translating(double=False)
+    model.task = TranslateSection(beams=1)
+    pairs = [("She likes the summer.", "Elle aime."), ("He " * 30, "Il cuisine."), ("He loves.", "Il adore " * 20)]
+    path, long = tmp_path / "pairs.tsv", tmp_path / "long.tsv"
+    path.write_text("".join(f"{one}\t{two}\n" for one, two in pairs))
+    long.write_text("".join(f"{one}\t{two}\n" for one, two in pairs[1:]))
+    noted = Kept()
+    scores = evaluate(model, [path], progress=noted)
+    assert (scores.count, scores.report["pairs_left_out"]) == (1, 2)
+    assert any("2 of 3 pairs" in note and "24" in note for note in noted.notes)
+    with refused(DataError, wanted="24", got="2"):
+        evaluate(model, [long])
+    long.write_text("".join(f"{one}\t{two}\n" for one, two in pairs[:1] * 2))
+    noted.notes.clear()
+    assert evaluate(model, [long], progress=noted).report["pairs_left_out"] == 0
+    assert not any("pairs" in note for note in noted.notes)
+
+
 def test_the_loss_without_context_is_smoothed_as_in_training(tmp_path: Path) -> None:
     prepared = prepared_from(tmp_path)
     task = prepared.task
     assert isinstance(task, Translate)
     frequent = torch.from_numpy(task.unigram.probability(np.arange(prepared.tokenizer.vocabulary_size)))
     tokens = torch.from_numpy(source_of(prepared).target_tokens.astype(np.int64))
-    expected = F.cross_entropy(frequent.log().expand(len(tokens), -1), tokens, label_smoothing=0.1)
+    expected = smoothed(frequent.log().expand(len(tokens), -1), tokens, prepared.tokenizer.pad_id) / len(tokens)
     lost = -frequent.sum().log().item()  # one more token counts as possible than the vocabulary has
     assert task.baseline_loss == pytest.approx(expected.item() + lost, rel=1e-12)
 

@@ -9,14 +9,16 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.cli.decoding_options import TYPED
 from glassformer.config import ModelConfig
+from glassformer.decode.options import search_settings
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.alignment import cross_weights
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.translate import TranslateSection
 from glassformer.tasks.translation import token_spans, unknown_characters
-from glassformer.tasks.translator import check_translates, search_settings, special_ids
+from glassformer.tasks.translator import check_translates, special_ids
 from glassformer.text.special import SpecialTokens
 from glassformer.text.train import train_tokenizer
 from tests.refusals import refused
@@ -199,6 +201,20 @@ def test_characters_without_a_token_are_told(model: gf.Model) -> None:
     assert unknown_characters(words, "she likes 冬") == "冬"
 
 
+def test_an_empty_translation_of_words_is_told(model: gf.Model) -> None:
+    found = model.translate(TEXTS[0], beams=1, max_tokens=3)
+    assert (found.empty, found.to_dict()["empty"]) == (0, 0)
+    first = found.translation[0]
+    texts = [TEXTS[0], " \n", f"{TEXTS[0]} {TEXTS[1]}"]
+    search = gf.DecodeSettings(stop=(first,), max_tokens=3)
+    one, blank, two = model.translate(texts, paragraphs=True, search=search)
+    assert (one.translation, one.empty) == ("", 1)
+    assert one.notes[-1].endswith(f"{TEXTS[0][:40]}…")
+    assert (blank.translation, blank.empty, blank.notes) == ("", 0, ())
+    assert two.empty == 1 + (model.translate(TEXTS[1], search=search).translation == "")
+    assert two.translation.strip() or two.empty == 2
+
+
 # --------------------------------------------------------------------------- the search, and what cannot be had
 
 
@@ -220,11 +236,83 @@ def test_options_choose_the_search(options: dict[str, Any], expected: dict[str, 
     assert {name: found[name] for name in expected} == expected
 
 
-def test_options_that_exclude_each_other_are_refused() -> None:
-    with refused(ConfigError, wanted=("4", "2")):
-        search_settings({"beams": 2, "n_best": 4})
-    with refused(ConfigError, wanted="beams"):
-        search_settings({"beams": 2, "top_k": 3})
+@pytest.mark.parametrize(
+    ("default", "options", "expected"),
+    [
+        ({}, {"groups": 3}, {"beams": 6, "groups": 3}),  # 5 as usual, and enough for equal groups
+        ({}, {"groups": 2, "n_best": 7}, {"beams": 8, "n_best": 7}),
+        ({"method": "beam", "beams": 4}, {"n_best": 6}, {"beams": 6, "n_best": 6}),
+        ({"method": "beam", "beams": 4, "groups": 2}, {"n_best": 5}, {"beams": 6, "groups": 2}),
+        ({"method": "greedy"}, {"forced": ["x"]}, {"method": "beam", "beams": 5}),
+        ({"method": "greedy"}, {"n_best": 3}, {"method": "beam", "beams": 3}),
+        ({"method": "sample", "top_k": 9}, {}, {"method": "sample", "top_k": 9}),  # as it came with the model
+        ({"method": "sample", "top_k": 9}, {"n_best": 3}, {"method": "sample", "n_best": 3}),
+        ({"method": "sample", "top_k": 9}, {"beams": 1}, {"method": "greedy", "top_k": None}),
+        ({"method": "sample", "top_k": 9}, {"beams": 2}, {"method": "beam", "beams": 2}),
+    ],
+)
+def test_there_are_as_many_beams_as_the_other_options_need(
+    default: dict[str, Any], options: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    found = search_settings(options, default=gf.DecodeSettings(**default) if default else None).model_dump()
+    assert {name: found[name] for name in expected} == expected
+
+
+# What is refused, with what the error names as wanted, as found, and to do: options as they were typed, or keywords.
+EXCLUDING: dict[str, tuple[dict[str, Any], tuple[str, str, str], tuple[str, str, str]]] = {
+    "answers": (
+        {"beams": 2, "n_best": 4},
+        ("--n-best 4", "--beams 2", "--beams"),
+        ("n_best = 4", "beams = 2", "beams"),
+    ),
+    "drawn": (
+        {"beams": 2, "top_k": 3},
+        ("--beams 2", "--top-k 3", "leave one"),
+        ("beams = 2", "method = 'sample'", "leave beams out"),
+    ),
+    "samples": (
+        {"sample": True, "length_penalty": 1.0},
+        ("--length-penalty 1.0", "--sample", "leave one"),
+        ("length_penalty = 1.0", "'sample'", "leave length_penalty out"),
+    ),
+    "groups": (
+        {"beams": 5, "groups": 2},
+        ("--groups 2", "--beams 5", "--groups"),
+        ("groups = 2", "beams = 5", "groups"),
+    ),
+    "one group": (
+        {"diversity": 0.5},
+        ("--diversity 0.5", "one group", "--groups"),
+        ("diversity = 0.5", "one group", "groups"),
+    ),
+    "one beam": (
+        {"beams": 1, "forced": ["chiens", "chats"]},
+        ("--force chiens chats", "--beams 1", "--beams"),
+        ("forced = ('chiens', 'chats')", "beams = 1", "beams"),
+    ),
+    "tokens": (
+        {"min_tokens": 9, "max_tokens": 8},
+        ("--min-tokens 9", "--max-tokens 8", "change"),
+        ("min_tokens = 9", "max_tokens = 8", "change"),
+    ),
+    "a word": (
+        {"forced": ["chiens"], "forbidden": ["chiens"]},
+        ("--forbid", "'chiens'", "leave it out"),
+        ("forbidden", "'chiens'", "leave it out"),
+    ),
+    "no number": ({"n_best": "2"}, ("--n-best", "'2'", ""), ("n_best", "'2'", "")),
+    "no number of beams": ({"beams": "2", "forced": ["x"]}, ("--beams", "'2'", ""), ("beams", "'2'", "")),
+    "no groups": ({"groups": 0}, ("--groups", "0", ""), ("groups", "0", "")),
+    "a probability": ({"top_p": 1.5}, ("--top-p", "1.5", ""), ("top_p", "1.5", "")),
+}
+
+
+@pytest.mark.parametrize("name", EXCLUDING)
+def test_options_that_exclude_each_other_are_refused_by_what_was_typed(name: str) -> None:
+    options, typed, keywords = EXCLUDING[name]
+    for called, (wanted, got, do) in ((TYPED, typed), ({}, keywords)):
+        with refused(ConfigError, wanted=wanted, got=got, do=do):
+            search_settings(options, called=called)
 
 
 def test_words_that_no_translation_can_have_are_refused(model: gf.Model) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
@@ -131,6 +132,31 @@ def test_the_mean_of_the_last_checkpoints(tmp_path: Path) -> None:
     for name, tensor in kept.items():
         mean = torch.stack([each[name].double() for each in saved]).mean(0)
         assert (tensor.double() - mean).abs().max() < 1e-7  # rounded to float32
+
+
+@pytest.mark.parametrize("ema", [None, 0.9])
+@pytest.mark.parametrize(
+    ("losses", "kept_model", "told"),
+    [
+        ((4.0, 2.0, 3.0, 1.0), "mean", ("the mean of the checkpoints", "step 4, has a held-out loss of 2")),
+        ((4.0, 1.0, 3.0, 2.0), "best", ("the best model, of step 4", "steps 4, 6 has a held-out loss of 2")),
+    ],
+)
+def test_of_the_mean_and_the_best_model_the_better_is_kept(
+    tmp_path: Path, ema: float | None, losses: tuple[float, ...], kept_model: str, told: tuple[str, str]
+) -> None:
+    held_out, said = Getting(*losses), list[str]()
+    settings: dict[str, Any] = {"steps": 6, "evaluate_every": 2, "checkpoint_every": 2, "average": 2, "ema": ema}
+    kept, _ = train(tmp_path, held_out=held_out, said=said.append, **settings)
+    group = "model" if ema is None else "average"
+    one, two = (
+        each.tensors(group)["encoder.embed.word.weight"] for each in Checkpoints(tmp_path / "checkpoints").all()
+    )
+    mean = ((one.double() + two.double()) / 2).float()
+    assert torch.equal(held_out.seen[3], mean)  # evaluated last, as a model of its own
+    assert torch.equal(kept["encoder.embed.word.weight"], mean if kept_model == "mean" else held_out.seen[1])
+    assert said[-1].startswith(f"kept: {told[0]}")
+    assert told[1] in said[-1]
 
 
 def test_only_the_last_checkpoints_stay(tmp_path: Path) -> None:

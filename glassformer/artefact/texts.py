@@ -1,0 +1,35 @@
+"""What is given to a verb in Python: a text or several, alone or with what belongs to each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from glassformer.errors import DataError
+
+
+def listed(text: object, role: str = "text") -> list[str]:
+    """A text, or several, as a list; raises DataError for what is no text."""
+    if isinstance(text, str):
+        return [text]
+    found = several(text, f"a {role}, or a list of them, is needed")
+    for number, each in enumerate(found, 1):
+        if not isinstance(each, str):
+            raise DataError(f"{role} {number} of {len(found):,} must be a text", got=repr(each)[:60])
+    return found
+
+
+def beside(text: object, others: object, what: str) -> list[tuple[str, Any]]:
+    """Each text with what belongs to it; a single text beside several belongs to each. Raises DataError."""
+    texts = listed(text)
+    its = [others] * len(texts) if isinstance(others, str) else several(others, f"a {what} is needed for each text")
+    if len(its) != len(texts):
+        raise DataError(f"each text needs a {what} of its own", got=f"{len(its):,} for {len(texts):,} texts")
+    return list(zip(texts, its, strict=True))
+
+
+def several(given: object, wanted: str) -> list[Any]:
+    """A list of what was given as one; raises DataError for anything else."""
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+        raise DataError(wanted, got=repr(given)[:60])
+    return list(given)

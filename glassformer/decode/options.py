@@ -1,0 +1,56 @@
+"""The search that the options of a verb ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from glassformer.decode.settings import DecodeSettings
+from glassformer.settings import read_settings
+
+# The search, where neither the model's own settings nor options ask for another one.
+BEAMS, LENGTH_PENALTY = 5, 0.6
+# Options that choose a method, where none is named.
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p")
+_BEAM = ("length_penalty", "coverage_penalty", "groups", "diversity", "forced")
+
+
+def search_settings(
+    options: Mapping[str, Any],
+    *,
+    beams: int = BEAMS,
+    length_penalty: float = LENGTH_PENALTY,
+    default: DecodeSettings | None = None,
+    called: Mapping[str, str] = MappingProxyType({}),
+) -> DecodeSettings:
+    """The settings of the search that options ask for, else those of `default`, or so many beams with this length
+    penalty; one beam, and nothing that needs beams, is greedy search.
+
+    Where no beams are asked for, there are as many as the other options need. Raises ConfigError for options that
+    exclude each other; `called` is what they are called where they are not keywords: `--beams`.
+    """
+    beams = beams if default is None else default.beams
+    asked = {name: options[name] for name in DecodeSettings.model_fields if options.get(name) not in (None, [], ())}
+    if "method" not in asked and (options.get("sample") or any(name in asked for name in _SAMPLING)):
+        asked["method"] = "sample"
+    if "method" not in asked:
+        usual = ("greedy" if beams == 1 else "beam") if default is None else default.method
+        several = any(name in asked for name in _BEAM) or (_count(asked, "n_best") > 1 and usual != "sample")
+        one = asked.get("beams") == 1 and not several
+        asked["method"] = "greedy" if one else "beam" if several or "beams" in asked else usual
+    if default is not None and asked["method"] == default.method:
+        asked = {**default.model_dump(exclude_unset=True), **asked}
+    elif asked["method"] == "beam":
+        asked = {"length_penalty": length_penalty, **asked}
+    if asked["method"] == "beam" and options.get("beams") is None:
+        needed = max(beams, _count(asked, "n_best"), BEAMS if beams == 1 and "forced" in asked else 1)
+        groups = _count(asked, "groups")
+        asked["beams"] = -(-needed // groups) * groups
+    return read_settings(DecodeSettings, asked, where="translate", called=called)
+
+
+def _count(options: Mapping[str, Any], name: str) -> int:
+    """A number that is asked for, or 1: what is none is refused with all other settings."""
+    value = options.get(name)
+    return value if isinstance(value, int) and value > 0 else 1
