@@ -1,8 +1,10 @@
-"""One row of the tables of translation: trained, asked, scored, and written to docs/results/translation-SET-….json.
+"""One row of the tables of translation: trained, asked, scored, and written to docs/results/translation-….json.
 
     python -m experiments.translation multi30k ours --minutes 60 --threads 1      # or: peer
     python -m experiments.translation tatoeba ours --minutes 60                   # or: peer, package
     python -m experiments.translation multi30k scores --minutes 60                # from what was translated
+    python -m experiments.translation layers                                      # all arms of short.py; or: scaling
+    python -m experiments.translation layers 2+3                                  # one of them
     python -m experiments.translation multi30k ours --steps 20                    # a try: few sentences, for no page
 
 Each row is resumable: the same command goes on where it was stopped (Ctrl-C, SIGTERM: `timeout -s TERM 1700 …`), and
@@ -14,7 +16,6 @@ the curve, which is measured after the training: that counts for neither.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -25,9 +26,21 @@ import torch
 from torch import nn
 
 from experiments import results
-from experiments.translation import ours
+from experiments.translation import ours, short
 from experiments.translation.measures import Scores
-from experiments.translation.plan import OURS, PACKAGE, PEER, SCORES, SETS, TRAVELLING, Budget, Texts
+from experiments.translation.plan import (
+    OURS,
+    PACKAGE,
+    PEER,
+    SCORES,
+    SETS,
+    TRAVELLING,
+    WORK,
+    Budget,
+    Texts,
+    read_json,
+    write_json,
+)
 from glassformer.training.checkpoint import Checkpoint, Checkpoints, weights
 
 TRANSLATED, CURVE, FACTS = "translations.json", "curve.json", "facts.json"
@@ -62,7 +75,7 @@ def run(name: str, side: str, budget: Budget) -> None:
             return ours.translate(model, sources, beams=beams)
 
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / FACTS, {**facts, **results.made_on()})
+    write_json(folder / FACTS, {**facts, **results.made_on()})
     found = {}
     for test, part in pairs.tests.items():
         began = time.monotonic()
@@ -70,19 +83,19 @@ def run(name: str, side: str, budget: Budget) -> None:
         print(f"{test}: {len(found[test]):,} sentences in {time.monotonic() - began:.0f} s", flush=True)
     if side != PACKAGE:
         _curve(pairs.texts(pairs.validation, most), folder, module, translate)
-    _write(folder / TRANSLATED, found)
+    write_json(folder / TRANSLATED, found)
 
 
 def _curve(test: Texts, folder: Path, module: nn.Module, translate: Callable[[Sequence[str], int], list[str]]) -> None:
     """BLEU of greedy translations of the validation part by each snapshot, with its minutes."""
     scores = Scores(test)
-    known = json.loads((folder / CURVE).read_text()) if (folder / CURVE).exists() else []
+    known = read_json(folder / CURVE) if (folder / CURVE).exists() else []
     for snapshot in Checkpoints(folder / "curve").all()[len(known) :]:
         _use(module, snapshot)
         progress = snapshot.facts["progress"]
         bleu = scores.bleu(translate(test.sources, 1))
         known.append({"minutes": round(progress["seconds"] / 60, 2), "step": snapshot.step, "bleu": round(bleu, 2)})
-        _write(folder / CURVE, known)
+        write_json(folder / CURVE, known)
         print(f"{known[-1]['minutes']:g} minutes: BLEU {bleu:.1f}", flush=True)
 
 
@@ -105,19 +118,18 @@ def scores(name: str, budget: Budget) -> dict[str, Any]:
         folder = budget.folder(name, side)
         if not (folder / TRANSLATED).exists():
             continue
-        found[side] = _read(folder / TRANSLATED)
+        found[side] = read_json(folder / TRANSLATED)
         sides[side] = {
             "command": command(name, side, budget),
             "scores": {test: measured[test].of(found[side][test]) for test in tests},
-            "curve": _read(folder / CURVE) if (folder / CURVE).exists() else [],
-            "facts": _read(folder / FACTS),
+            "curve": read_json(folder / CURVE) if (folder / CURVE).exists() else [],
+            "facts": read_json(folder / FACTS),
         }
     drawn = random.Random(0)
     return {
         "tested_on": {test: len(texts.sources) for test, texts in tests.items()},
         "references": {test: sum(map(len, texts.references)) for test, texts in tests.items()},
         "signatures": next(iter(measured.values())).signatures,
-        "published": pairs.published,
         "sides": sides,
         "copied": {test: measured[test].of(texts.sources) for test, texts in tests.items()},
         "against": {
@@ -147,33 +159,38 @@ def command(name: str, side: str, budget: Budget) -> str:
     return f"python -m experiments.translation {name} {side} {end}{threads}"
 
 
-def _write(path: Path, values: Any) -> None:
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(values, indent=1, ensure_ascii=False), encoding="utf-8")
-    partial.replace(path)
-
-
-def _read(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def main() -> None:
     """One command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("set", choices=list(SETS))
-    parser.add_argument("side", choices=(OURS, PEER, PACKAGE, SCORES))
+    parser.add_argument("row", choices=[*SETS, *short.ROWS])
+    parser.add_argument("side", nargs="?", help=f"{OURS}, {PEER}, {PACKAGE}, {SCORES}, or an arm of a short row")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--steps", type=int)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    budget = Budget(given.minutes, given.steps, given.threads, given.seed)
+    is_short = given.row in short.ROWS
+    known = [*short.ROWS[given.row].arms, SCORES] if is_short else [OURS, PEER, PACKAGE, SCORES]
+    if given.side not in (known if not is_short else [*known, None]):
+        parser.error(f"{given.side} is none of {', '.join(known)}")
     started = time.monotonic()
-    if given.side != SCORES:
-        run(given.set, given.side, budget)
-    path = results.write(
-        f"translation-{given.set}-{budget.name}", command(given.set, SCORES, budget), scores(given.set, budget)
-    )
+    if is_short:
+        for arm in known[:-1] if given.side is None else [given.side]:
+            if arm != SCORES:
+                short.run(given.row, arm, given.steps)
+        name, values = f"translation-{given.row}", short.scores(given.row, given.steps)
+        said = f"python -m experiments.translation {given.row}"
+    else:
+        budget = Budget(given.minutes, given.steps, given.threads, given.seed)
+        if given.side != SCORES:
+            run(given.row, given.side, budget)
+        name, values = f"translation-{given.row}-{budget.name}", scores(given.row, budget)
+        said = command(given.row, SCORES, budget)
+    if given.steps is None:
+        path = results.write(name, said, values)
+    else:  # a try is no result
+        path = WORK / f"{name}.json"
+        write_json(path, values)
     print(f"{path}: {time.monotonic() - started:.0f} s")
 
 

@@ -39,17 +39,18 @@ class Scores:
     def of(self, translations: Sequence[str]) -> dict[str, dict[str, float]]:
         """Each score with its 95 % interval."""
         whole, tokens = self.measures(translations)
-        return _plain({**whole.intervals(), TOKENS: tokens.intervals()["bleu"]})
+        return plain({**whole.intervals(), TOKENS: tokens.intervals()["bleu"]})
 
     def compared(self, translations: Sequence[str], other: Sequence[str]) -> dict[str, dict[str, float]]:
         """Each score minus that of other translations, with the 95 % interval of the paired bootstrap."""
         mine, others = self.measures(translations), self.measures(other)
-        return _plain({**mine[0].compared(others[0]), TOKENS: mine[1].compared(others[1])["bleu"]})
+        return plain({**mine[0].compared(others[0]), TOKENS: mine[1].compared(others[1])["bleu"]})
 
     def bleu(self, translations: Sequence[str]) -> float:
         """BLEU alone."""
         return self._references.measure(translations).values()["bleu"]
 
 
-def _plain(found: Mapping[str, Interval]) -> dict[str, dict[str, Any]]:
+def plain(found: Mapping[str, Interval]) -> dict[str, dict[str, Any]]:
+    """Intervals as plain values, for JSON."""
     return {name: interval._asdict() for name, interval in found.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,15 +28,12 @@ class Texts(NamedTuple):
 
 @dataclass(frozen=True)
 class Pairs:
-    """A set of pairs in a folder of the shared data: a part is two files, NAME.en.gz and NAME.fr.gz, or one table, and
-    `parts` names the file of each. `published` are figures of others by test, on tokens in lower case.
-    """
+    """A set of pairs in a folder of the shared data: a part is two files, NAME.en.gz and NAME.fr.gz, or one table."""
 
     folder: str
     train: str
     validation: str
     tests: dict[str, str]
-    published: dict[str, float] = field(default_factory=dict)
 
     def files(self, part: str) -> tuple[Path, ...]:
         """The table of a part, or its files of sources and of targets."""
@@ -73,7 +71,6 @@ SETS = {
         "train",
         "val",
         {"test 2016": "test_2016_flickr", "test 2017": "test_2017_flickr", "MSCOCO": "test_2017_mscoco"},
-        {"test 2016": 61.8, "test 2017": 53.5, "MSCOCO": 44.5},
     ),
     "tatoeba": Pairs("tatoeba_en_fr", "train.tsv.gz", "validation.tsv", {"test": "test.tsv"}),
 }
@@ -101,3 +98,16 @@ class Budget:
     def folder(self, name: str, side: str) -> Path:
         """Where a run keeps its checkpoints and what it translated."""
         return WORK / name / f"{side}-{self.name}-{self.seed}"
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write values as JSON, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(values, indent=1, ensure_ascii=False), encoding="utf-8")
+    partial.replace(path)
+
+
+def read_json(path: Path) -> Any:
+    """The values of a file that `write_json` has written."""
+    return json.loads(path.read_text(encoding="utf-8"))
