@@ -31,6 +31,7 @@ from glassformer.text.train import train_tokenizer
 from glassformer.training.checkpoint import Checkpoint, Checkpoints, restore, weights
 from glassformer.training.optimize import MovingAverage, Optimizers, optimizer_tensors
 from glassformer.training.stopping import Interrupted, stop_signals
+from glassformer.training.tune import trained
 
 LEARNING_RATE, WARMUP, SMOOTHING, AVERAGED, CLIP = 2e-3, 400, 0.1, 0.999, 1.0
 IGNORED = -100
@@ -242,7 +243,7 @@ class Peer:
             **self.settings,
             "vocabulary": self.tokenizer.vocabulary_size,
             "tokenizer": self.tokenizer.fingerprint[:12],
-            "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
+            "parameters": sum(parameter.numel() for parameter in trained(self.model).values()),
             "learning_rate": LEARNING_RATE,
             "transformers": transformers.__version__,
         }
