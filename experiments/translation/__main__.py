@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -42,6 +43,7 @@ from experiments.translation.plan import (
     write_json,
 )
 from glassformer.training.checkpoint import Checkpoint, Checkpoints, weights
+from glassformer.training.stopping import Interrupted
 
 TRANSLATED, CURVE, FACTS = "translations.json", "curve.json", "facts.json"
 BEAMS, SAMPLES = 5, 20
@@ -173,6 +175,14 @@ def main() -> None:
     known = [*short.ROWS[given.row].arms, SCORES] if is_short else [OURS, PEER, PACKAGE, SCORES]
     if given.side not in (known if not is_short else [*known, None]):
         parser.error(f"{given.side} is none of {', '.join(known)}")
+    try:
+        _do(given, known, is_short=is_short)
+    except Interrupted as stopped:
+        print(stopped, file=sys.stderr)
+        raise SystemExit(stopped.exit_code) from None
+
+
+def _do(given: argparse.Namespace, known: Sequence[str], *, is_short: bool) -> None:
     started = time.monotonic()
     if is_short:
         for arm in known[:-1] if given.side is None else [given.side]:

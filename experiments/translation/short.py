@@ -26,7 +26,7 @@ from experiments.translation.measures import Scores, plain
 from experiments.translation.plan import SETS, WORK, read_json, write_json
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import ConsoleProgress
-from glassformer.artefact.recipe import resolve
+from glassformer.artefact.recipe import Recipe, resolve
 from glassformer.config import AttentionConfig, ModelConfig, StackConfig
 from glassformer.models.transformer import build
 from glassformer.tasks.measure import Measure, Reals
@@ -102,22 +102,25 @@ def tokenizer(row: Row) -> Tokenizer:
     return load_tokenizer(folder)
 
 
-def prepared(row: Row, arm: Arm, steps: int, folder: Path) -> Prepared:
-    """Data, task and model of an arm; the model as the arm has it, with its first weights."""
+def recipe_of(row: Row, arm: Arm, steps: int) -> Recipe:
+    """The recipe of `train translate` with the arm's layers and seed, and the sizes of the row."""
     encoder, decoder = arm.layers
-    settings = {**row.settings["model.settings"], "layers": encoder, "decoder_layers": decoder}
-    recipe = resolve(
+    return resolve(
         "translate",
         {
             **PAIRS.settings(),
             **row.settings,
-            "model.settings": settings,
+            "model.settings": {**row.settings["model.settings"], "layers": encoder, "decoder_layers": decoder},
             "tokenizer.vocabulary": row.vocabulary,
             "train.steps": steps,
             "train.seed": arm.seed,
         },
     )
-    made = prepare_run(recipe, folder, ConsoleProgress(), tokenizer=tokenizer(row))
+
+
+def prepared(row: Row, arm: Arm, steps: int, folder: Path) -> Prepared:
+    """Data, task and model of an arm; the model as the arm has it, with its first weights."""
+    made = prepare_run(recipe_of(row, arm, steps), folder, ConsoleProgress(), tokenizer=tokenizer(row))
     if arm.query_size is None:
         return made
     config = resized(made.module.config, arm.query_size, scaled=arm.scaled)

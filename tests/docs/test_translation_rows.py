@@ -20,9 +20,11 @@ from experiments import results
 from experiments.translation import claims, ours, short, table
 from experiments.translation.measures import TOKENS, Scores, cut
 from experiments.translation.peer import Peer
-from experiments.translation.plan import Budget, Pairs, Texts
+from experiments.translation.plan import Budget, Pairs, Texts, write_json
+from glassformer.artefact.prepare import body_config
 from glassformer.models.families.marian import marian
 from glassformer.models.transformer import build
+from glassformer.parts.attention import CrossAttention
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.stopping import Interrupted
 
@@ -131,7 +133,7 @@ def test_words_are_cut_as_the_papers_do(text: str, words: str) -> None:
 def test_scores_are_those_of_sacrebleu() -> None:
     references = [["Deux chiens courent vite ici.", "Deux chiens y courent."], ["Un homme dort, assis sur l'herbe."]]
     found = ["Deux chiens courent vite.", "un homme dort sur l'herbe."]
-    streams = [[references[0][0], references[1][0]], [references[0][1], None]]
+    streams: list[list[str | None]] = [[references[0][0], references[1][0]], [references[0][1], None]]
     scores = Scores(Texts(["", ""], references)).of(found)
     assert scores["bleu"]["value"] == pytest.approx(sacrebleu.corpus_bleu(found, streams).score)
     assert scores["chrf"]["value"] == pytest.approx(sacrebleu.corpus_chrf(found, streams).score)
@@ -144,13 +146,29 @@ def test_scores_are_those_of_sacrebleu() -> None:
 # --------------------------------------------------------------------------- short runs
 
 
+@pytest.mark.parametrize(("name", "arm"), [(name, arm) for name, row in short.ROWS.items() for arm in row.arms])
+def test_each_arm_is_a_recipe_and_is_compared_with_one_of_its_row(name: str, arm: str) -> None:
+    row = short.ROWS[name]
+    asked = row.arms[arm]
+    recipe = short.recipe_of(row, asked, row.steps)
+    body = body_config(recipe, row.vocabulary)
+    assert body.encoder is not None
+    assert body.decoder is not None
+    assert (len(body.encoder.blocks), len(body.decoder.blocks)) == asked.layers
+    assert (recipe.train.seed, recipe.train.steps, recipe.train.minutes) == (asked.seed, row.steps, None)
+    other = row.arms[row.beside(arm)]
+    different = [
+        field for field in ("layers", "query_size", "scaled", "seed") if getattr(asked, field) != getattr(other, field)
+    ]
+    assert len(different) == (row.beside(arm) != arm)
+
+
 @pytest.mark.parametrize("scaled", [True, False])
 def test_an_arm_changes_the_query_size_and_the_scaling_alone(scaled: bool) -> None:
     config = marian(size="tiny", vocabulary=50, layers=1)
     changed = short.resized(config, 16, scaled=scaled)
     for model, size, divided in ((build(config), 32, True), (build(changed), 16, scaled)):
-        assert model.decoder is not None
-        attention = model.decoder.blocks[0].cross_attention.body
+        attention = next(part for part in model.modules() if isinstance(part, CrossAttention))
         assert attention.query.out_features == attention.key.out_features == 4 * size
         assert attention.value.out_features == 128
         assert attention.scale == pytest.approx(size**-0.5 if divided else 1.0)
@@ -162,7 +180,7 @@ def test_an_arm_that_is_compared_has_a_paired_difference(tmp_path: Path, monkeyp
     losses, tokens = generator.random(50) * 30, generator.integers(5, 20, 50)
     for name, more in (("3+3", 0.0), ("2+3", 0.5)):
         values = {"losses": (losses + more * tokens).tolist(), "tokens": tokens.tolist(), "bleu": 1.0}
-        short.write_json(short.folder_of("layers", name, 7) / "measured.json", values)
+        write_json(short.folder_of("layers", name, 7) / "measured.json", values)
     arms = short.scores("layers", 7)["arms"]
     assert arms["3+3"]["scores"]["loss"]["value"] == pytest.approx(losses.sum() / tokens.sum())
     assert (arms["3+3"]["beside"], arms["3+3"]["difference"]) == (None, {})
