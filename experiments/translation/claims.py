@@ -66,6 +66,7 @@ def _scaled() -> list[str]:
     sizes = sorted({int(name.partition(",")[0]) for name in arms})
     rows, worse = [], []
     for size in sizes:
+        assert row is not None
         scaled, unscaled = (arms.get(f"{size}, {which}") for which in ("scaled", "unscaled"))
         if scaled is None or unscaled is None:
             continue
@@ -75,13 +76,14 @@ def _scaled() -> list[str]:
         rows.append(
             [
                 str(size),
+                *(f"{row['unit'][str(size)][which]:.3f}" for which in ("scaled", "unscaled")),
                 *(f"{arm['before']['gradient']:.2e}" for arm in (scaled, unscaled)),
                 *(f"{arm['scores']['loss']['value']:.3f}" for arm in (scaled, unscaled)),
                 f"{difference['value']:+.3f} ({difference['low']:+.3f} … {difference['high']:+.3f})",
             ]
         )
     if not rows:
-        rows, verdict = [[NOT_YET, *[""] * 5]], f"**{NOT_YET}**"
+        rows, verdict = [[NOT_YET, *[""] * 7]], f"**{NOT_YET}**"
     elif len(worse) == len(rows):
         verdict = "**holds**"
     elif worse:
@@ -93,14 +95,15 @@ def _scaled() -> list[str]:
         "",
         "**Claim** (the notes, the guide): without it gradients are not stable, values explode.",
         "",
-        "Short runs on multi30k that differ in the query size and in scaling alone, see docs/results.md. The gradients",
-        "are those of all query and key matrices before training.",
+        "First the slope of the softmax where queries and keys are independent and of variance 1: the mean norm of its",
+        "Jacobian, for 16 keys. Then short runs on multi30k that differ in the query size and in scaling alone, see",
+        "docs/results.md: the gradient of all query and key matrices before training, and the loss after it.",
         "",
         "**Rule**: it holds at a size where the loss on the validation targets is higher without scaling, with the",
         "whole interval of the paired difference above 0. One seed each.",
         "",
         table(
-            ["query size", "gradient", "unscaled", "loss", "unscaled", "difference"],
+            ["query size", "slope", "unscaled", "gradient", "unscaled", "loss", "unscaled", "difference"],
             rows,
         ),
         "",

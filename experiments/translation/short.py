@@ -11,7 +11,7 @@ BLEU is still low after so few steps. What chance does is shown by an arm that d
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -251,7 +251,28 @@ def scores(name: str, steps: int | None) -> dict[str, Any]:
             "difference": plain(compared),
         }
     shared = {key: value for key, value in row.settings.items() if not key.startswith("train.minutes")}
-    return {"steps": steps, "vocabulary": row.vocabulary, "settings": shared, "arms": arms}
+    unit = unit_slopes(sorted({arm.query_size for arm in row.arms.values() if arm.query_size is not None}))
+    return {"steps": steps, "vocabulary": row.vocabulary, "settings": shared, "arms": arms, "unit": unit}
+
+
+def unit_slopes(sizes: Sequence[int], *, keys: int = 16, drawn: int = 2000) -> dict[str, dict[str, float]]:
+    """By query size, how steep the softmax is where queries and keys are independent and of variance 1, scaled by the
+    root of the size and not: the mean norm of its Jacobian diag(p) − p pᵀ, over queries that see so many keys.
+
+    The paper's reason (Vaswani et al. 2017, footnote 4): the variance of a score is then the size itself.
+    """
+    found = {}
+    for size in sizes:
+        generator = np.random.default_rng(size)
+        queries, all_keys = (generator.standard_normal((drawn, count, size)) for count in (1, keys))
+        logits = torch.from_numpy((queries * all_keys).sum(axis=-1))  # [drawn, keys]
+        norms = []
+        for divisor in (size**0.5, 1.0):
+            p = (logits / divisor).softmax(dim=-1)
+            squares, cubes = p.square().sum(dim=-1), p.pow(3).sum(dim=-1)
+            norms.append(float((squares - 2 * cubes + squares.square()).clamp(min=0).sqrt().mean()))
+        found[str(size)] = dict(zip(("scaled", "unscaled"), norms, strict=True))
+    return found
 
 
 def _measure(found: Mapping[str, Any]) -> Measure:

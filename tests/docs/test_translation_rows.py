@@ -174,6 +174,24 @@ def test_an_arm_changes_the_query_size_and_the_scaling_alone(scaled: bool) -> No
         assert attention.scale == pytest.approx(size**-0.5 if divided else 1.0)
 
 
+def test_the_slope_of_the_softmax_is_the_norm_of_its_jacobian() -> None:
+    found = short.unit_slopes([8, 512], drawn=50)
+    generator = np.random.default_rng(512)
+    queries, keys = generator.standard_normal((50, 1, 512)), generator.standard_normal((50, 16, 512))
+    scores = torch.from_numpy((queries @ keys.transpose(0, 2, 1))[:, 0])  # [50, 16]
+    for name, divisor in (("scaled", 512**0.5), ("unscaled", 1.0)):
+        jacobians = [
+            torch.autograd.functional.jacobian(lambda row: row.softmax(dim=0), row / divisor)  # type: ignore[no-untyped-call]
+            for row in scores
+        ]
+        expected = float(torch.stack([each.norm() for each in jacobians]).mean())
+        assert found["512"][name] == pytest.approx(expected, rel=1e-9)  # sums of 16 numbers in float64
+    # Scaled, the size makes no difference but for chance; unscaled, the softmax of large queries is flat.
+    many = short.unit_slopes([8, 512])
+    assert many["512"]["scaled"] == pytest.approx(many["8"]["scaled"], rel=0.05)
+    assert many["512"]["unscaled"] < 0.7 * many["8"]["unscaled"]
+
+
 def test_an_arm_that_is_compared_has_a_paired_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(short, "WORK", tmp_path)
     generator = np.random.default_rng(0)
@@ -228,6 +246,7 @@ def arms(differences: dict[str, tuple[float, float] | None]) -> dict[str, Any]:
         **MADE,
         "steps": 7,
         "settings": {"model.settings": {"width": 128}},
+        "unit": {size: {"scaled": 0.2, "unscaled": 0.1} for size in ("8", "32")},
         "arms": {
             name: {
                 "parameters": 5,
