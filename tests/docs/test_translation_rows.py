@@ -181,8 +181,7 @@ def test_the_slope_of_the_softmax_is_the_norm_of_its_jacobian() -> None:
     scores = torch.from_numpy((queries @ keys.transpose(0, 2, 1))[:, 0])  # [50, 16]
     for name, divisor in (("scaled", 512**0.5), ("unscaled", 1.0)):
         jacobians = [
-            torch.autograd.functional.jacobian(lambda row: row.softmax(dim=0), row / divisor)  # type: ignore[no-untyped-call]
-            for row in scores
+            torch.autograd.functional.jacobian(lambda row: row.softmax(dim=0), row / divisor) for row in scores
         ]
         expected = float(torch.stack([each.norm() for each in jacobians]).mean())
         assert found["512"][name] == pytest.approx(expected, rel=1e-9)  # sums of 16 numbers in float64
