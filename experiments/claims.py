@@ -10,6 +10,7 @@ from typing import Any
 
 from experiments import results
 from experiments.tables import DOCS, NOT_YET, table, write
+from experiments.translation import claims as translation
 
 TEXT = """# Claims, measured
 
@@ -35,7 +36,7 @@ PRE_TRAINING = (("sst2", "accuracy"), ("mrpc", "accuracy"), ("wnut17", "entity F
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([TEXT, *_four_tasks(), "", *_pre_training(), "", *_sentences(), ""])
+    return "\n".join([TEXT, *_four_tasks(), "", *_pre_training(), "", *translation.sections(), *_sentences(), ""])
 
 
 def _sentences() -> list[str]:

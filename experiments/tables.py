@@ -9,6 +9,7 @@ from typing import Any
 from experiments import results
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.encoder import table as encoder
+from experiments.translation import table as translation
 
 DOCS = results.RESULTS.parent
 NOT_YET = "not measured yet"
@@ -92,6 +93,7 @@ def books_page() -> str:
             "",
             *_english(),
             *encoder.section(),
+            *translation.section(),
             "## Longer proofs",
             "",
             _proofs(),

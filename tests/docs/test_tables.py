@@ -44,8 +44,8 @@ def test_a_verdict_waits_for_its_figures_and_follows_its_rule(monkeypatch: pytes
     part = verdicts({"sst2": better, "mrpc": row(0.01, 0.02, sides=("ours",))})
     assert "1 of 5" in part[0]
     assert "1 of 3" in part[1]
-    assert verdicts(dict.fromkeys(sets, better)) == ["**holds**", "**holds**"]
-    assert verdicts(dict.fromkeys(sets, same)) == ["**holds**", "**not shown**"]
+    assert verdicts(dict.fromkeys(sets, better))[:2] == ["**holds**", "**holds**"]
+    assert verdicts(dict.fromkeys(sets, same))[:2] == ["**holds**", "**not shown**"]
     mixed = verdicts({**dict.fromkeys(sets, better), "mrpc": worse})
     assert "in 1 of 5" in mixed[0]
     assert "in 2 of 3" in mixed[1]
