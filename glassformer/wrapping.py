@@ -70,7 +70,12 @@ def table_width(stream: TextIO) -> int:
     return width_of(stream) or (int(asked) if asked.isdecimal() and int(asked) else _USUAL)
 
 
+def for_reading(message: str, stream: TextIO) -> str:
+    """A note in lines as wide as the tables beside it, also in a file or a pipe."""
+    return wrapped(message, table_width(stream))
+
+
 def for_stream(message: str, stream: TextIO) -> str:
-    """The message as it is shown on this stream."""
+    """An error as it is shown on this stream: in a file or a pipe on one line, for programs that search it."""
     width = width_of(stream)
     return message if width is None else wrapped(message, width)

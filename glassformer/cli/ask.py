@@ -207,7 +207,7 @@ def _write(
     from glassformer.artefact.verbs import refusals  # not at the top: --help must not import torch
 
     number = 0
-    told = Few()
+    told, long = Few(), Few()
     for texts in batches(asked):
         batch = texts
         if bad is not None:
@@ -225,7 +225,7 @@ def _write(
             number += 1
             if number <= out.done:
                 continue
-            note_windows(its.windows, opened.row_tokens)
+            note_windows(each.values.get("text", ""), its.windows, opened.row_tokens, long)
             for sentence in getattr(its, "notes", ()):
                 told(sentence)
             if json:
@@ -236,6 +236,7 @@ def _write(
         advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
     told.rest()
+    long.rest()
     if bad is not None and bad.count and not number:
         raise DataError("a record that can be answered is needed", got=bad.first[0])
 
