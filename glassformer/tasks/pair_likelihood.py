@@ -118,10 +118,11 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
         target = example.target or ""
         before, after = self.tokenizer.frame_ids
         encoding = self.tokenizer.encode(target, special=False)
-        tokens = [*map(self.tokenizer.token, before), *encoding.tokens, *map(self.tokenizer.token, after)]
+        ids = [*before, *encoding.ids, *after]
         spans = [*[(0, 0)] * len(before), *encoding.offsets, *[(len(target), len(target))] * len(after)]
         scored = tuple(
-            ScoredToken(token, *span, logarithm) for token, span, logarithm in zip(tokens, spans, found[0], strict=True)
+            ScoredToken(self.tokenizer.token(id_), self.tokenizer.text(id_), *span, logarithm)
+            for id_, span, logarithm in zip(ids, spans, found[0], strict=True)
         )
         return ScoredPair(example.text, target, scored)
 

@@ -22,12 +22,14 @@ from glassformer.text.windows import Window, windows
 
 @dataclass(frozen=True)
 class ScoredToken:
-    """A token of a text and the logarithm of the probability the model gives it when it is masked.
+    """A token of a text as the vocabulary writes it, its own text, and the logarithm of the probability the model gives
+    it when it is masked.
 
     `start` and `end` are characters [start, end) of the text that was given.
     """
 
     token: str
+    text: str
     start: int
     end: int
     log_probability: float
@@ -118,7 +120,12 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
         """The tokens of the text with their log-probabilities."""
         encoding = example.encoding
         tokens = tuple(
-            ScoredToken(encoding.tokens[place], *encoding.offsets[place], log_probability)
+            ScoredToken(
+                encoding.tokens[place],
+                self.tokenizer.text(encoding.ids[place]),
+                *encoding.offsets[place],
+                log_probability,
+            )
             for (place, _), log_probability in zip(example.places, found, strict=True)
         )
         return Scored(example.text, tokens, example.cut)

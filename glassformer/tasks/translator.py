@@ -266,7 +266,8 @@ class Translator(Predictor[TextPair, Translation]):
         for id_, logarithm, (start, end) in zip(
             ids, answer.token_log_probabilities, [*spans, (len(spans) and spans[-1][1],) * 2], strict=False
         ):
-            yield TranslatedToken(self.tokenizer.token(id_), before + start, before + end, logarithm)
+            token, text = self.tokenizer.token(id_), self.tokenizer.text(id_)
+            yield TranslatedToken(token, text, before + start, before + end, logarithm)
 
     def n_best(
         self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
