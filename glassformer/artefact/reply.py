@@ -55,4 +55,4 @@ def writing(model: Artefact, text: str, limits: Limits) -> Step:
         remarks.append(f"translate searches with several beams, and finds: {found.translation}")
     if greedy.windows > 1:
         remarks.append(f"translate reads a text of this length in {greedy.windows:,} parts.")
-    return Step("Argmax, append, until the end", tables=(table,), remarks=tuple(remarks))
+    return Step("The likeliest is appended, until the end", tables=(table,), remarks=tuple(remarks))
