@@ -82,6 +82,7 @@ class Translate(RecordTask[TextPair, Translation]):
     baseline_names = ("unigram", "copy_source")
     best = "-loss"
     shares = ()
+    of_tokens = ("loss", "perplexity")
     section: TranslateSection
     frequent: TargetWords | None
 
