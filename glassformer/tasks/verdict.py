@@ -28,9 +28,9 @@ def lower_is_better(score: str) -> bool:
 
 
 def told_lower(scores: Iterable[str]) -> str:
-    """Of which of these scores less is better, in words; empty where of none."""
+    """Of which of these scores a lower value is better, in words; empty where of none."""
     lower = [score.replace("_", " ") for score in scores if lower_is_better(score)]
-    return f"less is better of {', '.join(lower)}" if lower else ""
+    return f"lower is better: {', '.join(lower)}" if lower else ""
 
 
 def shown(score: str, value: float) -> str:
