@@ -65,7 +65,8 @@ class Choice:
         chosen = ", ".join(f"{name.rpartition('.')[2].replace('_', ' ')} {self.settings[name]}" for name in names)
         time = "" if self.core_minutes is None else f" and {round(self.core_minutes, 1):,g} minutes of one core"
         options = ", ".join(_OPTIONS[name] for name in names)
-        return f"{chosen}: chosen for {self.megabytes:,.1f} MB of text{time}; {options} choose otherwise"
+        choose = "choose" if len(names) > 1 else "chooses"
+        return f"{chosen}: chosen for {self.megabytes:,.1f} MB of text{time}; {options} {choose} otherwise"
 
 
 def cores_of(settings: TrainSection) -> int:
