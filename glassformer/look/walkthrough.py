@@ -294,7 +294,7 @@ class _Walkthrough:
             mark = "hidden" if hidden[place] else "padding" if real is not None and not real[at] else ""
             rows.append((words[place], (float(place), *id_, float(not mark))))
             marks.append(mark)
-        header = ("place", "id", "seen") if ids is not None else ("place", "seen")
+        header: tuple[str, ...] = ("place", "id", "seen") if ids is not None else ("place", "seen")
         if self.two_stacks and not any(marks):  # no word is ever hidden, and here is no padding
             header, rows = header[:-1], [(word, numbers[:-1]) for word, numbers in rows]
         more = [f"{count - len(rows)} more words"] if count > len(rows) else []

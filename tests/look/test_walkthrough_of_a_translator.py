@@ -20,10 +20,10 @@ HIDDEN = {"C-2", "C-3", "C-20", "C-35"}
 def found() -> Trace:
     row = row_named("marian")
     inputs, decoder_inputs = row.batch(padding="none")
-    sizes = {"inputs": inputs.shape[1], "decoder_inputs": decoder_inputs.shape[1]}
-    texts = {"inputs": SOURCE * sizes["inputs"], "decoder_inputs": TARGET * sizes["decoder_inputs"]}
-    words = {side: [texts[side][:size]] * inputs.shape[0] for side, size in sizes.items()}
-    return trace(row.model(), inputs, decoder_inputs, words=Words(**words))
+    assert decoder_inputs is not None
+    (batch, source), (_, target) = inputs.shape, decoder_inputs.shape
+    words = Words(inputs=[(SOURCE * source)[:source]] * batch, decoder_inputs=[(TARGET * target)[:target]] * batch)
+    return trace(row.model(), inputs, decoder_inputs, words=words)
 
 
 def steps_of(found: Trace) -> dict[str, Step]:
