@@ -105,10 +105,23 @@ def _walk(
     last = head_answer(opened, given[0 if choices else sentence], pair, limits, choices)
     steps = walk if last is None else chain(walk, [last])
     if json:
+        written = {"tokens": _tokens(opened, trace, sentence)}
         for step in steps:
-            record(_plain(step), sys.stdout)
+            record(_plain(step) | written, sys.stdout)
+            written = {}
     else:
         _print(write(steps, limits, screen_width()))
+
+
+def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:
+    """The tokens of a sentence as the vocabulary writes them, where steps have their texts."""
+    from glassformer.look.cell import word_at
+
+    known = opened.tokenizer.vocabulary()
+    ids = {side: trace.facts.get(f"{side}.ids") for side in ("inputs", "decoder_inputs")}
+    return {
+        side: [word_at(known, id_) for id_ in rows[sentence].tolist()] for side, rows in ids.items() if rows is not None
+    }
 
 
 def _place(trace: Trace, sentence: int, word: str) -> int:

@@ -56,6 +56,15 @@ def test_the_walk_goes_through_both_stacks(run: Run, translator: Path, word: lis
     assert "decoder.blocks.0.cross_attention.mixed" in done.out
 
 
+def test_the_first_record_of_a_walk_has_the_tokens_of_both_texts(run: Run, translator: Path) -> None:
+    first, *rest = run("explain", translator, SOURCE, "--target", TARGET, "--json").records
+    tokenizer = load(translator).tokenizer
+    *source, _ = tokenizer.encode(SOURCE).tokens
+    assert first["tokens"]["inputs"][: len(source)] == source
+    assert first["tokens"]["decoder_inputs"][1:] == tokenizer.encode(TARGET).tokens[:-1]  # its end is predicted
+    assert not any("tokens" in record for record in rest)
+
+
 @pytest.mark.parametrize("word", ["summer", "loves"])
 def test_a_word_of_either_text_is_named_and_the_rows_are_said(run: Run, translator: Path, word: str) -> None:
     done = run("explain", translator, SOURCE, "--target", TARGET, "--word", word)
