@@ -6,7 +6,7 @@ import os
 import shlex
 import textwrap
 from collections.abc import Sequence
-from typing import TextIO
+from typing import IO
 
 # Names of files, and words from files of others, may contain control characters of the terminal, or bytes that are no
 # characters: these are printed as escapes.
@@ -51,7 +51,7 @@ def wrapped_command(begin: str, words: Sequence[str], width: int | None) -> str:
     return "\n".join([begin, "  " + " \\\n  ".join(lines)])
 
 
-def width_of(stream: TextIO) -> int | None:
+def width_of(stream: IO[str]) -> int | None:
     """The columns of a terminal; None for a file or a pipe, whose lines are never broken."""
     try:
         if not stream.isatty():
@@ -64,13 +64,18 @@ def width_of(stream: TextIO) -> int | None:
         return _USUAL
 
 
-def table_width(stream: TextIO) -> int:
+def table_width(stream: IO[str]) -> int:
     """The columns of a table or a picture: those of a terminal; of a file or a pipe those that COLUMNS says, or 80."""
     asked = os.environ.get("COLUMNS", "")
     return width_of(stream) or (int(asked) if asked.isdecimal() and int(asked) else _USUAL)
 
 
-def for_stream(message: str, stream: TextIO) -> str:
-    """The message as it is shown on this stream."""
+def for_reading(message: str, stream: IO[str]) -> str:
+    """A note in lines as wide as the tables beside it, also in a file or a pipe."""
+    return wrapped(message, table_width(stream))
+
+
+def for_stream(message: str, stream: IO[str]) -> str:
+    """An error as it is shown on this stream: in a file or a pipe on one line, for programs that search it."""
     width = width_of(stream)
     return message if width is None else wrapped(message, width)

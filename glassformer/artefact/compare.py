@@ -29,13 +29,14 @@ _SAME = (
 @dataclass(frozen=True)
 class Comparison:
     """The scores that two models share, on the same `count` things of a kind, over which the bootstrap draws; `best` is
-    the score they are judged by (`-loss`, `accuracy`).
+    the score they are judged by (`-loss`, `accuracy`). `left_out` are scores per token where their tokens differ.
     """
 
     differences: Mapping[str, Difference]
     count: int
     unit: str
     best: str
+    left_out: tuple[str, ...] = ()
 
     @property
     def judged(self) -> Difference:
@@ -59,6 +60,7 @@ class Comparison:
             "unit": self.unit,
             "verdict": self.judged.verdict,
             "sentence": self.sentence,
+            "left_out": list(self.left_out),
             "scores": {name: each.to_dict() for name, each in self.differences.items()},
         }
 
@@ -92,13 +94,16 @@ def compare(
             got=f"{len(measures[0]):,} examples of the first and {len(measures[1]):,} of the second",
             do="compare them on files of which both can use every row",
         )
-    compared = differences(measures[0], measures[1])
+    compared, kind = differences(measures[0], measures[1]), task_named(_task(pair[0]))
+    same_tokens = pair[0].tokenizer.fingerprint == pair[1].tokenizer.fingerprint
+    left_out = () if same_tokens else tuple(name for name in compared if name in kind.of_tokens)
+    compared = {name: each for name, each in compared.items() if name not in left_out}
     if not compared:
         raise ConfigError("two models are compared by scores that both have", got="no such score")
     # What the bootstrap draws: for tags that are sentences, though the scores are of their words.
     count = len(measures[0])
     unit = found[0].unit if count == found[0].count else "examples"
-    return Comparison(compared, count, unit, task_named(_task(pair[0])).compared_by(pair[0].task))
+    return Comparison(compared, count, unit, kind.compared_by(pair[0].task), left_out)
 
 
 def _task(model: Artefact) -> str:

@@ -35,6 +35,9 @@ from glassformer.text.train import train_tokenizer
 from glassformer.training.run import check
 from glassformer.training.settings import EpochsByData
 
+# The files whose lines stand beside those of other files, where a task reads such.
+_TARGETS = {"files": "target_files", "validation_files": "validation_target_files"}
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -59,10 +62,13 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
         do = f"name files: glassformer train {recipe.task.name} FILES"
         raise ConfigError("training needs text", got="no data.files", do=do)
     size = 0
-    for paths in filter(None, (data.files, data.validation_files)):
+    for name in ("files", "validation_files"):
+        if not (paths := getattr(data, name)):
+            continue
         found = find_files(paths, text=data.text, tables=kind.reads_tables)
         size += sum(path.stat().st_size for path in found.used)
-        progress.note(str(found))
+        targets = getattr(data, _TARGETS[name], ())
+        progress.note(found.beside(find_files(targets)) if targets else str(found))
     use_threads(recipe.train.threads)
     check(recipe.train, held_out=bool(data.validation_files or data.validation))
     kind.check_data(data)

@@ -16,6 +16,7 @@ from glassformer.look.tables import Table
 from glassformer.look.walkthrough import Step
 from glassformer.tasks.rows import Row
 from glassformer.tasks.translator import Translator
+from glassformer.text.token_text import marked
 
 WRITING = (
     "The decoder is given what it has written so far; the likeliest next token is appended; again, until the likeliest "
@@ -46,7 +47,7 @@ def writing(model: Artefact, text: str, limits: Limits) -> Step:
     (greedy,) = answer(model, "translate", [({"text": text}, "")], {"beams": 1, "length_penalty": None})
     (found,) = answer(model, "translate", [({"text": text}, "")], {})
     kept = greedy.tokens[: 4 * limits.words]
-    rows = tuple((each.token, (exp(each.log_probability),)) for each in kept)
+    rows = tuple((marked(each.text), (exp(each.log_probability),)) for each in kept)
     left = len(greedy.tokens) - len(kept)
     table = Table("what is appended", ("probability",), rows, more=f"{left:,} more tokens" if left else "")
     remarks = [WRITING, f"The reply: {greedy.translation}"]
@@ -54,4 +55,4 @@ def writing(model: Artefact, text: str, limits: Limits) -> Step:
         remarks.append(f"translate searches with several beams, and finds: {found.translation}")
     if greedy.windows > 1:
         remarks.append(f"translate reads a text of this length in {greedy.windows:,} parts.")
-    return Step("Argmax, append, until the end", tables=(table,), remarks=tuple(remarks))
+    return Step("The likeliest is appended, until the end", tables=(table,), remarks=tuple(remarks))

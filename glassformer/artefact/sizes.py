@@ -67,7 +67,8 @@ class Choice:
         time = self.end if self.core_minutes is None else f"{round(self.core_minutes, 1):,g} minutes of one core"
         time = f" and {time}" if time else ""
         options = ", ".join(_OPTIONS[name] for name in names)
-        return f"{chosen}: chosen for {self.megabytes:,.1f} MB of text{time}; {options} choose otherwise"
+        choose = "choose" if len(names) > 1 else "chooses"
+        return f"{chosen}: chosen for {self.megabytes:,.1f} MB of text{time}; {options} {choose} otherwise"
 
 
 def cores_of(settings: TrainSection) -> int:

@@ -13,7 +13,7 @@ from glassformer.artefact.texts import listed
 from glassformer.artefact.verbs import answer
 from glassformer.data.corrupt import IGNORED
 from glassformer.errors import ConfigError, DataError
-from glassformer.look.cell import Words
+from glassformer.look.cell import Words, word_at
 from glassformer.look.interventions import Intervention
 from glassformer.look.run import trace as look
 from glassformer.look.trace import Trace
@@ -26,7 +26,7 @@ from glassformer.text.windows import Window, text_rows
 
 Texts = str | Sequence[str]
 Rows = list[tuple[Row, list[str]]]
-"""Each text as a row, and its tokens as they are in the vocabulary."""
+"""Each text as a row, and its tokens as people read them."""
 TAG = "tag"
 SPAN = ("start", "end")
 
@@ -68,8 +68,8 @@ def trace(
         words=Words(
             inputs=[tokens for _, tokens in first],
             decoder_inputs=[] if second is None else [tokens for _, tokens in second],
-            vocabulary=model.tokenizer.target.vocabulary(),
-            source_vocabulary=model.tokenizer.vocabulary() if len(model.tokenizer.sides) > 1 else (),
+            vocabulary=model.tokenizer.target.shown,
+            source_vocabulary=model.tokenizer.shown if len(model.tokenizer.sides) > 1 else (),
             labels=label_names(model),
             answers=_guessed(model, texts, [row for row, _ in first]) if pairs is None else {},
             candidates=choices or (),
@@ -124,12 +124,12 @@ def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) 
         from glassformer.artefact.reply import replies  # it imports the walk-through, which traces do without
 
         targets = replies(model, [row for row, _ in first], start_id(model))
-        return first, [(Row(ids=ids), [model.tokenizer.target.token(id_) for id_ in ids]) for ids in targets]
+        return first, [(Row(ids=ids), shown(model.tokenizer.target, ids)) for ids in targets]
     return first, [target_of(model, two) for two in pairs]
 
 
 def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, list[str]]:
-    """A whole text or pair as one row, and its tokens as they are in the vocabulary; raises DataError for blanks."""
+    """A whole text or pair as one row, and its tokens as people read them; raises DataError for blanks."""
     tokenizer = model.tokenizer
     encoding = tokenizer.encode(text, special=False)
     if not len(encoding):
@@ -137,15 +137,26 @@ def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, li
     if pair is None and isinstance(model.task, TaskSection) and model.task.name == TAG:  # word by word, as it is read
         predictor = predictor_of(TAG).of(model.module, tokenizer, replace(model.context({}), length=None))
         (row,) = predictor.rows(predictor.example({"text": text}, ""))
-        return row, [tokenizer.token(id_) for id_ in row.ids]
+        return row, shown(tokenizer, row.ids)
     if pair is not None:
         ((ids, segments),) = text_rows(tokenizer, text, pair, length=None)
         stack = model.config.output_stack
         row = Row(ids=ids, segments=segments if stack.embed.segments > 1 else None)
-        return row, [tokenizer.token(id_) for id_ in ids]
+        return row, shown(tokenizer, ids)
     before, after = tokenizer.frame_ids
     row = make_row(encoding, Window(0, len(encoding), 0, len(encoding)), tokenizer)
-    return row, [*map(tokenizer.token, before), *encoding.tokens, *map(tokenizer.token, after)]
+    words = [
+        token if masked else word
+        for token, word, masked in zip(
+            encoding.tokens, shown(tokenizer, encoding.ids), encoding.masked_words, strict=True
+        )
+    ]
+    return row, [*shown(tokenizer, before), *words, *shown(tokenizer, after)]
+
+
+def shown(tokenizer: Tokenizer, ids: Iterable[int]) -> list[str]:
+    """Tokens as people read them; a row of the table that is no token, by its number."""
+    return [word_at(tokenizer.shown, id_) for id_ in ids]
 
 
 def target_of(model: Artefact, text: str) -> tuple[Row, list[str]]:
@@ -158,7 +169,7 @@ def target_of(model: Artefact, text: str) -> tuple[Row, list[str]]:
     before, after = tokenizer.frame_ids
     whole = [*before, *tokenizer.encode(text, special=False).ids, *after]
     ids = [start_id(model), *(whole[:-1] if after else whole)]
-    return Row(ids=ids), [tokenizer.token(id_) for id_ in ids]
+    return Row(ids=ids), shown(tokenizer, ids)
 
 
 def start_id(model: Artefact) -> int:

@@ -215,7 +215,7 @@ def _write(
     from glassformer.artefact.verbs import refusals  # not at the top: --help must not import torch
 
     number = empty = 0
-    told = Few()
+    told, long = Few(), Few()
     for texts in batches(asked):
         batch = texts
         if bad is not None:
@@ -233,7 +233,7 @@ def _write(
             number += 1
             if number <= out.done:
                 continue
-            note_windows(its.windows, opened.row_tokens)
+            note_windows(each.values.get("text", ""), its.windows, opened.row_tokens, long)
             for sentence in getattr(its, "notes", ()):
                 told(sentence)
             empty += bool(getattr(its, "empty", 0))
@@ -247,6 +247,7 @@ def _write(
     if empty > 1:
         note(f"{empty:,} translations are empty, in whole or in part")
     told.rest()
+    long.rest()
     if bad is not None and bad.count and not number:
         raise DataError("a record that can be answered is needed", got=bad.first[0])
 

@@ -60,7 +60,7 @@ def compare(
     """Tell whether one of two models is better: the paired bootstrap of their scores on the same examples."""
     from glassformer.artefact.compare import compare as measure
     from glassformer.artefact.progress import ConsoleProgress
-    from glassformer.tasks.verdict import shown
+    from glassformer.tasks.verdict import difference, shown, told_lower
 
     first, second = (open_model(each, device=device, fast=fast, threads=threads) for each in (model, other))
     named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
@@ -76,11 +76,14 @@ def compare(
         for column in table.columns[1:5]:
             column.justify = "right"
         for name, each in found.differences.items():
-            ends = f"{each.low:+.4f} … {each.high:+.4f}"
-            numbers = shown(name, each.mine), shown(name, each.other), f"{each.difference:+.4f}", ends
+            ends = f"{difference(name, each.low)} … {difference(name, each.high)}"
+            numbers = shown(name, each.mine), shown(name, each.other), difference(name, each.difference), ends
             table.add_row(name.replace("_", " "), *numbers, each.verdict)
         screen = console(handle)
         screen.print(f"first: {model}, second: {other}", markup=False)
         print_table(screen, table)
-        screen.print(f"measured on the same {found.count:,} {found.unit}; paired bootstrap over them")
+        parts = [f"measured on the same {found.count:,} {found.unit}", "paired bootstrap over them"]
+        screen.print("; ".join(filter(None, [*parts, told_lower(found.differences)])))
+        if found.left_out:
+            screen.print(f"not compared: {', '.join(found.left_out)}, which are per token: the vocabularies differ")
         screen.print(f"{found.sentence[0].upper()}{found.sentence[1:]}.")

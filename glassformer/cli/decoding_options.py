@@ -18,7 +18,7 @@ DECODING: dict[str, tuple[Any, object]] = {
                 "--beams",
                 "--beam",
                 min=1,
-                help="Beams; 1 is greedy.  [default: as trained, 5]",
+                help="Beginnings searched together; 1 takes the likeliest token each time.  [default: as trained, 5]",
             ),
         ],
         None,
@@ -28,7 +28,8 @@ DECODING: dict[str, tuple[Any, object]] = {
             float | None,
             typer.Option(
                 "--length-penalty",
-                help="α of Wu et al. 2016: above 0, longer answers score higher.  [default: as trained, 0.6]",
+                help="The higher, the better long translations score (α of Wu et al. 2016).  "
+                "[default: as trained, 0.6]",
             ),
         ],
         None,
@@ -39,54 +40,73 @@ DECODING: dict[str, tuple[Any, object]] = {
             typer.Option(
                 "--coverage-penalty",
                 min=0,
-                help="β of Wu et al. 2016: each source word is to be looked at.  [default: 0]",
+                help="The higher, the worse translations score that skip words (β of Wu et al. 2016).  [default: 0]",
             ),
         ],
         None,
     ),
     "n_best": (
         Annotated[
-            int | None, typer.Option("--n-best", min=1, help="So many answers, or samples, with scores.  [default: 1]")
+            int | None,
+            typer.Option("--n-best", min=1, help="Write so many translations of each text, with scores.  [default: 1]"),
         ],
         None,
     ),
     "groups": (
         Annotated[
             int | None,
-            typer.Option("--groups", min=1, help="Groups of beams that avoid each other's words.  [default: 1]"),
+            typer.Option(
+                "--groups",
+                min=1,
+                help="Divide the beams into so many groups that avoid each other's tokens.  [default: 1]",
+            ),
         ],
         None,
     ),
     "diversity": (
         Annotated[
             float | None,
-            typer.Option("--diversity", min=0, help="What a word costs that an earlier group chose.  [default: 0]"),
+            typer.Option(
+                "--diversity", min=0, help="What the score of a token loses that an earlier group chose.  [default: 0]"
+            ),
         ],
         None,
     ),
-    "sample": (Annotated[bool, typer.Option("--sample", help="Draw each token by its probability.")], False),
+    "sample": (
+        Annotated[bool, typer.Option("--sample", help="Draw each token by its probability instead of searching.")],
+        False,
+    ),
     "temperature": (
         Annotated[
             float | None,
-            typer.Option("--temperature", help="Draw, with logits divided by this: below 1 is bolder.  [default: 1]"),
+            typer.Option(
+                "--temperature",
+                help="Draw, below 1 with likely tokens more often, above 1 with unlikely ones.  [default: 1]",
+            ),
         ],
         None,
     ),
     "top_k": (
-        Annotated[int | None, typer.Option("--top-k", min=1, help=f"Draw among the k likeliest.  {_SEARCH}")],
+        Annotated[
+            int | None, typer.Option("--top-k", min=1, help=f"Draw among so many of the likeliest tokens.  {_SEARCH}")
+        ],
         None,
     ),
     "top_p": (
         Annotated[
             float | None,
-            typer.Option("--top-p", help=f"Draw among the likeliest that have this probability together.  {_SEARCH}"),
+            typer.Option(
+                "--top-p", help=f"Draw among the likeliest tokens that together have this probability.  {_SEARCH}"
+            ),
         ],
         None,
     ),
     "min_p": (
         Annotated[
             float | None,
-            typer.Option("--min-p", help=f"Draw among those with this share of the largest probability.  {_SEARCH}"),
+            typer.Option(
+                "--min-p", help=f"Draw among tokens with at least this share of the largest probability.  {_SEARCH}"
+            ),
         ],
         None,
     ),
@@ -94,53 +114,67 @@ DECODING: dict[str, tuple[Any, object]] = {
     "repetition_penalty": (
         Annotated[
             float | None,
-            typer.Option("--repetition-penalty", help="Above 1: what occurred is less likely.  [default: 1]"),
+            typer.Option(
+                "--repetition-penalty",
+                help="Above 1, tokens that were written before become less likely.  [default: 1]",
+            ),
         ],
         None,
     ),
     "no_repeat_ngram": (
         Annotated[
             int | None,
-            typer.Option("--no-repeat-ngram", min=1, help=f"No so many tokens occur twice in a row.  {_SEARCH}"),
+            typer.Option("--no-repeat-ngram", min=1, help=f"Write no sequence of so many tokens twice.  {_SEARCH}"),
         ],
         None,
     ),
-    "prefix": (Annotated[str | None, typer.Option("--prefix", help=f"Each answer begins so.  {_SEARCH}")], None),
+    "prefix": (
+        Annotated[str | None, typer.Option("--prefix", help=f"Begin each translation with this.  {_SEARCH}")],
+        None,
+    ),
     "forced": (
         Annotated[
-            list[str] | None, typer.Option("--force", help=f"Each answer contains this (repeatable).  {_SEARCH}")
+            list[str] | None,
+            typer.Option("--force", help=f"Write this somewhere in each translation (repeatable).  {_SEARCH}"),
         ],
         None,
     ),
     "forbidden": (
-        Annotated[list[str] | None, typer.Option("--forbid", help=f"No answer does (repeatable).  {_SEARCH}")],
+        Annotated[list[str] | None, typer.Option("--forbid", help=f"Write this nowhere (repeatable).  {_SEARCH}")],
         None,
     ),
     "stop": (
         Annotated[
-            list[str] | None, typer.Option("--stop", help=f"An answer ends before this (repeatable).  {_SEARCH}")
+            list[str] | None, typer.Option("--stop", help=f"End each translation before this (repeatable).  {_SEARCH}")
         ],
         None,
     ),
     "max_tokens": (
         Annotated[
             int | None,
-            typer.Option("--max-tokens", min=1, help="The most of a sentence's answer.  [default: by its length]"),
+            typer.Option(
+                "--max-tokens", min=1, help="The most tokens of a sentence's translation.  [default: by its length]"
+            ),
         ],
         None,
     ),
     "min_tokens": (
-        Annotated[int | None, typer.Option("--min-tokens", min=0, help="The fewest before its end.  [default: 0]")],
+        Annotated[
+            int | None,
+            typer.Option("--min-tokens", min=0, help="The fewest tokens of a sentence's translation.  [default: 0]"),
+        ],
         None,
     ),
     "paragraphs": (
-        Annotated[bool, typer.Option("--paragraphs", help="Texts have several sentences: translate one by one.")],
+        Annotated[bool, typer.Option("--paragraphs", help="Translate the sentences of each text one by one.")],
         False,
     ),
     "alignment": (
         Annotated[
             bool | None,
-            typer.Option("--alignment/--no-alignment", help="Which words belong together.  [default: with --json]"),
+            typer.Option(
+                "--alignment/--no-alignment", help="Show which words belong to which.  [default: with --json]"
+            ),
         ],
         None,
     ),

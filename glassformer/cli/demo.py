@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from glassformer.cli.screen import note
-from glassformer.wrapping import width_of, wrapped_command
+from glassformer.wrapping import for_stream, width_of, wrapped_command
 
 
 def demo(
@@ -28,6 +27,6 @@ def demo(
         stopped.add_note(wrapped_command("go on with:", again, width_of(sys.stderr)))
         raise
     for sentence in broken:
-        note(f"glassformer: {sentence}")
+        print(for_stream(f"glassformer: {sentence}", sys.stderr), file=sys.stderr)
     if broken:
         raise typer.Exit(1)

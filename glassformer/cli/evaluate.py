@@ -94,7 +94,7 @@ def evaluate(
 def _show(scores: Scores, best: str, handle: TextIO) -> None:
     """The scores of the model with their intervals, beside those of the baselines, and the verdict in words."""
     from glassformer.tasks.score import THIS_MODEL, interval
-    from glassformer.tasks.verdict import intervals, shown, verdict
+    from glassformer.tasks.verdict import intervals, shown, told_lower, verdict
 
     measure = scores.measures.get(THIS_MODEL)
     bounds = {} if measure is None else {name: (each.low, each.high) for name, each in intervals(measure).items()}
@@ -112,7 +112,8 @@ def _show(scores: Scores, best: str, handle: TextIO) -> None:
         table.add_row(name.replace("_", " "), *cells)
     screen = console(handle)
     print_table(screen, table)
-    screen.print(f"measured on {scores.count:,} {scores.unit}; in brackets: the 95 % interval ({method})")
+    parts = [f"measured on {scores.count:,} {scores.unit}", f"in brackets: the 95 % interval ({method})"]
+    screen.print("; ".join(filter(None, [*parts, told_lower(scores.of[THIS_MODEL])])))
     if (judged := verdict(scores, best)) is not None:
         screen.print(f"{judged.sentence[0].upper()}{judged.sentence[1:]}.")
 

@@ -19,8 +19,9 @@ from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
+    from glassformer.config import ModelConfig
     from glassformer.look.trace import Trace
-    from glassformer.look.walkthrough import Note
+    from glassformer.look.walkthrough import Note, NotesOf
 
 
 def explain(
@@ -99,14 +100,28 @@ def _walk(
         do = f"there {'is one text' if texts == 1 else f'are {texts} texts'}"
         raise UnknownNameError(f"--sentence counts from 0 to {texts - 1}", got=str(sentence), do=do)
     place = _place(trace, sentence, word)
-    walk = walkthrough(trace, sentence=sentence, word=place, notes=_notes if notes else no_notes, limits=limits)
+    told = _notes_for(trace.config) if notes else no_notes
+    walk = walkthrough(trace, sentence=sentence, word=place, notes=told, limits=limits)
     last = head_answer(opened, given[0 if choices else sentence], pair, limits, choices)
     steps = walk if last is None else chain(walk, [last])
     if json:
+        written = {"tokens": _tokens(opened, trace, sentence)}
         for step in steps:
-            record(_plain(step), sys.stdout)
+            record(_plain(step) | written, sys.stdout)
+            written = {}
     else:
         _print(write(steps, limits, screen_width()))
+
+
+def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:
+    """The tokens of a sentence as the vocabulary writes them, where steps have their texts."""
+    from glassformer.look.cell import word_at
+
+    known = opened.tokenizer.vocabulary()
+    ids = {side: trace.facts.get(f"{side}.ids") for side in ("inputs", "decoder_inputs")}
+    return {
+        side: [word_at(known, id_) for id_ in rows[sentence].tolist()] for side, rows in ids.items() if rows is not None
+    }
 
 
 def _place(trace: Trace, sentence: int, word: str) -> int:
@@ -124,7 +139,7 @@ def _place(trace: Trace, sentence: int, word: str) -> int:
         place = find_word(trace.words, word, option="--word", side="decoder_inputs", sentence=sentence)
     source = trace.words.sentence("inputs", sentence)
     shown = (words[min(place, len(words) - 1)] for words in (source, target))
-    _note("the rows of {} in the source and of {} in the target".format(*shown))
+    _note("worked out are the rows of {} in the source and of {} in the target; --word names others".format(*shown))
     return place
 
 
@@ -147,13 +162,20 @@ def _follow(trace: Trace, cell: str, *, json: bool) -> None:
             _print(["  each word's share:", *indented(share_lines(found, width - 4), 4)])
 
 
-def _notes(name: str) -> tuple[Note, ...]:
-    """The corrections to the source documents that belong to a tensor, first those of the one that is followed."""
+def _notes_for(config: ModelConfig) -> NotesOf:
+    """The corrections to the source documents that belong to a tensor of this model, first those of the document that
+    is followed.
+    """
     from glassformer.demo.notes import notes_about
-    from glassformer.look.walkthrough import FOLLOWS
+    from glassformer.look.walkthrough import followed
 
-    found = notes_about(name, FOLLOWS)
-    return tuple((note.number, note.sentence, note.said_elsewhere(FOLLOWS)) for note in found)
+    document = followed(config)
+
+    def notes(name: str) -> tuple[Note, ...]:
+        found = notes_about(name, document, hidden_words=config.decoder is None)
+        return tuple((note.number, note.sentence, note.said_elsewhere(document)) for note in found)
+
+    return notes
 
 
 def _note(text: str) -> None:

@@ -32,7 +32,12 @@ PairOrPassage = Annotated[
     str | None,
     typer.Option("--pair", "--context", help="The second text of a pair, or the passage.  [default: none]"),
 ]
-Target = Annotated[str | None, typer.Option("--target", help="The target of an encoder–decoder.  [default: none]")]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target", help="The translation of the text; explain and verify else read the model's own.  [default: none]"
+    ),
+]
 Choices = Annotated[
     list[str] | None, typer.Option("--choice", help="A candidate for the text (repeatable).  [default: none]")
 ]

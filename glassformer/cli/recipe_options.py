@@ -37,18 +37,24 @@ Files = Annotated[
 ]
 
 # The sizes that `artefact/sizes.py` chooses.
-_SIZED = "; for masked-lm and translate by the text and the minutes"
+_SIZED = "; chosen by the text and the minutes for masked-lm and translate"
 # Option with its other names, type, setting, help.
 _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("steps",), int, "train.steps", "Stop after so many steps."),
     (("epochs",), float, "train.epochs", "Stop after so many epochs."),
     (("minutes",), float, "train.minutes", "Stop after so many minutes by the clock."),
-    (("family",), str, "model.family", "bert, distilbert, roberta, modernbert or slides."),
+    (
+        ("family",),
+        str,
+        "model.family",
+        "bert, distilbert, roberta, modernbert or slides; to translate marian, vaswani2017, tensor2tensor, bart or t5.",
+    ),
     (
         ("size",),
         str,
         "model.size",
-        "tiny, mini, small, medium, base or large, for bert also 6x256 ...; roberta, distilbert and slides have none: "
+        "tiny, mini, small, medium, base or large, for bert also 6x256 ...; of marian tiny, mini, small or base, of "
+        "vaswani2017 base or big, of t5 small, base or large; roberta, distilbert, bart and slides have none: "
         f"--set model.settings.layers=6{_SIZED}.",
     ),
     (("start",), str, "model.start", "A saved model to begin from, with its tokenizer."),

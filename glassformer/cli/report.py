@@ -8,14 +8,18 @@ from typing import Any, TextIO
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.markup import escape
 
 from glassformer.cli.layout import print_table
 from glassformer.cli.screen import bar, console, escaped, plain_table
+from glassformer.wrapping import printable, wrapped
 
 _WIDTH = 80
 # Shades of a cell of the confusion matrix, by its share of its row.
 _SHADES = " ░▒▓█"
 _LABEL = 16
+# Texts of one of the worst examples: those that stand there by themselves, and those that are told apart by name.
+_TEXTS, _NAMED = ("text", "pair"), ("source", "reference", "translation")
 # Columns of a table of a part that is not known here, their widths, and its rows.
 _COLUMNS, _COLUMN, _ROWS = 5, 13, 30
 
@@ -106,11 +110,17 @@ def _calibration(found: Mapping[str, Any], screen: Console, report: Mapping[str,
 def _worst(rows: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
     _title(screen, "Most wrong" + (f": {report['quotes']}" if "quotes" in report else ""))
     for row in rows:
-        told = ", ".join(f"{name} {_value(row[name])}" for name in row if name not in ("text", "pair"))
+        told = ", ".join(f"{name} {_value(row[name])}" for name in row if name not in (*_TEXTS, *_NAMED))
         screen.print(f"[bold]{escaped(told)}[/bold]")
-        for role in ("text", "pair"):
+        for role in _TEXTS:
             if role in row:
                 screen.print(f"  [dim]{escaped(row[role])}[/dim]")
+        side = max((len(role) for role in _NAMED if role in row), default=0)
+        for role in _NAMED:
+            if role in row:
+                first, *rest = wrapped(printable(row[role]), screen.width - side - 4).splitlines() or [""]
+                lines = [f"  {role:<{side}}  {first}", *(" " * (side + 4) + line for line in rest)]
+                screen.print("\n".join(f"[dim]{escape(line)}[/dim]" for line in lines))
 
 
 def _other(name: str, value: object, screen: Console, report: Mapping[str, Any]) -> None:

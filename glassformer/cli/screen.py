@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,12 +19,15 @@ from glassformer.atomic import atomic_write
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
 from glassformer.paths import behind_links, check_path, is_stream
-from glassformer.wrapping import for_stream, printable, table_width, width_of, wrapped_command
+from glassformer.wrapping import for_reading, printable, table_width, width_of, wrapped_command
+
+# Characters of a text by which a note names it.
+_QUOTED = 40
 
 
 def note(message: str) -> None:
     """Print a note, which is not a result, to standard error."""
-    print(for_stream(printable(message), sys.stderr), file=sys.stderr)
+    print(for_reading(printable(message), sys.stderr), file=sys.stderr)
 
 
 def note_command(begin: str, words: Sequence[str]) -> None:
@@ -32,12 +35,14 @@ def note_command(begin: str, words: Sequence[str]) -> None:
     print(wrapped_command(begin, words, width_of(sys.stderr)), file=sys.stderr)
 
 
-def note_windows(windows: int, row_tokens: int | None) -> None:
+def note_windows(text: object, windows: int, row_tokens: int | None, told: Callable[[str], None] = note) -> None:
     """Note that a text or pair was longer than a row of the model, which contains special tokens too."""
     if windows > 1:
-        note(
-            f"with its special tokens longer than the {row_tokens} tokens that the model reads at once: "
-            f"it was cut into {windows} windows"
+        words = " ".join(str(text).split())
+        shown = words if len(words) <= _QUOTED else f"{words[:_QUOTED]}…"
+        told(
+            f"{shown!r} has more tokens, special ones included, than the {row_tokens} that the model reads at once: "
+            f"it was read in {windows:,} parts"
         )
 
 

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from glassformer.cli.layout import print_table
 from glassformer.cli.screen import bar, console, escaped, note, plain_table
+from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import MASK
 from glassformer.wrapping import printable
 
@@ -75,7 +76,10 @@ def _score(values: Mapping[str, object], scored: Scored | ScoredPair, handle: Te
     table = plain_table("token", "probability", "", "log-probability")
     for token in scored.tokens:
         table.add_row(
-            escaped(token.token), f"{token.probability:.2%}", bar(token.probability), f"{token.log_probability:.3f}"
+            escaped(marked(token.text)),
+            f"{token.probability:.2%}",
+            bar(token.probability),
+            f"{token.log_probability:.3f}",
         )
     print_table(screen, table)
     what = "pseudo-log-likelihood" if target is None else "log-probability"

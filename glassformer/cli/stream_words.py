@@ -35,14 +35,15 @@ def stream_words(opened: Model, asked: Iterable[Text], options: Mapping[str, Any
     """Translate the texts one after another, each as it comes."""
     from glassformer.artefact.verbs import stream_translation  # not at the top: --help must not import torch
 
-    told = Few()
+    told, long = Few(), Few()
     for text in asked:
         words = stream_translation(opened, text.values, text.where, options)
         found = _written(words, handle, lines="\n" in str(text.values["text"]))
-        note_windows(found.windows, opened.row_tokens)
+        note_windows(text.values.get("text", ""), found.windows, opened.row_tokens, long)
         for sentence in found.notes:
             told(sentence)
     told.rest()
+    long.rest()
 
 
 def _written(words: Generator[str, None, Translation], handle: TextIO, *, lines: bool) -> Translation:

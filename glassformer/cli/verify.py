@@ -84,5 +84,5 @@ def _holds(opened: Model, text: str, pair: str | None, choices: list[str], dtype
         print_table(screen, table)
         for result in (verified, honesty, own):
             sign = "[green]✓[/green]" if result.holds else "[red]✗[/red]"
-            screen.print(f"{sign} {result}", soft_wrap=not screen.is_terminal)
+            screen.print(f"{sign} {result}")
     return holds

@@ -38,6 +38,12 @@ class FoundFiles:
     used: tuple[Path, ...]
     left_aside: tuple[LeftAside, ...]
 
+    def beside(self, targets: FoundFiles) -> str:
+        """One line of bounded length for files whose lines stand beside those of other files."""
+        aside = [*self.left_aside, *targets.left_aside]
+        told = f"line by line: {_names(list(self.used))} and {_names(list(targets.used))}"
+        return f"{told}; left aside: {_reasons(aside)}" if aside else told
+
     def __str__(self) -> str:
         tables = sum(table_kind(path) is not None for path in self.used)
         texts = len(self.used) - tables

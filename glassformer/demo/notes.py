@@ -11,7 +11,7 @@ from glassformer.demo.texts import read_table
 @dataclass(frozen=True)
 class Note:
     """One correction: its number, a title, the documents it corrects (`slides`, `notes`, `post`, `guide`), one
-    sentence, and the endings of the tensor names it belongs to.
+    sentence, the endings of the tensor names it belongs to, and whether it is about hidden words.
     """
 
     number: str
@@ -19,6 +19,7 @@ class Note:
     said_by: tuple[str, ...]
     sentence: str
     about: tuple[str, ...]
+    hidden_words: bool = False
 
     def __str__(self) -> str:
         return f"{self.number} {self.title}: {self.sentence}"
@@ -32,15 +33,26 @@ class Note:
 def notes() -> tuple[Note, ...]:
     """All corrections, in their order."""
     return tuple(
-        Note(number, entry["title"], tuple(entry["said_by"]), entry["note"], tuple(entry["about"]))
+        Note(
+            number,
+            entry["title"],
+            tuple(entry["said_by"]),
+            entry["note"],
+            tuple(entry["about"]),
+            entry.get("hidden_words", False),
+        )
         for number, entry in read_table("notes").items()
     )
 
 
-def notes_about(tensor: str, follows: str = "slides") -> tuple[Note, ...]:
+def notes_about(tensor: str, follows: str = "slides", *, hidden_words: bool = True) -> tuple[Note, ...]:
     """The corrections that belong beside a tensor, by its public name: `encoder.blocks.0.self_attention.masked`.
 
-    Those of the document that is followed come first.
+    Those of the document that is followed come first; those about hidden words are left out where no word is hidden.
     """
-    found = (note for note in notes() if any(tensor.endswith(ending) for ending in note.about))
+    found = (
+        note
+        for note in notes()
+        if any(tensor.endswith(ending) for ending in note.about) and (hidden_words or not note.hidden_words)
+    )
     return tuple(sorted(found, key=lambda note: follows not in note.said_by))

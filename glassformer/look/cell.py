@@ -1,8 +1,8 @@
 """Cells given in words: `weights[head=1,query=likes,key=She]`.
 
 An index or a word selects a place along an axis; `word@3` selects the one at place 3 of a text in which a word occurs
-twice. A comma or bracket is written in quotes: `key=","`. The mark that some tokenizers write for the blank before a
-word may be left out: `query=the` is `Ġthe`.
+twice. A comma or bracket is written in quotes: `key=","`. The mark for the blank before a word may be left out, or
+written as byte-level vocabularies do: `query=the` and `query=Ġthe` are `▁the`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from glassformer.errors import UnknownNameError, did_you_mean
+from glassformer.text.token_text import BLANK
 
-BLANKS = ("Ġ", "▁")
+BLANKS = ("Ġ", BLANK)
 
 STEP = re.compile(r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"(?P<at>@\d+)?|(?P<plain>[^,\"]+?))\s*(?:,|$)")
 
@@ -57,12 +58,13 @@ class Words:
 
     def positions(self, side: str, sentence: int, word: str) -> list[int]:
         """The places of a word; a masked word is also found by its answer."""
-        row = self.sentence(side, sentence)
+        row, asked = self.sentence(side, sentence), as_shown(word)
         answers = (self.answers or {}) if side == "inputs" else {}
         return [
             place
             for place, written in enumerate(row)
-            if word in (written, unmarked(written), (answer := answers.get((sentence, place))), f"({answer})")
+            if asked
+            in (as_shown(written), unmarked(written), (answer := answers.get((sentence, place))), f"({answer})")
         ]
 
     def beginnings(self, side: str, sentence: int, word: str) -> list[int]:
@@ -117,6 +119,11 @@ def word_at(known: Sequence[str], index: int) -> str:
 def unmarked(token: str) -> str:
     """A token without its tokenizer's mark for the blank before it."""
     return token[1:] if token.startswith(BLANKS) else token
+
+
+def as_shown(token: str) -> str:
+    """A token with the mark for the blank before it that people read."""
+    return f"{BLANK}{token[1:]}" if token.startswith(BLANKS) else token
 
 
 def split_name(text: str) -> tuple[str, str]:
@@ -236,7 +243,7 @@ def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) ->
         found = words.positions(side, sentence, word)
     else:
         listed = words.listed(axis)
-        found = [index for index, known in enumerate(listed) if known == word]
+        found = [index for index, known in enumerate(listed) if as_shown(known) == as_shown(word)]
         found = found or [index for index, known in enumerate(listed) if unmarked(known) == word]
     return [(index, index) for index in found]
 

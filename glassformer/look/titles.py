@@ -51,8 +51,15 @@ TITLES: Mapping[str, Title] = {
 
 PARTS = {
     "self_attention": "Self-attention",
-    "cross_attention": "Attention to the other text",
+    "cross_attention": "Cross-attention",
     "feed_forward": "Feed-forward",
+}
+
+# Whose words they are, where attention is between two texts.
+CROSS = {
+    "query": Title("Queries, from the decoder: what each word looks for"),
+    "key": Title("Keys, from the encoder: what each word offers"),
+    "value": Title("Values, from the encoder: what each word gives"),
 }
 
 
@@ -63,4 +70,6 @@ def title_of(formula: Formula) -> Title:
         *others, final = formula.rule.terms
         added = f"{', '.join(others)} and {final} are added".capitalize()
         return Title(added if others else "The word alone: no position is added")
+    if ".cross_attention." in formula.name and last in CROSS:
+        return CROSS[last]
     return TITLES.get(formula.name) or formula.rule.title or TITLES.get(last, Title(last))

@@ -7,24 +7,24 @@ was left out and what it sums to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from torch import Tensor
 
-from glassformer.config import BlockConfig
+from glassformer.config import BlockConfig, ModelConfig
 from glassformer.look.cell import word_at
 from glassformer.look.explanation import Explanation, Limits
 from glassformer.look.learned import Learned, learned
 from glassformer.look.mix import Mixing, mixing
 from glassformer.look.named import Source, axis_names
+from glassformer.look.rules.evaluator import Formula
+from glassformer.look.rules.masks import FillSet
+from glassformer.look.rules.notation import short
 from glassformer.look.rules.sums import WeightedSum
 from glassformer.look.tables import LISTED, Focus, Table, hidden_words, shown_words
 from glassformer.look.titles import PARTS, title_of
 from glassformer.look.trace import Trace
-
-FOLLOWS = "slides"
-"""The document whose order the walk-through follows."""
 
 Note = tuple[str, str, str]
 """A correction: its number, its sentence, and the documents it corrects, empty for the one that is followed."""
@@ -57,12 +57,18 @@ class Step:
 
 LEFT_OUT = "The slides show the first three of these steps and leave out the rest; here are all."
 GUESSED = "In brackets: hidden words, each by the model's best guess. The model itself is given [MASK]."
+TEXTS = {"inputs": "source", "decoder_inputs": "target"}
 BRACKETS = "In brackets: hidden words."
-SHIFTED = "The decoder reads the target shifted by one: at each place it predicts the next word, at the last the end."
-TRIANGLE = (
-    "The guide adds this triangle to the scaled scores, with 0 in place of 1 and −∞ in place of 0: the same rule."
+SHIFTED = (
+    "The decoder reads the target shifted by one{}: at each place it predicts the next word, at the last one the end."
 )
+TRIANGLE = "the triangle that is added to the scaled scores, rows look at columns"
 SEEN = "seen: 1 = the model is given the word, 0 = the word is hidden, or padding."
+
+
+def followed(config: ModelConfig) -> str:
+    """The document whose order the walk-through follows: the guide explains a translator, the slides an encoder."""
+    return "slides" if config.encoder is None or config.decoder is None else "guide"
 
 
 def no_notes(name: str) -> tuple[Note, ...]:
@@ -139,9 +145,13 @@ class _Walkthrough:
 
     def stack_of(self, name: str) -> list[str]:
         """Which of two stacks a tensor belongs to; nothing where there is one."""
-        config, side = self.trace.config, name.partition(".")[0]
-        both = config.encoder is not None and config.decoder is not None
-        return [side.capitalize()] if both and side in ("encoder", "decoder") else []
+        side = name.partition(".")[0]
+        return [side.capitalize()] if self.two_stacks and side in ("encoder", "decoder") else []
+
+    @property
+    def two_stacks(self) -> bool:
+        """Whether a decoder writes while it looks at what an encoder has read."""
+        return followed(self.trace.config) == "guide"
 
     # ----------------------------------------------------------------- what a step shows
 
@@ -156,26 +166,43 @@ class _Walkthrough:
         at = (name.rpartition(".")[0], held, self.sentence, min(self.word, tensor.shape[-2] - 1) if mixed else 0)
         mixings = tuple(mixing(self.trace, *at, head, self.limits) for head in heads)
         remarks = [LEFT_OUT] if mixed and self.as_in_the_slides(tensor, mixings) else []
-        if self.stack_of(name) == ["Decoder"] and name.endswith("self_attention.may_look"):
-            remarks.append(TRIANGLE)
         if left:
             remarks.append(f"{left:,} more numbers of this kind are not worked out.")
         parts = [PARTS[step] for step in name.split(".") if step in PARTS]
         return Step(
             title=". ".join([*self.stack_of(name), *parts[:1], title.text]),
             name=name,
-            formula=formula.in_words(),
+            formula=formula.in_words() + self.from_the_encoder(formula),
             axes=axes,
             sizes=tuple(tensor.shape),
-            # The slides draw attention of a text to itself, and one residual.
-            extra=title.extra or "cross_attention" in name or name.endswith("feed_forward.residual"),
+            # The slides draw one residual.
+            extra=not self.two_stacks and (title.extra or name.endswith("feed_forward.residual")),
             learned=tuple(learned(self.trace, formula, held, self.limits)),
-            tables=tuple(self.focus.tables(name, axes, tensor)),
+            tables=(*self.triangle(name, held), *self.focus.tables(name, axes, tensor)),
             cells=() if mixed else tuple(self.trace.explain_cell(name, cell, held) for cell in cells),
             mixings=mixings,
             remarks=tuple(remarks),
             notes=self.new_notes(name),
         )
+
+    @staticmethod
+    def from_the_encoder(formula: Formula) -> str:
+        """Which tensor of the encoder a formula of the decoder reads."""
+        read = [operand.name for operand in formula.rule.operands.values()]
+        found = [name for name in read if name.startswith("encoder.")] if formula.name.startswith("decoder.") else []
+        return "".join(f", where {short(name)} is {name}" for name in found)
+
+    def triangle(self, name: str, held: Source) -> list[Table]:
+        """As the guide masks: the decoder's scaled scores plus a triangle of 0 and −∞."""
+        rule = self.trace.statement.formulas[name].rule
+        if self.stack_of(name) != ["Decoder"] or not name.endswith("self_attention.masked"):
+            return []
+        if not isinstance(rule, FillSet) or rule.fill != "-inf":
+            return []  # another number is set or added
+        looks = f"{name.rpartition('.')[0]}.may_look"
+        axes = axis_names(self.trace.statement.formulas[looks].axes)
+        added = held.tensor(looks).double().log()  # 0 where one may look, else −∞
+        return [replace(table, caption=TRIANGLE) for table in self.focus.tables(looks, axes, added)]
 
     def as_in_the_slides(self, mixed: Tensor, mixings: Sequence[Mixing]) -> bool:
         """Whether this is the slides' own model with more than their three steps, none of them left out."""
@@ -241,13 +268,19 @@ class _Walkthrough:
             shown = shown if self.sentence in shown else [*shown[:-1], self.sentence]
             for sentence in shown:
                 which = f", sentence {sentence}" if sentences > 1 else ""
-                caption = f"{side}, {sentences} × {count} (sentence × word){which}"
+                text = f" ({TEXTS[side]})" if self.two_stacks else ""
+                caption = f"{side}{text}, {sentences} × {count} (sentence × word){which}"
                 left = sentences - len(shown) if sentence == shown[-1] else 0
                 tables.append(self.words_of(side, sentence, count, caption, left))
                 hidden = hidden or any(hidden_words(self.trace, side, sentence, count))
         remarks = [SEEN, GUESSED if self.trace.words.answers else BRACKETS] if hidden else []
-        remarks += [SHIFTED] if "decoder_inputs.positions" in self.trace.facts else []
-        return Step("The words, and which of them are hidden", tables=tuple(tables), remarks=tuple(remarks))
+        if self.two_stacks:
+            start = "".join(self.trace.words.sentence("decoder_inputs", self.sentence)[:1])
+            remarks.append(SHIFTED.format(f", after {start}, with which it starts" if start else ""))
+            title = "The words of the source, and of the target shifted by one"
+        else:
+            title = "The words, and which of them are hidden"
+        return Step(title, tables=tuple(tables), remarks=tuple(remarks))
 
     def words_of(self, side: str, sentence: int, count: int, caption: str, left: int) -> Table:
         """The words of a sentence, each with its place, its number in the vocabulary, and whether it is seen."""
@@ -261,7 +294,9 @@ class _Walkthrough:
             mark = "hidden" if hidden[place] else "padding" if real is not None and not real[at] else ""
             rows.append((words[place], (float(place), *id_, float(not mark))))
             marks.append(mark)
-        header = ("place", "id", "seen") if ids is not None else ("place", "seen")
+        header: tuple[str, ...] = ("place", "id", "seen") if ids is not None else ("place", "seen")
+        if self.two_stacks and not any(marks):  # no word is ever hidden, and here is no padding
+            header, rows = header[:-1], [(word, numbers[:-1]) for word, numbers in rows]
         more = [f"{count - len(rows)} more words"] if count > len(rows) else []
         more += [f"{left} more sentences"] if left else []
         return Table(caption, header, tuple(rows), tuple(marks), ", ".join(more))
@@ -283,7 +318,8 @@ class _Walkthrough:
             tables.append(Table(self.where(place, names[place]), ("probability",), rows))
         more = probabilities.shape[0] - len(tables)
         remarks = (f"{more} more places.",) if more else ()
-        return Step("The model's guesses", "head.probabilities", tables=tuple(tables), remarks=remarks)
+        title = "Argmax: the likeliest next word at each place" if self.two_stacks else "The model's guesses"
+        return Step(title, "head.probabilities", tables=tuple(tables), remarks=remarks)
 
     def where(self, place: int, name: str) -> str:
         """A place with the number of its word, and in a batch of its sentence."""

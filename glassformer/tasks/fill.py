@@ -164,6 +164,8 @@ class Fill(Predictor[Masked, Filled]):
 
     def _word(self, id_: int) -> str:
         word = self.tokenizer.decode([id_], skip_special=False).strip()
+        if "\ufffd" in word:  # no whole letter
+            word = self.tokenizer.text(id_).strip()
         return word.removeprefix("##") or self.tokenizer.token(id_)
 
     def _joins(self, before: int | None, id_: int) -> bool:

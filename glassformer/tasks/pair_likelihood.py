@@ -91,10 +91,11 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
         tokenizer = self.tokenizer.target
         before, after = tokenizer.frame_ids
         encoding = tokenizer.encode(target, special=False)
-        tokens = [*map(tokenizer.token, before), *encoding.tokens, *map(tokenizer.token, after)]
+        ids = [*before, *encoding.ids, *after]
         spans = [*[(0, 0)] * len(before), *encoding.offsets, *[(len(target), len(target))] * len(after)]
         scored = tuple(
-            ScoredToken(token, *span, logarithm) for token, span, logarithm in zip(tokens, spans, found[0], strict=True)
+            ScoredToken(tokenizer.token(id_), tokenizer.text(id_), *span, logarithm)
+            for id_, span, logarithm in zip(ids, spans, found[0], strict=True)
         )
         return ScoredPair(example.text, target, scored)
 

@@ -23,6 +23,10 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.records import Record
 from glassformer.tasks.values import check_columns, text_of
+from glassformer.wrapping import in_one_line
+
+# The most columns that a note names, and characters of a name.
+_NAMED, _LONGEST = 4, 30
 
 
 def pair_columns(data: TranslateData) -> dict[str, str]:
@@ -42,6 +46,19 @@ def columns_of(data: TranslateData, path: Path) -> dict[str, str]:
 def format_of(data: TranslateData, path: Path) -> TableFormat:
     """How a table of pairs is written."""
     return find_format(path, tuple(columns_of(data, path).values()), header=data.has_header)
+
+
+def table_told(data: TranslateData, path: Path) -> str:
+    """How a table of pairs is written, and which of its columns are not read, in one line."""
+    format, asked = format_of(data, path), columns_of(data, path).values()
+    names = dict(zip(map(str, range(len(format.columns))), format.columns, strict=True))
+    read = [column if column in format.columns else names.get(column, column) for column in asked]
+    told = f"{path.name}: {format}"
+    others = [in_one_line(column[:_LONGEST]) for column in format.columns if column not in read]
+    if others:
+        more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+        told += f"; source and target are {' and '.join(read)}; not read: {', '.join(others[:_NAMED])}{more}"
+    return told
 
 
 def pair_records(data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:

@@ -75,7 +75,12 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
         """The tokens of the text with their log-probabilities."""
         encoding = example.encoding
         tokens = tuple(
-            ScoredToken(encoding.tokens[place], *encoding.offsets[place], log_probability)
+            ScoredToken(
+                encoding.tokens[place],
+                self.tokenizer.text(encoding.ids[place]),
+                *encoding.offsets[place],
+                log_probability,
+            )
             for (place, _), log_probability in zip(example.places, found, strict=True)
         )
         return Scored(example.text, tokens, example.cut)

@@ -11,12 +11,14 @@ from glassformer.tasks.score import perplexity
 
 @dataclass(frozen=True)
 class ScoredToken:
-    """A token of a text and the logarithm of the probability that the model gives it.
+    """A token of a text as the vocabulary writes it, its own text, and the logarithm of the probability that the model
+    gives it.
 
     `start` and `end` are characters [start, end) of the text that was given.
     """
 
     token: str
+    text: str
     start: int
     end: int
     log_probability: float

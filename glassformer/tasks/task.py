@@ -184,6 +184,9 @@ class Task(ABC):
         """The score by which two models are compared; they may cut texts into different tokens."""
         return cls.best_of(section)
 
+    of_tokens: ClassVar[tuple[str, ...]] = ()
+    """Scores per token of a text: those of two models are comparable only where they have the same tokens."""
+
     # ------------------------------------------------------------------ before the model exists
 
     @classmethod

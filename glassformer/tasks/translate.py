@@ -28,12 +28,12 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.alignment_loss import ALIGNMENT, loss_of_links
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
 from glassformer.tasks.pair_records import (
-    format_of,
     log_rows,
     pair_columns,
     pair_of,
     pair_records,
     read_pairs,
+    table_told,
 )
 from glassformer.tasks.pair_source import PairSource, TextPair
 from glassformer.tasks.predict import predict
@@ -88,6 +88,7 @@ class Translate(RecordTask[TextPair, Translation]):
     baseline_names = ("unigram", "copy_source")
     best = "-loss"
     shares = ()
+    of_tokens = ("loss", "perplexity")
     section: TranslateSection
     frequent: TargetWords | None
 
@@ -182,7 +183,7 @@ class Translate(RecordTask[TextPair, Translation]):
         task = cls.from_records(section, preparation, [])
         if not preparation.measuring and not data.target_files:
             for path in files_of([*data.files, *data.validation_files], text=data.text, tables=True):
-                log(f"{path.name}: {format_of(data, path)}")
+                log(table_told(data, path))
         tell = _nothing if preparation.measuring else log
         found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
         begin, losses = task.translator.ids.begin, cls.weights_of(section)

@@ -21,11 +21,12 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class TranslatedToken:
-    """A token of a translation, its characters [start, end) there, and the logarithm of its probability after those
-    before it. The token that ends a sentence has no characters.
+    """A token of a translation as the vocabulary writes it, its text, its characters [start, end) in the translation,
+    and the logarithm of its probability after those before it. The token that ends a sentence has no characters.
     """
 
     token: str
+    text: str
     start: int
     end: int
     log_probability: float

@@ -214,9 +214,9 @@ def _worst(sources: Sequence[str], references: References, translations: Sequenc
     by_sentence = references.of_each(translations)
     rows = [
         {
-            "text": quoted(sources[row]),
-            "pair": quoted(translations[row]),
+            "source": quoted(sources[row]),
             "reference": quoted(references.texts[row][0]),
+            "translation": quoted(translations[row]),
             "chrf": round(float(by_sentence[row]), 1),
         }
         for row in np.argsort(by_sentence, kind="stable")[:WORST]

@@ -263,7 +263,8 @@ class Translator(Predictor[TextPair, Translation]):
         for id_, logarithm, (start, end) in zip(
             ids, answer.token_log_probabilities, [*spans, (len(spans) and spans[-1][1],) * 2], strict=False
         ):
-            yield TranslatedToken(self.target.token(id_), before + start, before + end, logarithm)
+            token, shown = self.target.token(id_), self.target.text(id_)
+            yield TranslatedToken(token, shown, before + start, before + end, logarithm)
 
     def n_best(
         self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,6 +27,12 @@ def lower_is_better(score: str) -> bool:
     return score.endswith(_LOWER)
 
 
+def told_lower(scores: Iterable[str]) -> str:
+    """Of which of these scores a lower value is better, in words; empty where of none."""
+    lower = [score.replace("_", " ") for score in scores if lower_is_better(score)]
+    return f"lower is better: {', '.join(lower)}" if lower else ""
+
+
 def shown(score: str, value: float) -> str:
     """A score as people read it: a share in percent, one of 0 to 100 with two digits, any other number with four."""
     if score.endswith(_OF_HUNDRED):
@@ -34,7 +40,7 @@ def shown(score: str, value: float) -> str:
     return f"{value:.2%}" if score.endswith(_SHARES) else f"{value:,.4f}"
 
 
-def _difference(score: str, value: float) -> str:
+def difference(score: str, value: float) -> str:
     """The difference of two scores: of shares in percentage points."""
     if score.endswith(_OF_HUNDRED):
         return f"{value:+.2f}"
@@ -72,7 +78,7 @@ class Difference:
     @property
     def told(self) -> str:
         """The numbers in words."""
-        value, low, high = (_difference(self.score, each) for each in (self.difference, self.low, self.high))
+        value, low, high = (difference(self.score, each) for each in (self.difference, self.low, self.high))
         points = " points" if self.score.endswith(_SHARES) else ""
         return (
             f"{self.score.replace('_', ' ')} {shown(self.score, self.mine)} against {shown(self.score, self.other)}, "

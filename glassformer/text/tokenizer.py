@@ -21,6 +21,7 @@ from glassformer.json_text import parse_json
 from glassformer.text.library import refusing
 from glassformer.text.limits import check_settings, vocabulary_by_id
 from glassformer.text.special import SpecialTokens
+from glassformer.text.token_text import Spelling, marked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -227,6 +228,19 @@ class Tokenizer:
         if not 0 <= id_ < self.vocabulary_size:
             raise TokenizerError(f"an id must lie in 0 … {self.vocabulary_size - 1}", got=str(id_))
         return self._vocabulary[id_]
+
+    def text(self, id_: int) -> str:
+        """What the token with this id stands for in a text (`token_text.py`); raises as `token` does."""
+        return self._spelling.text(self.token(id_))
+
+    @cached_property
+    def _spelling(self) -> Spelling:
+        return Spelling.of(self.settings)
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """All tokens by id as people read them: `▁dogs`, `été`, `<0xC3>`."""
+        return tuple(marked(self._spelling.text(token)) for token in self._vocabulary)
 
     def id(self, token: str) -> int | None:
         """The id of a token, None when it is not in the vocabulary."""

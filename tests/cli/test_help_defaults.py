@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +13,12 @@ from glassformer.artefact.recipe import ready_recipe, resolve
 from glassformer.cli import defaults
 from glassformer.cli.__main__ import VERBS, _command, main
 from glassformer.cli.recipe_options import _OPTIONS
+from glassformer.config import ModelConfig
 from glassformer.data import settings as data_settings
+from glassformer.models.families import FAMILIES
+from glassformer.models.families.marian import MARIAN_SIZES
+from glassformer.models.families.t5 import T5_SIZES
+from glassformer.models.families.vaswani import VASWANI_SIZES
 from glassformer.tasks import TASKS, task_named
 
 
@@ -63,6 +69,22 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
 def test_the_help_tells_what_fine_tuning_does_otherwise() -> None:
     for setting, value in (("train.epochs", "3 to 20 by the data"), ("train.learning_rate", "5e-05")):
         assert f"; {value} with --start for classify, " in defaults.told(setting)
+
+
+def test_help_names_every_family_that_can_be_trained_and_its_sizes() -> None:
+    lines = {setting: set(re.findall(r"\w+", line)) for _, _, setting, line in _OPTIONS}
+    bodies = {name: config for name, config in families() if config.head is not None}
+    translate = {name for name, config in bodies.items() if config.encoder is not None and config.decoder is not None}
+    assert translate
+    assert translate <= lines["model.family"]
+    for sizes in (MARIAN_SIZES, VASWANI_SIZES, T5_SIZES):
+        assert set(sizes) <= lines["model.size"]
+
+
+def families() -> Iterator[tuple[str, ModelConfig]]:
+    """The config of each family with its own settings."""
+    for name, function in FAMILIES.items():
+        yield name, function()
 
 
 def test_help_names_the_files_that_a_verb_reads(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,8 +53,17 @@ def test_a_message_ends_its_lines_between_words(width: int) -> None:
     assert fits(shown, width)
 
 
-def test_a_message_to_a_file_stays_on_one_line() -> None:
+@NARROW
+def test_notes_fit_the_tables_also_in_a_file_and_errors_stay_on_one_line(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert for_stream(MESSAGE, io.StringIO()) == MESSAGE
+    monkeypatch.setenv("COLUMNS", str(width))
+    note(MESSAGE)
+    ConsoleProgress().note(MESSAGE)
+    shown = capsys.readouterr().err
+    assert fits(shown, width)
+    assert shown.split() == 2 * MESSAGE.split()
 
 
 @NARROW

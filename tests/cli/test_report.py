@@ -50,6 +50,18 @@ def test_a_report_is_at_most_80_columns_wide(labels: int) -> None:
     assert "number of things: 1,234" in lines
 
 
+def test_source_reference_and_translation_are_told_apart() -> None:
+    texts = {"source": "Two [b]dogs run " * 12, "reference": "Deux chiens courent.", "translation": "Un chien court."}
+    lines = shown({"worst": [{**texts, "chrf": 17.12}]}).splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    at = {role: next(n for n, line in enumerate(lines) if line.split()[:1] == [role]) for role in texts}
+    assert at["source"] < at["reference"] < at["translation"]
+    for role, text in texts.items():
+        end = min((other for other in at.values() if other > at[role]), default=len(lines))
+        assert " ".join(lines[at[role] : end]).split() == [role, *text.split()]
+    assert any("17.12" in line for line in lines[: at["source"]])
+
+
 def test_the_confusion_matrix_counts_and_shades() -> None:
     found = confusion([0, 0, 0, 0, 1], [0, 0, 0, 1, 1], ["cat", "dog"])
     assert found["confusion"]["counts"] == [[3, 1], [0, 1]]

@@ -11,6 +11,7 @@ import pytest
 
 from glassformer.artefact.open import load
 from glassformer.cli.decoding_options import DECODING, TYPED
+from glassformer.text.token_text import marked
 from tests.translators import ENGLISH, FRENCH, translating
 
 Run = Callable[..., Any]
@@ -195,5 +196,5 @@ def test_the_walk_ends_with_how_the_translation_is_written(run: Run, translator:
     assert found.translation in " ".join(last.split())
     own = load(translator).trace("She likes").words.sentence("decoder_inputs", 0)
     reply = load(translator).translate("She likes")
-    assert own[1:] == [each.token for each in reply.tokens[: len(own) - 1]]
+    assert own[1:] == [marked(each.text) for each in reply.tokens[: len(own) - 1]]
     assert run("verify", translator, "She likes").out.count("✓") == 3

@@ -51,9 +51,18 @@ def test_the_walk_goes_through_both_stacks(run: Run, translator: Path, word: lis
     titles = [line for line in done.out.splitlines() if line[:1].isdigit()]
     assert any("Encoder. Self-attention" in title for title in titles)
     assert any("Decoder. Self-attention" in title for title in titles)
-    assert any("Decoder. Attention to the other text" in title for title in titles)
+    assert any("Decoder. Cross-attention" in title for title in titles)
     assert "Looking does not change the answer" in done.err
     assert "decoder.blocks.0.cross_attention.mixed" in done.out
+
+
+def test_the_first_record_of_a_walk_has_the_tokens_of_both_texts(run: Run, translator: Path) -> None:
+    first, *rest = run("explain", translator, SOURCE, "--target", TARGET, "--json").records
+    tokenizer = load(translator).tokenizer
+    *source, _ = tokenizer.encode(SOURCE).tokens
+    assert first["tokens"]["inputs"][: len(source)] == source
+    assert first["tokens"]["decoder_inputs"][1:] == tokenizer.encode(TARGET).tokens[:-1]  # its end is predicted
+    assert not any("tokens" in record for record in rest)
 
 
 @pytest.mark.parametrize("word", ["summer", "loves"])

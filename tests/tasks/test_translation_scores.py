@@ -25,7 +25,7 @@ from glassformer.tasks.translation_scores import (
     translation_scores,
     with_all_references,
 )
-from glassformer.tasks.verdict import differences, lower_is_better, shown, to_dict, verdict
+from glassformer.tasks.verdict import differences, lower_is_better, shown, to_dict, told_lower, verdict
 from tests.refusals import refused
 
 SOURCES = ["A man is cooking.", "Two dogs run on the beach!", 'She said: "No."', "The 3.5 km walk", "Yes", ""]
@@ -199,6 +199,7 @@ def test_a_model_stands_beside_its_baselines() -> None:
     worst = scores.report["worst"]
     assert [row["chrf"] for row in worst] == sorted(row["chrf"] for row in worst)
     assert worst[-1]["reference"] == FIRST[1]
+    assert (worst[-1]["source"], worst[-1]["translation"]) == (SOURCES[1], MINE[1])
     assert all(row["chrf"] < 100 for row in worst)  # what is right is not among the worst
     assert to_dict(scores, "bleu")["intervals"][THIS_MODEL].keys() == {"bleu", "chrf", "ter", "loss", "perplexity"}
 
@@ -211,6 +212,20 @@ def test_scores_are_written_as_the_field_writes_them() -> None:
         "52.3450",
     ]
     assert [lower_is_better(name) for name in ("bleu", "chrf", "ter")] == [False, False, True]
+    assert told_lower(["bleu", "ter", "masked_words_loss"]).endswith(" ter, masked words loss")
+    assert not told_lower(["bleu", "accuracy"])
+
+
+def test_more_edits_and_a_larger_loss_are_worse() -> None:
+    references = References([[text] for text in FIRST] * 8)
+    right, wrong = (
+        references.measure(texts * 8, losses=[loss] * 48, tokens=[3] * 48) for texts, loss in ((FIRST, 1), (MINE, 2))
+    )
+    for mine, other, expected in ((right, wrong, "better"), (wrong, right, "worse")):
+        found = differences(mine, other)
+        assert {name: each.verdict for name, each in found.items()} == dict.fromkeys(found, expected)
+        assert {"bleu", "ter", "loss", "perplexity"} <= found.keys()
+    assert found["ter"].difference > 0
 
 
 def test_no_bag_of_words_has_more_in_common_with_the_targets() -> None:

@@ -55,6 +55,7 @@ def sign(text: str, words: str = "") -> Expression:
 def value(setting: float | str) -> Expression:
     """A number with up to six digits, or its name."""
     text = f"{setting:.6g}" if isinstance(setting, float) else str(setting)
+    text = text.replace("-", "−").replace("inf", "∞")
     return Expression(text, f"<mn>{escape(text)}</mn>")
 
 

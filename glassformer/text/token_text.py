@@ -1,0 +1,67 @@
+"""What tokens stand for in a text: byte-level byte pairs write bytes as letters (GPT-2), SentencePiece a blank as ▁."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from glassformer.wrapping import in_one_line
+
+BLANK = "▁"
+"""How a blank of a token is written for people."""
+
+# Bytes that stand for themselves in a byte-level vocabulary; the others are the letters from 256 on, in their order.
+_THEMSELVES = frozenset([*range(33, 127), *range(161, 173), *range(174, 256)])
+_OTHERS = [byte for byte in range(256) if byte not in _THEMSELVES]
+_BYTES = {**{chr(byte): byte for byte in _THEMSELVES}, **{chr(256 + n): byte for n, byte in enumerate(_OTHERS)}}
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the tokens of a vocabulary are written: their bytes as letters, or blanks as `blank`. `added` tokens are
+    written as they are.
+    """
+
+    byte_level: bool
+    blank: str
+    added: frozenset[str]
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """That of a `tokenizer.json`."""
+        decoders = list(_parts(settings.get("decoder")))
+        blanks = [str(each.get("replacement", BLANK)) for each in decoders if each.get("type") == "Metaspace"]
+        blanks += [str(each["pattern"]["String"]) for each in decoders if _writes_blanks(each)]
+        added = frozenset(str(token["content"]) for token in settings.get("added_tokens") or ())
+        return cls(any(each.get("type") == "ByteLevel" for each in decoders), blanks[0] if blanks else "", added)
+
+    def text(self, token: str) -> str:
+        """What a token stands for, a blank before a word included; a byte that is no whole letter is `<0xC3>`."""
+        if token in self.added:
+            return token
+        if not self.byte_level:
+            return token.replace(self.blank, " ") if self.blank else token
+        if not all(letter in _BYTES for letter in token):
+            return token
+        text = bytes(_BYTES[letter] for letter in token).decode("utf-8", errors="surrogateescape")
+        return re.sub("[\udc80-\udcff]", lambda found: f"<0x{ord(found[0]) - 0xDC00:02X}>", text)
+
+
+def marked(text: str) -> str:
+    """The text of a token for people, in one line: each blank of it can be seen."""
+    return in_one_line(text.replace(" ", BLANK))
+
+
+def _parts(decoder: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
+    """A decoder, or those of a sequence."""
+    if decoder is not None:
+        yield decoder
+        for part in decoder.get("decoders") or ():
+            yield from _parts(part)
+
+
+def _writes_blanks(decoder: Mapping[str, Any]) -> bool:
+    replaces = decoder.get("type") == "Replace" and decoder.get("content") == " "
+    return replaces and isinstance(decoder.get("pattern"), dict) and "String" in decoder["pattern"]
