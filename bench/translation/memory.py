@@ -95,6 +95,7 @@ def peer(folder: Path, *, narrow: bool) -> Iterator[None]:
     import transformers
 
     config = transformers.MarianConfig.from_pretrained(begin_with(folder, SIZE))
+    config.vocab_size = config.decoder_vocab_size = SIZE.vocabulary  # that of the pairs is smaller
     model = transformers.MarianMTModel(config).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     seed = 0

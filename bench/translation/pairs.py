@@ -83,15 +83,15 @@ def begin_with(folder: Path, size: Size) -> Path:
     return out
 
 
-def recipe(folder: Path, size: Size, batch_tokens: int) -> Mapping[str, object]:
-    """The settings of our own training on these pairs."""
+def recipe(size: Size, batch_tokens: int) -> Mapping[str, object]:
+    """The settings of our own training on these pairs; the vocabulary that it learns is that of `tokenizer_in`."""
     english, french = files("train")
     return {
         "data.files": [english],
         "data.target_files": [french],
         "data.validation": 0.0,
         "data.length": LONGEST,
-        "tokenizer.file": str(folder),
+        "tokenizer.vocabulary": size.vocabulary,
         "model.settings": size.settings,
         "train.batch_tokens": batch_tokens,
     }

@@ -67,13 +67,13 @@ class Gated:
             yield step
 
 
-def ours(folder: Path, gate: Gate) -> None:
+def ours(gate: Gate) -> None:
     """Our side."""
     import glassformer as gf
 
     how = {"train.steps": MANY_STEPS, "train.compile": "on", "train.checkpoint_minutes": 600.0}
     with tempfile.TemporaryDirectory() as out:
-        gf.train("translate", out=Path(out) / "run", set={**recipe(folder, SIZE, TOKENS), **how}, progress=Gated(gate))
+        gf.train("translate", out=Path(out) / "run", set={**recipe(SIZE, TOKENS), **how}, progress=Gated(gate))
 
 
 def features(tokenizer: Tokenizer) -> list[Feature]:
@@ -215,7 +215,7 @@ def work(system: str, folder: Path, pairs: int, pipe: Connection) -> None:
     """A worker: answers each number of steps with seconds and target tokens."""
     gate = Gate(pipe)
     if system == OURS:
-        ours(folder, gate)
+        ours(gate)
     elif system == TRAINER:
         trainer(folder, gate, pairs)
     else:
