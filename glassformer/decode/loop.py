@@ -28,6 +28,7 @@ from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.cache import Cache, SlotCache
+from glassformer.parts.tap import watcher
 
 
 def decode(
@@ -182,8 +183,9 @@ class Loop:
         logits = given if given.dtype == torch.float64 else given.float()
         if self.never is None:
             return logits
-        # Those of the head may belong to a watcher.
-        return logits.index_fill(-1, self.never, -inf) if logits is given else logits.index_fill_(-1, self.never, -inf)
+        # Those of the head may belong to a watcher; else they are changed in place, as a copy of them costs much.
+        mine = logits is not given or watcher.get() is None
+        return logits.index_fill_(-1, self.never, -inf) if mine else logits.index_fill(-1, self.never, -inf)
 
     def leave(self) -> list[Finished]:
         """The sentences without unfinished hypotheses leave their rows."""
