@@ -13,8 +13,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch._dynamo.utils
 
@@ -58,6 +59,32 @@ class Gate:
             self.open()
 
 
+class Workers:
+    """A process for each system; at the end none is left."""
+
+    def __init__(self, work: Callable[..., None], arguments: Sequence[Any]) -> None:
+        self._work, self._arguments = work, arguments
+        self._spawn = multiprocessing.get_context("spawn")
+        self._begun: list[SpawnProcess] = []
+        self.pipes: dict[str, Connection] = {}
+
+    def begin(self, system: str) -> None:
+        """Start the process of a system."""
+        here, there = self._spawn.Pipe()
+        process = self._spawn.Process(target=self._work, args=(system, *self._arguments, there), daemon=True)
+        process.start()
+        there.close()  # so that a worker that fails ends the run instead of leaving it to wait
+        self._begun.append(process)
+        self.pipes[system] = here
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._begun:
+            process.kill()  # a training that is asked to stop saves first
+
+
 def in_turn(
     work: Callable[..., None],
     systems: Sequence[str],
@@ -65,42 +92,41 @@ def in_turn(
     *,
     ask: int,
     turns: int,
-    kept: Path,
+    kept: Path | None,
     told: Callable[[Given], str],
 ) -> tuple[list[dict[str, Given]], dict[str, float]]:
     """What each system gave in each turn, and the seconds until it was ready: one turn that does not count.
 
     `work(system, *arguments, pipe)` runs in a process of its own, is sent `ask` for each turn, answers with what it
-    gave, and ends at 0. `kept` holds the finished turns of a run that was stopped.
+    gave, and ends at 0. `kept` holds the finished turns of a run that was stopped, where it is named.
     """
-    before: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {"turns": [], "ready": {}}
+    before: dict[str, Any] = (
+        json.loads(kept.read_text()) if kept is not None and kept.exists() else {"turns": [], "ready": {}}
+    )
     done: list[dict[str, Given]] = before["turns"]
     ready: dict[str, float] = before["ready"]
     if len(done) >= turns:
         return done, ready
-    spawn, workers = multiprocessing.get_context("spawn"), {}
-    for system in systems:
-        here, there = spawn.Pipe()
-        spawn.Process(target=work, args=(system, *arguments, there), daemon=True).start()
-        there.close()  # so that a worker that fails ends the run instead of leaving it to wait
-        workers[system] = here
-        started = time.perf_counter()
-        here.send(ask)  # the allocator, and every shape that is compiled
-        here.recv()
-        ready.setdefault(system, time.perf_counter() - started)
-        _say(f"{system}: ready after {time.perf_counter() - started:.0f} s")
-    for turn in range(len(done), turns):
-        given: dict[str, Given] = {}
-        for system, pipe in workers.items():
-            pipe.send(ask)
-            given[system] = pipe.recv()
-            _say(f"turn {turn + 1} of {turns}: {system}: {told(given[system])}")
-        done.append(given)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(kept) as path:
-            path.write_text(json.dumps({"turns": done, "ready": ready}), encoding="utf-8")
-    for pipe in workers.values():
-        pipe.send(0)
+    with Workers(work, arguments) as workers:
+        for system in systems:
+            started = time.perf_counter()
+            workers.begin(system)
+            workers.pipes[system].send(ask)  # the allocator, and every shape that is compiled
+            workers.pipes[system].recv()
+            ready.setdefault(system, time.perf_counter() - started)
+            _say(f"{system}: ready after {time.perf_counter() - started:.0f} s")
+        for turn in range(len(done), turns):
+            given: dict[str, Given] = {}
+            for system, pipe in workers.pipes.items():
+                pipe.send(ask)
+                given[system] = pipe.recv()
+                _say(f"turn {turn + 1} of {turns}: {system}: {told(given[system])}")
+            done.append(given)
+            if kept is not None:
+                with atomic_write(kept) as path:
+                    path.write_text(json.dumps({"turns": done, "ready": ready}), encoding="utf-8")
+        for pipe in workers.pipes.values():
+            pipe.send(0)
     return done, ready
 
 

@@ -5,8 +5,8 @@
     python -m bench.translation model             # 25: trains the model of the next row
     python -m bench.translation decoding          # 15; --model DIR takes another one
 
-Each writes docs/results/bench-translation-NAME.json. A run that was stopped goes on; --try runs one short turn and
-writes nothing. Needs `pip install 'glassformer[bench,test]'`.
+Each writes docs/results/bench-translation-NAME.json. A run that was stopped goes on; --try runs one short turn, not
+compiled, and writes nothing. Needs `pip install 'glassformer[bench,test]'`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ def main() -> None:
     parser.add_argument("--try", dest="tried", action="store_true", help="a short run that writes nothing")
     asked = parser.parse_args()
     load = os.getloadavg()[0]
+    if asked.tried:  # compiling takes minutes
+        os.environ["TORCHDYNAMO_DISABLE"] = "1"
     if asked.row == "model":
         from bench.translation import decoding
 

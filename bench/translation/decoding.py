@@ -181,7 +181,7 @@ def run(model: Path, *, tried: bool) -> dict[str, Any]:
         (model, exported, sentences),
         ask=1,
         turns=turns,
-        kept=exported.parent / f"turns-{turns}-{sentences}.json",
+        kept=None if tried else exported.parent / f"turns-{turns}-{sentences}.json",
         told=lambda given: (
             ", ".join(f"{name} {sentences / found['seconds']:,.0f}" for name, found in given.items()) + " sentences/s"
         ),

@@ -133,7 +133,7 @@ def run(*, tried: bool) -> Given:
         (folder,),
         ask=steps,
         turns=turns,
-        kept=folder / f"turns-{turns}-{steps}.json",
+        kept=None if tried else folder / f"turns-{turns}-{steps}.json",
         told=lambda given: f"{given['peak']:,.0f} MB",
     )
     peaks = {system: max(turn[system]["peak"] for turn in done) for system in systems}

@@ -250,7 +250,7 @@ def run(*, tried: bool) -> Given:
         (folder, pairs),
         ask=steps,
         turns=turns,
-        kept=folder / f"turns-{turns}-{steps}.json",
+        kept=None if tried else folder / f"turns-{turns}-{steps}.json",
         told=lambda given: f"{given['tokens'] / given['seconds']:,.0f} target tokens/s",
     )
     speeds = {system: [turn[system]["tokens"] / turn[system]["seconds"] for turn in done] for system in SYSTEMS}
