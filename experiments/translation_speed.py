@@ -36,9 +36,9 @@ def training(row: dict[str, Any], table: Table) -> str:
     ]
     return (
         f"multi30k, {row['size']}; {row['target_tokens_of_a_step']:,} target tokens in a step, padding included, or\n"
-        f"the same {row['pairs_of_a_step']} pairs. Counted are target tokens that are no padding. The\n"
-        "Seq2SeqTrainer has its defaults, the plain loop random batches, the expert's loop is compiled and has fused AdamW and batches\n"
-        "sorted by length. Ours smooths the labels, the peers do not. Loss of the same weights by ours and by\n"
+        f"the same {row['pairs_of_a_step']} pairs. Counted are target tokens that are no padding. The Seq2SeqTrainer\n"
+        "has its defaults, the plain loop random batches, the expert's loop is compiled and has fused AdamW and\n"
+        "batches sorted by length. Ours smooths the labels, the peers do not. Loss of the same weights by ours and by\n"
         f"transformers': {losses}.\n\n" + table(["", "products", "target tokens a second", "ours, times"], rows)
     )
 
@@ -66,7 +66,8 @@ def decoding(row: dict[str, Any], table: Table) -> str:
     """Sentences a second of each system, greedy and with beams."""
     parts = [
         f"{row['sentences']:,} sentences of multi30k's test of 2016, from text to text, by {row['weights']}.\n"
-        "All have the same weights and search: scores divided by the number of tokens, an end at as many answers as beams."
+        "All have the same weights and search: scores divided by the number of tokens, an end at as many answers\n"
+        "as beams."
     ]
     for name, found in row["searches"].items():
         ratios = found["ratios"]
