@@ -162,7 +162,7 @@ def trainer(folder: Path, gate: Gate, pairs: int) -> None:
                 logging_strategy="no",
                 save_strategy="no",
             ),
-            train_dataset=features(tokenizer_in(folder, SIZE.vocabulary)),  # type: ignore[arg-type]
+            train_dataset=features(tokenizer_in(folder, SIZE.vocabulary)),
             data_collator=counted,
             callbacks=[Counting()],
         ).train()
