@@ -28,7 +28,6 @@ from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.cache import Cache, SlotCache
-from glassformer.parts.tap import watcher
 
 
 def decode(
@@ -179,13 +178,9 @@ class Loop:
 
     def scores(self, states: Tensor) -> Tensor:
         """Logits in float32, or in float64 of such a model; minus infinity for tokens that no answer has."""
-        given = self.head(states, self.model.word_table)
+        given = self.head.own_logits(states, self.model.word_table)  # [R, B, V]
         logits = given if given.dtype == torch.float64 else given.float()
-        if self.never is None:
-            return logits
-        # Those of the head may belong to a watcher; else they are changed in place, as a copy of them costs much.
-        mine = logits is not given or watcher.get() is None
-        return logits.index_fill_(-1, self.never, -inf) if mine else logits.index_fill(-1, self.never, -inf)
+        return logits if self.never is None else logits.index_fill_(-1, self.never, -inf)
 
     def leave(self) -> list[Finished]:
         """The sentences without unfinished hypotheses leave their rows."""
