@@ -18,6 +18,10 @@ ROWS = (
     ("bench.masked_lm", "base"),
     ("bench.fine_tuning", "sst2"),
     ("bench.fine_tuning", "mrpc"),
+    ("bench.translation", "training"),
+    ("bench.translation", "memory"),
+    ("bench.translation", "model"),
+    ("bench.translation", "decoding"),
     ("experiments.tables",),
 )
 

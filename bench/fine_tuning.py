@@ -11,21 +11,16 @@ padding, per second. A step in which something is compiled does not count.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-import torch._dynamo.utils
-
+from bench.turns import Gate, in_turn, medians, times
 from experiments import results
 from experiments.encoder.plan import PLANS
 from experiments.encoder.sets import SETS
@@ -42,38 +37,6 @@ SYSTEMS = (OURS, COMPILED, DEFAULTS, EXPERT)
 ALL_ON = "sst2"
 # Epochs that no turn reaches the end of.
 MANY_EPOCHS = 1000
-
-
-class Gate:
-    """Called after each step; between two turns it waits until this system is asked again."""
-
-    def __init__(self, pipe: Connection) -> None:
-        self._pipe, self._steps = pipe, 0
-        self._new = self._tokens = self._graphs = 0
-        self._seconds = self._began = 0.0
-
-    def open(self) -> None:
-        """Wait for the number of steps of the next turn; 0 ends the process."""
-        self._steps = self._pipe.recv()
-        if not self._steps:
-            os._exit(0)
-        self._tokens, self._seconds, self._began = 0, 0.0, time.perf_counter()
-
-    def tokens(self, count: int) -> None:
-        """Count tokens of this step that are no padding."""
-        self._new += count
-
-    def step(self) -> None:
-        """A step is done. One in which a graph was compiled does not count."""
-        now, graphs = time.perf_counter(), torch._dynamo.utils.counters["stats"]["unique_graphs"]
-        if graphs == self._graphs:
-            self._tokens += self._new
-            self._seconds += now - self._began
-            self._steps -= 1
-        self._new, self._graphs, self._began = 0, graphs, now
-        if not self._steps:
-            self._pipe.send((self._seconds, self._tokens))
-            self.open()
 
 
 def ours(name: str, folder: Path, gate: Gate, *, compiled: bool) -> None:
@@ -146,39 +109,27 @@ def work(system: str, name: str, pipe: Connection) -> None:
 
 def run(name: str, systems: Sequence[str] = SYSTEMS) -> dict[str, Any]:
     """All systems in turn: medians, and ratios within each turn."""
-    steps, spawn, workers = STEPS.get(name, USUAL_STEPS), multiprocessing.get_context("spawn"), {}
-    setup: dict[str, float] = {}
-    for system in systems:
-        here, there = spawn.Pipe()
-        process = spawn.Process(target=work, args=(system, name, there), daemon=True)
-        process.start()
-        there.close()  # so that a worker that fails ends the run instead of leaving it to wait
-        workers[system] = here
-        started = time.perf_counter()
-        here.send(steps)  # the allocator, and every shape of a batch that is compiled
-        here.recv()
-        setup[system] = time.perf_counter() - started
-        print(f"{system}: ready after {setup[system]:.0f} s", file=sys.stderr, flush=True)
-    speeds: dict[str, list[float]] = {system: [] for system in systems}
-    for turn in range(TURNS):
-        for system, pipe in workers.items():
-            pipe.send(steps)
-            seconds, tokens = pipe.recv()
-            speeds[system].append(tokens / seconds)
-        told = ", ".join(f"{system} {each[-1]:,.0f}" for system, each in speeds.items())
-        print(f"turn {turn + 1} of {TURNS}, tokens/s: {told}", file=sys.stderr, flush=True)
-    for pipe in workers.values():
-        pipe.send(0)
-
-    def times(one: str, two: str) -> float:
-        return statistics.median(a / b for a, b in zip(speeds[one], speeds[two], strict=True))
+    steps = STEPS.get(name, USUAL_STEPS)
+    done, setup = in_turn(
+        work,
+        systems,
+        (name,),
+        ask=steps,
+        turns=TURNS,
+        kept=None,
+        told=lambda given: f"{given['tokens'] / given['seconds']:,.0f} tokens/s",
+    )
+    speeds = {system: [turn[system]["tokens"] / turn[system]["seconds"] for turn in done] for system in systems}
 
     mine, theirs = (OURS, COMPILED), (DEFAULTS, EXPERT)
     return {
-        "tokens_per_second": {system: statistics.median(each) for system, each in speeds.items()},
+        "tokens_per_second": medians(speeds),
         "spread": {system: [min(each), max(each)] for system, each in speeds.items()},
         "ratios": {
-            f"{one} over {two}": times(one, two) for one in mine for two in theirs if {one, two} <= set(systems)
+            f"{one} over {two}": times(speeds[one], speeds[two])
+            for one in mine
+            for two in theirs
+            if {one, two} <= set(systems)
         },
         "ready_after_seconds": setup,
         "turns": TURNS,

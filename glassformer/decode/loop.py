@@ -200,12 +200,9 @@ class Loop:
 
     def scores(self, states: Tensor) -> Tensor:
         """Logits in float32, or in float64 of such a model; minus infinity for tokens that no answer has."""
-        given = self.head(states, self.model.word_table)
+        given = self.head.own_logits(states, self.model.word_table)  # [R, B, V]
         logits = given if given.dtype == torch.float64 else given.float()
-        if self.never is None:
-            return logits
-        # Those of the head may belong to a watcher.
-        return logits.index_fill(-1, self.never, -inf) if logits is given else logits.index_fill_(-1, self.never, -inf)
+        return logits if self.never is None else logits.index_fill_(-1, self.never, -inf)
 
     def leave(self) -> list[Finished]:
         """The sentences without unfinished hypotheses leave their rows."""

@@ -1,7 +1,7 @@
 """One step of the search: from the logits of the next tokens to the hypotheses that go on.
 
-R rows, one for each sentence · B hypotheses of a row · T tokens · V vocabulary · C candidates · N sentences that begin
-M memory tokens
+R rows, one for each sentence · B hypotheses of a row · T tokens · V vocabulary · C candidates
+N sentences that begin, or answers that are complete · M memory tokens
 """
 
 from __future__ import annotations
@@ -165,22 +165,28 @@ class Search:
         """Complete candidates [R, C] become answers of their sentences where they are among the best."""
         if self.beam:
             complete = complete & (score > hypotheses.complete[:, -1:])
-        for row, place in complete.nonzero().tolist():
+        rows, places = complete.nonzero().unbind(dim=1)  # [N], [N]
+        if not len(rows):
+            return
+        # Read at once: a number that is read by itself costs as much as all of them.
+        parents = candidates.parent[rows, places]  # [N]
+        tokens = hypotheses.tokens[rows, parents].tolist()  # [N, T]
+        logarithms = hypotheses.log_probabilities[rows, parents].tolist()  # [N, T]
+        begins, lengths = hypotheses.begin[rows].tolist(), hypotheses.length[rows].tolist()  # [N], [N]
+        newest = (each[rows, places].tolist() for each in (candidates.token, log_probability, ended, score))  # [N]
+        for number, (row, place, parent, token, logarithm, ends, value) in enumerate(
+            zip(rows.tolist(), places.tolist(), parents.tolist(), *newest, strict=True)
+        ):
             sentence = sentences[row]
             assert sentence is not None
-            begin, length = int(hypotheses.begin[row]), int(hypotheses.length[row])
-            parent = int(candidates.parent[row, place])
-            tokens = hypotheses.tokens[row, parent, begin:length].tolist()
-            logs = hypotheses.log_probabilities[row, parent, begin:length].tolist()
-            logs.append(float(log_probability[row, place]))
-            ends = bool(ended[row, place])
-            if not ends:
-                tokens.append(int(candidates.token[row, place]))
-            if not all(occurs(word, tokens) for word in sentence.request.forced):
+            of_answer = slice(begins[number], lengths[number])
+            ids = [*tokens[number][of_answer], *([] if ends else [token])]
+            logs = [*logarithms[number][of_answer], logarithm]
+            if not all(occurs(word, ids) for word in sentence.request.forced):
                 continue
             answer = Hypothesis(
-                ids=tuple(tokens),
-                score=float(score[row, place]),
+                ids=tuple(ids),
+                score=value,
                 log_probability=sum(logs),
                 token_log_probabilities=tuple(logs),
                 ended=ends,

@@ -16,7 +16,7 @@ from glassformer.models.crf import Crf
 from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.feed_forward import ACTIVATIONS
 from glassformer.parts.norm import build_norm
-from glassformer.parts.tap import tap, wanted
+from glassformer.parts.tap import tap, wanted, watcher
 
 
 class VocabularyHead(nn.Module):
@@ -51,6 +51,11 @@ class VocabularyHead(nn.Module):
         if wanted(self, "log_probabilities", "probabilities"):
             tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
         return logits  # [..., V]
+
+    def own_logits(self, states: Tensor, table: Tensor) -> Tensor:
+        """The same logits, for a caller who writes to them: a copy only where a watcher has them too."""
+        logits = self(states, table)
+        return logits if watcher.get() is None else logits.clone()  # [..., V]
 
 
 class SentenceHead(nn.Module):

@@ -183,7 +183,7 @@ class Translator(Predictor[TextPair, Translation]):
 
     def steps(self, model: Transformer, requests: Iterable[Request], *, slots: int) -> Iterator[Step]:
         """The steps of the decoding loop, so many requests at a time."""
-        blocks = range(len(model.output_stack.blocks))
+        last = len(model.output_stack.blocks) - 1
         # The coverage penalty reads the same attention, so that what is shown of an answer does not change it.
         looks = self.aligned or self.settings.coverage_penalty
         return decode(
@@ -192,7 +192,7 @@ class Translator(Predictor[TextPair, Translation]):
             self.settings,
             ids=self.ids,
             slots=slots,
-            attention=(blocks[-1:] if self.alignment_head else blocks) if looks else (),
+            attention=(last,) if looks else (),
             head=ALIGNMENT_HEAD if self.alignment_head else None,
             text_of=self.text_of,
             ids_of=self.target.ids,
