@@ -75,6 +75,7 @@ def ours(folder: Path) -> Iterator[None]:
     """Steps of our own loop."""
     from glassformer.models.families import marian
     from glassformer.models.transformer import build
+    from glassformer.tasks.baselines import Unigram
     from glassformer.tasks.feed import TaskFeed
     from glassformer.tasks.translate import Translate, TranslateSection
     from glassformer.text.load import load_tokenizer
@@ -82,6 +83,7 @@ def ours(folder: Path) -> Iterator[None]:
     from glassformer.training.settings import TrainSection
 
     task = Translate(TranslateSection(), load_tokenizer(folder), length=TOKENS)
+    task.unigram = Unigram(np.ones(SIZE.vocabulary, np.int64))
     feed = TaskFeed(task, Rows(), tokens=ROWS * TOKENS)
     model = build(marian(vocabulary=SIZE.vocabulary, **SIZE.settings))
     settings = TrainSection(steps=100_000, batch_tokens=ROWS * TOKENS, compile="on", checkpoint_minutes=600.0)
