@@ -75,8 +75,8 @@ def ours(folder: Path) -> Iterator[None]:
     """Steps of our own loop."""
     from glassformer.models.families import marian
     from glassformer.models.transformer import build
-    from glassformer.tasks.baselines import Unigram
     from glassformer.tasks.feed import TaskFeed
+    from glassformer.tasks.score import Unigram
     from glassformer.tasks.translate import Translate, TranslateSection
     from glassformer.text.load import load_tokenizer
     from glassformer.training.loop import fit
