@@ -15,6 +15,7 @@ from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.errors import TokenizerError
 from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import has_fast_bfloat16
 from glassformer.tasks.task import Context, TaskSection
 from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer
@@ -63,10 +64,19 @@ class Artefact:
 
     @property
     def fast(self) -> bool:
-        """Whether it predicts in bfloat16: as asked for, but never with float64 weights, which autocast does not
-        convert.
+        """Whether it predicts in bfloat16: as asked for, but not where this machine only emulates it, which is slower
+        than float32, and never with float64 weights, which autocast does not convert.
         """
-        return self._fast and next(self.module.parameters()).dtype != torch.float64
+        return self._fast and has_fast_bfloat16(self.device) and self._converted
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether it was asked to be fast on a machine where bfloat16 is not."""
+        return self._fast and not has_fast_bfloat16(self.device) and self._converted
+
+    @property
+    def _converted(self) -> bool:
+        return next(self.module.parameters()).dtype != torch.float64
 
     @property
     def config(self) -> ModelConfig:

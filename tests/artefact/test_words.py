@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.artefact import artefact
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.errors import ConfigError, DataError, DeviceError, NotFiniteError, TokenizerError
@@ -251,7 +252,10 @@ def test_a_tokenizer_of_another_model(model: Model, sentences: tuple[str, ...]) 
 # --------------------------------------------------------------------------- precision
 
 
-def test_fast_is_close_and_leaves_the_weights_alone(model: Model, tmp_path: object) -> None:
+def test_fast_is_close_and_leaves_the_weights_alone(
+    model: Model, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artefact, "has_fast_bfloat16", lambda device: True)
     path = model.save(f"{tmp_path}/saved")
     exactly, fast = load(path, device="cpu"), load(path, device="cpu", fast=True)
     assert all(parameter.dtype == torch.float32 for parameter in fast.module.parameters())
@@ -260,6 +264,17 @@ def test_fast_is_close_and_leaves_the_weights_alone(model: Model, tmp_path: obje
     assert one != two
     assert abs(one - two) < 0.3
     assert "bfloat16" in fast.info()["prediction"]["precision"]
+
+
+def test_where_bfloat16_is_emulated_fast_is_float32_and_says_so(
+    model: Model, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artefact, "has_fast_bfloat16", lambda device: False)
+    path = model.save(f"{tmp_path}/saved")
+    exactly, fast = (load(path, device="cpu", fast=fast) for fast in (False, True))
+    assert exactly.score("She likes the summer.").total == fast.score("She likes the summer.").total
+    assert exactly.info()["prediction"]["precision"] == "float32"
+    assert fast.info()["prediction"]["precision"].startswith("float32 (")
 
 
 def test_float64_is_never_fast_and_says_so(model: Model, tmp_path: object) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.artefact import artefact
 from glassformer.errors import ConfigError, DataError
 from glassformer.tasks.translation import Translation
 from tests.refusals import refused
@@ -75,8 +76,9 @@ def test_a_stop_string_may_begin_or_end_with_a_blank(model: gf.Model, blank: str
     assert "".join(parts) == found.translation == model.translate(ENGLISH[1], search=search).translation == expected
 
 
-def test_who_reads_computes_as_before_between_two_parts() -> None:
+def test_who_reads_computes_as_before_between_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither inference mode nor bfloat16 arithmetic is left on."""
+    monkeypatch.setattr(artefact, "has_fast_bfloat16", lambda device: True)
     slow = translating(double=False)
     fast = gf.Model(slow.module, slow.tokenizer, length=24, fast=True)
     parts = []
