@@ -30,8 +30,9 @@ def load(
     """Open a saved model: a folder in our format or in Hugging Face's (`config.json` and safetensors), or the name of a
     model that travels in the package (`english`), unless the current folder has a model of this name.
 
-    `dtype` is that of the weights, float32 by default; `fast` predicts in bfloat16 where the machine computes
-    faster in it. The internet is used only for `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for a device that is not available.
+    `dtype` is that of the weights, float32 by default; `fast` predicts in bfloat16 where the machine computes faster in
+    it. The internet is used only for `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for
+    a device that is not available.
     """
     where, kind = choose_device(str(device or "auto")), choose_dtype(dtype)
     check_float64(where, kind)
