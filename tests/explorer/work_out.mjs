@@ -1,6 +1,6 @@
 // Works out a page's numbers with the built page's own interpreter: node work_out.mjs PAGE CELLS
-// CELLS is JSON: {"sampled": [[name, cell], ...], "every": bool}. Prints the explanations of the sampled cells and, of
-// every tensor, its largest error cell by cell and the largest error of the whole run from its words and weights.
+// CELLS is JSON, [[name, cell], ...]. Prints the explanations of these cells and the largest error of every tensor when
+// the whole run is worked out from its words and weights: the share of the largest number of the tensor, at least of 1.
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { axisNames, cellAt, explainCell, readTensors, recompute } from "../../glassformer/explorer/built/explorer.js";
@@ -20,13 +20,13 @@ const fetch = (name) => tensors.get(name);
 const formulas = new Map(run.formulas.map((formula) => [formula.name, formula]));
 const finite = (value) => (Number.isFinite(value) ? value : String(value));
 
-const sampled = asked.sampled.map(([name, cell]) => {
+const sampled = asked.map(([name, cell]) => {
   const { value, recomputed, error, terms, quantities } = explainCell(formulas.get(name), cell, fetch, run);
   return {
     value: finite(value),
     recomputed: finite(recomputed),
     error,
-    quantities,
+    quantities: Object.fromEntries(Object.entries(quantities).map(([name, value]) => [name, finite(value)])),
     terms: terms.map((term) => ({
       what: term.what,
       value: finite(term.value),
@@ -36,19 +36,13 @@ const sampled = asked.sampled.map(([name, cell]) => {
 });
 
 const errors = {};
-if (asked.every) {
-  const whole = recompute(run, fetch);
-  for (const [name, formula] of formulas) {
-    const { shape, data } = tensors.get(name);
-    let [cell, chained] = [0, 0];
-    for (let flat = 0; flat < data.length; flat++) {
-      const found = explainCell(formula, cellAt(axisNames(formula.axes), shape, flat), fetch, run);
-      cell = Math.max(cell, found.error);
-      const difference = data[flat] === whole.get(name).data[flat] ? 0 : Math.abs(data[flat] - whole.get(name).data[flat]);
-      const size = found.terms.reduce((sum, term) => sum + Math.abs(term.value), 1);
-      chained = Math.max(chained, difference / size);
-    }
-    errors[name] = { cell, chained };
+for (const [name, { data }] of recompute(run, fetch)) {
+  const stored = tensors.get(name).data;
+  let [error, scale] = [0, 1];
+  for (let flat = 0; flat < data.length; flat++) {
+    if (stored[flat] !== data[flat]) error = Math.max(error, Math.abs(stored[flat] - data[flat]));
+    if (Number.isFinite(stored[flat])) scale = Math.max(scale, Math.abs(stored[flat]));
   }
+  errors[name] = finite(error / scale);
 }
 console.log(JSON.stringify({ sampled, errors }));

@@ -66,22 +66,24 @@ export function indexOf(
   scoredAt: readonly number[] | null,
 ): number[] {
   const index: number[] = [];
-  const along = (name: string): number => {
-    const found = cell[name];
-    if (found === undefined) throw new Error(`${operand.name} is read along ${name}, which the cell lacks`);
-    return found;
-  };
   for (const step of readAxes(operand.axes)) {
     const size = shape[index.length] ?? 1;
-    if (step.kind === "group") {
-      index.push(along(step.outer) * (size / step.count) + along(step.inner));
-    } else if (step.kind === "place") {
-      const flat = scoredAt?.[along(step.name)] ?? 0;
+    if (step.kind === "axis") {
+      const place = size === 1 ? 0 : along(operand, cell, step.name);
+      index.push(step.serves === 1 ? place : Math.floor(place / step.serves));
+    } else if (step.kind === "group") {
+      index.push(along(operand, cell, step.outer) * (size / step.count) + along(operand, cell, step.inner));
+    } else {
+      const flat = scoredAt?.[along(operand, cell, step.name)] ?? 0;
       const tokens = shape[index.length + 1] ?? 1;
       index.push(Math.floor(flat / tokens), flat % tokens);
-    } else {
-      index.push(size === 1 ? 0 : Math.floor(along(step.name) / step.serves));
     }
   }
   return index;
+}
+
+function along(operand: Operand, cell: Cell, name: string): number {
+  const found = cell[name];
+  if (found === undefined) throw new Error(`${operand.name} is read along ${name}, which the cell lacks`);
+  return found;
 }

@@ -138,10 +138,14 @@ export class Evaluator {
     return found;
   }
 
-  /** The cells met along an axis. */
+  /** The cells met along an axis; one object is moved along, to be read before the next step. */
   *steps(operand: Operand, over: string, cell: Cell): Generator<[number, Cell]> {
     const size = this.size(operand, over);
-    for (let step = 0; step < size; step++) yield [step, { ...cell, [over]: step }];
+    const here: Record<string, number> = { ...cell };
+    for (let step = 0; step < size; step++) {
+      here[over] = step;
+      yield [step, here];
+    }
   }
 
   /** The number of tokens of a side. */

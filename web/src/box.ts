@@ -1,0 +1,323 @@
+/** One tensor as a box: words downwards, channels to the right, the sentences of the batch behind each other. */
+
+import type { Palette } from "./colour.ts";
+import { frameOf, type Item, type Panel } from "./scene.ts";
+import type { Sheet } from "./sheet.ts";
+
+export type Measure = (text: string, size: 12 | 14 | 18 | 28, bold?: boolean) => number;
+
+/** What is the same for all boxes of a picture. */
+export interface Look {
+  readonly palette: Palette;
+  readonly measure: Measure;
+  /** The side of a full cell. */
+  readonly side: number;
+  /** How far each sentence behind is moved up and to the right. */
+  readonly step: number;
+  /** The sentence in front. */
+  readonly sentence: number;
+  /** The word that is framed everywhere: its text and its place; −1 for none. */
+  readonly text: string;
+  readonly word: number;
+}
+
+const LARGEST = { width: 176, height: 132 };
+const SENTENCES = 4;
+const [GAP, LABEL, LINE] = [4, 64, 16];
+/** Below this a cell is no brick any more: the face is drawn as an image. */
+const BRICK = 6;
+
+interface Face {
+  readonly dx: number;
+  readonly dy: number;
+  readonly base: readonly number[];
+  readonly title: string;
+}
+
+/** A box that has been measured and can be drawn at a place. */
+export interface Box {
+  readonly sheet: Sheet;
+  readonly title: string;
+  /** The whole, with its name and its counts, without the words beside it. */
+  readonly width: number;
+  readonly height: number;
+  /** The room that the words to the left take. */
+  readonly words: number;
+  readonly faces: readonly Face[];
+  readonly w: number;
+  readonly h: number;
+  readonly depth: number;
+  readonly top: number;
+}
+
+export function measureBox(sheet: Sheet, title: string, look: Look, withWords: boolean): Box {
+  const { layout } = sheet;
+  const square = layout.columns === "key";
+  const count = sheet.size(layout.sheets);
+  const behind = Math.min(sheet.size(layout.depth), SENTENCES) - 1;
+  const depth = behind * look.step + (layout.depth === null ? 0 : look.step);
+  const together = square ? 1 : count;
+  const gaps = (together - 1) * GAP;
+  const widest = sheet.columns <= 16 ? 16 * look.side + gaps : LARGEST.width;
+  const cell = Math.min(look.side, (widest - gaps) / (sheet.columns * together));
+  const w = sheet.columns * cell;
+  const h = Math.min(look.side * sheet.rows, Math.max(LARGEST.height, sheet.rows));
+  const words = withWords || square ? wordsWidth(sheet, look) : 0;
+  const columnWords = namesColumns(sheet, cell) ? columnLabels(sheet, look) : 0;
+  const top = LINE + 4 + columnWords + depth;
+  const faces: Face[] = [];
+  const tall = Math.min(count, 4);
+  for (let head = 0; head < count; head++) {
+    const given = layout.sheets === null ? {} : { [layout.sheets]: head };
+    const base = sheet.base({ sentence: look.sentence, ...given });
+    const [dx, dy] = square
+      ? [Math.floor(head / tall) * (w + depth + 12), (head % tall) * (h + columnWords + depth + 20)]
+      : [head * (w + GAP), 0];
+    faces.push({ dx, dy, base, title: count > 1 && square ? `head ${head}` : "" });
+  }
+  const last = faces.reduce((most, face) => ({ dx: Math.max(most.dx, face.dx), dy: Math.max(most.dy, face.dy) }), {
+    dx: 0,
+    dy: 0,
+  });
+  const width = Math.max(last.dx + w + depth + 14, look.measure(title, 12) + 4);
+  return { sheet, title, width, height: top + last.dy + h + LINE + 2, words, faces, w, h, depth, top };
+}
+
+function wordsWidth(sheet: Sheet, look: Look): number {
+  const axis = sheet.layout.rows;
+  if (axis === null || sheet.rows * 9 > LARGEST.height || !namesWords(axis)) return 0;
+  let widest = 0;
+  for (let row = 0; row < sheet.rows; row++) {
+    const label = sheet.names.label(sheet.name, axis, row, look.sentence);
+    widest = Math.max(widest, look.measure(label.text, 12, label.hidden));
+  }
+  return Math.min(Math.ceil(widest), LABEL) + 8;
+}
+
+export function namesWords(axis: string | null): boolean {
+  return axis !== null && ["token", "query", "key", "place", "label", "vocabulary", "candidate"].includes(axis);
+}
+
+function namesColumns(sheet: Sheet, cell: number): boolean {
+  return namesWords(sheet.layout.columns) && cell >= 11;
+}
+
+function columnLabels(sheet: Sheet, look: Look): number {
+  let widest = 0;
+  for (let column = 0; column < sheet.columns; column++) {
+    const label = sheet.names.label(sheet.name, sheet.layout.columns ?? "", column, look.sentence);
+    widest = Math.max(widest, look.measure(label.text, 12));
+  }
+  return Math.min(Math.ceil(widest), LABEL) + 2;
+}
+
+/** Draws a box whose upper left corner, without the words beside it, is at x, y. */
+export function drawBox(box: Box, x: number, y: number, look: Look, items: Item[], panels: Panel[]): void {
+  const { sheet, w, h, depth } = box;
+  const { palette, measure } = look;
+  const nameX = x + (box.sheet.layout.columns === "key" ? 0 : depth);
+  items.push({
+    kind: "text",
+    x: Math.max(x, Math.min(nameX, x + box.width - measure(box.title, 12))),
+    y: y + 11,
+    text: box.title,
+    size: 12,
+    fill: palette.text(sheet.role),
+  });
+  box.faces.forEach((face, order) => {
+    const [fx, fy] = [x + face.dx, y + box.top + face.dy];
+    drawDepth(box, face, fx, fy, look, items, order === box.faces.length - 1 || sheet.layout.columns === "key");
+    drawFront(box, face, fx, fy, look, items);
+    panels.push(panelOf(box, face, fx, fy));
+    if (box.words > 0 && (order === 0 || (sheet.layout.columns === "key" && face.dx === 0))) {
+      drawRowWords(box, fx, fy, look, items);
+    }
+    if (namesColumns(sheet, w / sheet.columns)) drawColumnWords(box, fx, fy, look, items);
+    if (face.title !== "") {
+      const above = fy - (box.top - LINE - 4) + 10;
+      items.push({ kind: "text", x: fx - 8, y: Math.max(above, y + 24), text: face.title, size: 12, fill: palette.text(sheet.role), align: "right" });
+    }
+  });
+  drawCounts(box, x, y, look, items);
+  drawWordFrame(box, x, y, look, items);
+}
+
+function drawFront(box: Box, face: Face, x: number, y: number, look: Look, items: Item[]): void {
+  const { sheet, w, h } = box;
+  const [cw, ch] = [w / sheet.columns, h / sheet.rows];
+  if (cw < BRICK || ch < BRICK) {
+    items.push(imageOf(sheet, face.base, x, y, w, h, look));
+    return;
+  }
+  for (let row = 0; row < sheet.rows; row++) {
+    for (let column = 0; column < sheet.columns; column++) {
+      const { role, strength, value } = sheet.paint(sheet.cell(face.base, row, column), look.sentence);
+      const [cx, cy] = [x + column * cw, y + row * ch];
+      const fill = look.palette.cell(role, strength);
+      items.push({ kind: "rect", x: cx + 0.5, y: cy + 0.5, w: cw - 1, h: ch - 1, fill });
+      if (value < 0 && cw >= 11 && ch >= 11 && strength > 0.02) {
+        const stroke = look.palette.on(role, strength);
+        items.push({ kind: "path", d: `M${cx + cw / 2 - 2} ${cy + ch / 2}h4`, stroke, line: 1 });
+      }
+    }
+  }
+}
+
+/** The face as an image of at most a pixel a cell; where several cells share a pixel, the largest is seen. */
+function imageOf(sheet: Sheet, base: readonly number[], x: number, y: number, w: number, h: number, look: Look): Item {
+  const columns = Math.min(sheet.columns, Math.ceil(w * 2));
+  const rows = Math.min(sheet.rows, Math.ceil(h * 2));
+  const pixels = new Uint8ClampedArray(columns * rows * 4);
+  for (let row = 0; row < sheet.rows; row++) {
+    for (let column = 0; column < sheet.columns; column++) {
+      const { role, strength } = sheet.paint(sheet.cell(base, row, column), look.sentence);
+      const place = Math.floor((row * rows) / sheet.rows) * columns + Math.floor((column * columns) / sheet.columns);
+      // The alpha of a pixel holds the strength seen so far until all cells are in.
+      const seen = pixels[place * 4 + 3] ?? 0;
+      const own = 1 + Math.round(strength * 253);
+      if (own <= seen) continue;
+      pixels.set([...look.palette.bytes(role, strength), own], place * 4);
+    }
+  }
+  for (let place = 3; place < pixels.length; place += 4) pixels[place] = 255;
+  return { kind: "image", x, y, w, h, columns, rows, pixels };
+}
+
+/** The top shows the first row of each sentence, the side its last column. */
+function drawDepth(box: Box, face: Face, x: number, y: number, look: Look, items: Item[], side: boolean): void {
+  const { sheet, w, h } = box;
+  const axis = sheet.layout.depth;
+  if (axis === null) return;
+  const { step } = look;
+  const place = sheet.axes.indexOf(axis);
+  const count = sheet.size(axis);
+  const [cw, ch] = [w / sheet.columns, h / sheet.rows];
+  const bricks = cw >= BRICK && ch >= BRICK;
+  for (let behind = Math.min(count, SENTENCES) - 1; behind >= 0; behind--) {
+    const sentence = count === 1 ? 0 : (look.sentence + behind) % count;
+    const base = face.base.map((index, dimension) => (dimension === place ? sentence : index));
+    const [dx, dy] = [behind * step, -behind * step];
+    const colour = (row: number, column: number, by: number): string => {
+      const { role, strength } = sheet.paint(sheet.cell(base, row, column), sentence);
+      return look.palette.shade(role, bricks ? strength : 0.25, by);
+    };
+    const tops = bricks ? sheet.columns : 1;
+    for (let column = 0; column < tops; column++) {
+      const [left, right] = [x + dx + (w / tops) * column + 0.5, x + dx + (w / tops) * (column + 1) - 0.5];
+      const [front, back] = [y + dy - 0.5, y + dy - step + 0.5];
+      const points = [left, front, right, front, right + step - 1, back, left + step - 1, back];
+      items.push({ kind: "polygon", points, fill: colour(0, column, 0.05) });
+    }
+    if (!side) continue;
+    const sides = bricks ? sheet.rows : 1;
+    for (let row = 0; row < sides; row++) {
+      const [high, low] = [y + dy + (h / sides) * row + 0.5, y + dy + (h / sides) * (row + 1) - 0.5];
+      const [front, back] = [x + w + dx + 0.5, x + w + dx + step - 0.5];
+      const points = [front, high, back, high - step + 1, back, low - step + 1, front, low];
+      items.push({ kind: "polygon", points, fill: colour(row, sheet.columns - 1, 0.12) });
+    }
+  }
+}
+
+function panelOf(box: Box, face: Face, x: number, y: number): Panel {
+  const { sheet, w, h } = box;
+  const [rowAxis, columnAxis] = [sheet.layout.rows, sheet.layout.columns].map((axis) => {
+    return axis === null ? -1 : sheet.axes.indexOf(axis);
+  });
+  const along = (cell: readonly number[], axis: number | undefined): number => {
+    return axis === undefined || axis < 0 ? 0 : (cell[axis] ?? 0);
+  };
+  return {
+    tensor: sheet.name,
+    ...{ x, y, w, h },
+    rows: sheet.rows,
+    columns: sheet.columns,
+    cell: (row, column) => sheet.cell(face.base, row, column),
+    find: (cell) => {
+      const [row, column] = [along(cell, rowAxis), along(cell, columnAxis)];
+      const same = sheet.cell(face.base, row, column).every((index, axis) => index === cell[axis]);
+      return same ? [row, column] : null;
+    },
+  };
+}
+
+function drawRowWords(box: Box, x: number, y: number, look: Look, items: Item[]): void {
+  const { sheet, h } = box;
+  const axis = sheet.layout.rows ?? "";
+  for (let row = 0; row < sheet.rows; row++) {
+    const label = sheet.names.label(sheet.name, axis, row, look.sentence);
+    items.push({
+      kind: "text",
+      x: x - 6,
+      y: y + (h / sheet.rows) * (row + 0.5) + 4,
+      text: cut(label.text, LABEL, look.measure),
+      size: 12,
+      fill: label.hidden ? look.palette.text("hidden") : look.palette.ink,
+      bold: label.hidden,
+      align: "right",
+    });
+  }
+}
+
+function drawColumnWords(box: Box, x: number, y: number, look: Look, items: Item[]): void {
+  const { sheet, w, depth } = box;
+  for (let column = 0; column < sheet.columns; column++) {
+    const label = sheet.names.label(sheet.name, sheet.layout.columns ?? "", column, look.sentence);
+    items.push({
+      kind: "text",
+      x: x + (w / sheet.columns) * (column + 0.5) + 4 + depth,
+      y: y - depth - 4,
+      text: cut(label.text, LABEL, look.measure),
+      size: 12,
+      fill: label.hidden ? look.palette.text("hidden") : look.palette.quiet,
+      turned: true,
+    });
+  }
+}
+
+/** The sizes along the three edges: below, to the right, at the slant. */
+function drawCounts(box: Box, x: number, y: number, look: Look, items: Item[]): void {
+  const { sheet, depth } = box;
+  const fill = look.palette.quiet;
+  const square = sheet.layout.columns === "key";
+  const bottom = Math.max(...box.faces.map((face) => face.dy));
+  const below = square ? String(sheet.columns) : box.faces.map(() => sheet.columns).join(" + ");
+  const many = box.faces.length > 4 && !square ? `${box.faces.length} × ${sheet.columns}` : below;
+  const wide = square ? box.w : Math.max(...box.faces.map((face) => face.dx)) + box.w;
+  items.push({ kind: "text", x: x + wide / 2, y: y + box.top + bottom + box.h + 14, text: many, size: 12, fill, align: "center" });
+  const sentences = sheet.size(sheet.layout.depth);
+  if (sentences > 1 && !square) {
+    items.push({ kind: "text", x: x + depth / 2 - 5, y: y + box.top - depth / 2 - 2, text: String(sentences), size: 12, fill, align: "right" });
+  }
+}
+
+/** The one word that runs through the picture is framed wherever it has a row. */
+function drawWordFrame(box: Box, x: number, y: number, look: Look, items: Item[]): void {
+  const { sheet } = box;
+  const axis = sheet.layout.rows;
+  if (axis === null || look.word < 0) return;
+  const row = axis === "place" ? placeOf(sheet, look) : look.word;
+  if (sheet.names.side(sheet.name, axis) !== look.text && axis !== "place") return;
+  if (row < 0 || row >= sheet.rows || box.h / sheet.rows < 3) return;
+  const frame = { kind: "rect", stroke: look.palette.ink, line: 1.5 } as const;
+  const square = sheet.layout.columns === "key";
+  const faces = square ? box.faces : box.faces.slice(0, 1);
+  const wide = square ? box.w : Math.max(...box.faces.map((face) => face.dx)) + box.w;
+  for (const face of faces) {
+    const panel = panelOf(box, face, x + face.dx, y + box.top + face.dy);
+    const { y: fy, h } = frameOf(panel, row, 0);
+    items.push({ ...frame, x: x + face.dx - 1, y: fy - 1, w: wide + 2, h: h + 2 });
+  }
+}
+
+function placeOf(sheet: Sheet, look: Look): number {
+  return sheet.names.run.places.findIndex(([sentence, token]) => sentence === look.sentence && token === look.word);
+}
+
+/** A text cut to a width. */
+export function cut(text: string, width: number, measure: Measure): string {
+  if (measure(text, 12) <= width) return text;
+  let kept = text;
+  while (kept.length > 1 && measure(`${kept}…`, 12) > width) kept = kept.slice(0, -1);
+  return `${kept}…`;
+}

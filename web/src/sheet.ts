@@ -1,0 +1,136 @@
+/** One tensor as sheets of rows and columns: which axes stand where, and how strongly each cell is coloured. */
+
+import { type Names, type Role, lastOf } from "./names.ts";
+import { isOperand } from "./evaluator.ts";
+import { at, type Tensor } from "./safetensors.ts";
+
+/** Which axis goes down, which goes right, which makes several sheets, and which goes into the depth. */
+export interface Arrangement {
+  readonly rows: string | null;
+  readonly columns: string | null;
+  readonly sheets: string | null;
+  readonly depth: string | null;
+}
+
+const ROW_AXES = ["token", "query", "place", "candidate", "key"];
+
+/** How the axes of a tensor are laid out when nothing else is asked for. */
+export function arrangement(axes: readonly string[]): Arrangement {
+  const sheets = axes.find((axis) => axis === "head" || axis === "key_value_head") ?? null;
+  const rest = axes.filter((axis) => axis !== sheets);
+  const rows = ROW_AXES.find((axis) => rest.includes(axis)) ?? rest[0] ?? null;
+  const columns = rest.filter((axis) => axis !== rows && axis !== "sentence").at(-1) ?? null;
+  const depth = rows !== "sentence" && axes.includes("sentence") ? "sentence" : null;
+  return { rows, columns, sheets, depth };
+}
+
+/** A tensor with its names, ready to be drawn. */
+export class Sheet {
+  readonly name: string;
+  readonly tensor: Tensor;
+  readonly axes: readonly string[];
+  readonly names: Names;
+  readonly role: Role;
+  readonly scale: number;
+  readonly #rows: number;
+  readonly #columns: number;
+
+  constructor(name: string, tensor: Tensor, names: Names, layout: Arrangement, scale = scaleOf(name, tensor)) {
+    this.name = name;
+    this.tensor = tensor;
+    this.names = names;
+    this.axes = names.axes(name);
+    this.role = names.role(name);
+    this.scale = scale;
+    this.layout = layout;
+    this.#rows = layout.rows === null ? -1 : this.axes.indexOf(layout.rows);
+    this.#columns = layout.columns === null ? -1 : this.axes.indexOf(layout.columns);
+  }
+
+  readonly layout: Arrangement;
+
+  size(axis: string | null): number {
+    return axis === null ? 1 : (this.tensor.shape[this.axes.indexOf(axis)] ?? 1);
+  }
+
+  get rows(): number {
+    return this.size(this.layout.rows);
+  }
+
+  get columns(): number {
+    return this.size(this.layout.columns);
+  }
+
+  /** The cell at a row and column of the sheet on which `base` lies. */
+  cell(base: readonly number[], row: number, column: number): number[] {
+    const found = [...base];
+    if (this.#rows >= 0) found[this.#rows] = row;
+    if (this.#columns >= 0) found[this.#columns] = column;
+    return found;
+  }
+
+  value(cell: readonly number[]): number {
+    return at(this.tensor, cell);
+  }
+
+  /** A first cell: along each axis 0, or what is given; an axis shared by all has the one index 0. */
+  base(given: Readonly<Record<string, number>>): number[] {
+    return this.axes.map((axis, place) => {
+      const size = this.tensor.shape[place] ?? 1;
+      return Math.min(given[axis] ?? 0, size - 1);
+    });
+  }
+
+  /** Whether a row or a column is a masked word that nothing has filled yet. */
+  hides(axis: string | null, index: number, sentence: number): boolean {
+    if (axis === null || !this.names.hides(this.name, axis)) return false;
+    return this.names.label(this.name, axis, index, sentence).hidden;
+  }
+
+  /** A cell's role and strength from 0 to 1: its size as a share of the tensor's largest, small ones lifted. */
+  paint(cell: readonly number[], sentence: number): { role: Role; strength: number; value: number } {
+    const value = this.value(cell);
+    const strength = this.strength(value);
+    const row = this.#rows < 0 ? 0 : (cell[this.#rows] ?? 0);
+    const column = this.#columns < 0 ? 0 : (cell[this.#columns] ?? 0);
+    const hidden = this.hides(this.layout.rows, row, sentence) || this.hides(this.layout.columns, column, sentence);
+    if (!hidden) return { role: this.role, strength, value };
+    const absent = value === 0 || !Number.isFinite(value) || Math.abs(value) > this.scale;
+    // A word that was zeroed stands as solid red; a weight that was masked as pale red: nothing passes there.
+    const shown = !absent ? strength : lastOf(this.name) === "word" ? 1 : 0.06;
+    return { role: "hidden", strength: shown, value };
+  }
+
+  strength(value: number): number {
+    if (!Number.isFinite(value) || this.scale === 0) return 0;
+    return Math.min(Math.abs(value) / this.scale, 1) ** 0.7;
+  }
+}
+
+/** A tensor's sheet, its scores measured by what they were before the fill. */
+export function sheetOf(name: string, names: Names, fetch: (name: string) => Tensor | undefined): Sheet | null {
+  const tensor = fetch(name);
+  if (tensor === undefined) return null;
+  const before = names.formulas.get(name)?.rule;
+  const filled = before !== undefined && before.rule.startsWith("fill_") && isOperand(before["x"]) ? before["x"] : null;
+  const other = filled === null ? undefined : fetch(filled.name);
+  const scale = filled === null || other === undefined ? scaleOf(name, tensor) : scaleOf(filled.name, other);
+  return new Sheet(name, tensor, names, arrangement(names.axes(name)), scale);
+}
+
+const scales = new WeakMap<Tensor, number>();
+
+/** The largest size of a tensor's numbers; 1 for shares, so that they can be compared. */
+function scaleOf(name: string, tensor: Tensor): number {
+  if (["weights", "probabilities", "may_look"].includes(lastOf(name))) return 1;
+  let found = scales.get(tensor);
+  if (found === undefined) {
+    found = 0;
+    for (let place = 0; place < tensor.data.length; place++) {
+      const size = Math.abs(tensor.data[place] ?? 0);
+      if (size > found && size < 1e30) found = size;
+    }
+    scales.set(tensor, found);
+  }
+  return found;
+}
