@@ -113,7 +113,7 @@ function columnLabels(sheet: Sheet, look: Look): number {
 
 /** Draws a box whose upper left corner, without the words beside it, is at x, y. */
 export function drawBox(box: Box, x: number, y: number, look: Look, items: Item[], panels: Panel[]): void {
-  const { sheet, w, h, depth } = box;
+  const { sheet, w, depth } = box;
   const { palette, measure } = look;
   const nameX = x + (box.sheet.layout.columns === "key" ? 0 : depth);
   items.push({

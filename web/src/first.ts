@@ -1,0 +1,24 @@
+/** Which number is in hand when the page opens. */
+
+import { at } from "./safetensors.ts";
+import type { State } from "./state.ts";
+import type { Store } from "./store.ts";
+
+/** The largest attention weight with which the first hidden word, or else the first word, looks at another one. */
+export function largestWeight(store: Store): Partial<State> {
+  const { names, fetch } = store;
+  const formula = names.run.formulas.find((each) => each.name.endsWith("self_attention.weights"));
+  const tensor = formula === undefined ? undefined : fetch(formula.name);
+  if (formula === undefined || tensor === undefined) return {};
+  const [sentence, query] = names.run.words.answers[0] ?? [0, 0];
+  const [, heads = 1, , keys = 1] = tensor.shape;
+  let best = { value: -1, cell: [sentence, 0, query, 0] };
+  for (let head = 0; head < heads; head++) {
+    for (let key = 0; key < keys; key++) {
+      const cell = [sentence, head, query, key];
+      const value = at(tensor, cell);
+      if (key !== query && value > best.value) best = { value, cell };
+    }
+  }
+  return { tensor: formula.name, cell: best.cell, sentence };
+}
