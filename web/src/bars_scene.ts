@@ -11,11 +11,12 @@ import { type Item, type Panel, type Scene } from "./scene.ts";
 /** One row of bars; a bar that stands for a cell of a tensor leads there. */
 export interface Row {
   readonly label: string;
-  readonly note: string;
   readonly role: Role;
   readonly values: readonly (number | null)[];
   readonly factors: readonly (Factor | null)[];
   readonly kind: "operand" | "product" | "running";
+  /** Columns whose number is a fill, far below all others: it is written and not drawn. */
+  readonly filled: ReadonlySet<number>;
 }
 
 export interface Bars {
@@ -26,6 +27,8 @@ export interface Bars {
   readonly written: ReadonlySet<number>;
   readonly rest: { readonly count: number; readonly sum: number } | null;
 }
+
+const NONE: ReadonlySet<number> = new Set();
 
 /** At most so many columns; of more terms the largest are drawn, and the others together as the last one. */
 const MOST = 388;
@@ -39,15 +42,23 @@ export function barsOf(terms: readonly Term[], names: Names, worth: string, role
   const rest = left === 0 ? null : { count: left, sum: sumOf(terms) - sumOf(shown) };
   const rows: Row[] = [];
   const tensors = new Set(shown.flatMap((term) => term.factors.flatMap((factor) => factor.name ?? [])));
-  for (const name of tensors) {
+  const apart = shown.length > 1 && shown.every((term) => named(term).length === 1) && tensors.size === shown.length;
+  if (apart) {
+    const factors = shown.map((term) => named(term)[0] ?? null);
+    const values = factors.map((factor) => factor?.value ?? null);
+    rows.push({ label: "what is added", role, values, factors, kind: "operand", filled: NONE });
+  }
+  for (const name of apart ? [] : tensors) {
     const factors = shown.map((term) => term.factors.find((factor) => factor.name === name) ?? null);
     const values = factors.map((factor) => factor?.value ?? null);
-    rows.push({ label: names.title(name), note: names.place(name), role: names.role(name), values, factors, kind: "operand" });
+    const filled = new Set(shown.flatMap((term, at) => (term.value === 0 && (values[at] ?? 0) < -500 ? [at] : [])));
+    rows.push({ label: names.title(name), role: names.role(name), values, factors, kind: "operand", filled });
   }
   const none = shown.map(() => null);
   const products = shown.some((term) => term.factors.length > 1 || term.value !== term.factors[0]?.value);
   if (products) {
-    rows.push({ label: worth, note: "", role, values: shown.map((term) => term.value), factors: none, kind: "product" });
+    const values = shown.map((term) => term.value);
+    rows.push({ label: worth, role, values, factors: none, kind: "product", filled: NONE });
   }
   let sum = 0;
   const running = shown.map((term) => {
@@ -55,10 +66,14 @@ export function barsOf(terms: readonly Term[], names: Names, worth: string, role
     return sum;
   });
   if (shown.length > 1) {
-    rows.push({ label: "running sum", note: "", role, values: running, factors: none, kind: "running" });
+    rows.push({ label: "running sum", role, values: running, factors: none, kind: "running", filled: NONE });
   }
   const written = new Set(order.slice(0, shown.length > 12 ? 10 : 12).flatMap((place) => kept.indexOf(place)));
   return { rows, columns: kept.map((place) => labels[place] ?? ""), written, rest };
+}
+
+function named(term: Term): Factor[] {
+  return term.factors.filter((factor) => factor.name !== null);
 }
 
 function sumOf(terms: readonly Term[]): number {
@@ -84,7 +99,12 @@ export function barsScene(bars: Bars, palette: Palette, measure: Measure, width:
     drawLabel(row, items, palette, measure, narrow ? y + 12 : y + ROW / 2 + 4, left);
     items.push({ kind: "rect", x: left, y: Math.round(zero), w: pitch * count, h: 1, fill: palette.hair });
     row.values.forEach((value, column) => {
-      if (value === null || !Number.isFinite(value)) return;
+      if (value === null) return;
+      if (row.filled.has(column) || !Number.isFinite(value)) {
+        const x = left + pitch * (column + 0.5);
+        if (digits) items.push({ kind: "text", x, y: zero - 4, text: short(value), size: 12, fill: palette.quiet, align: "center" });
+        return;
+      }
       const from = row.kind === "running" ? (row.values[column - 1] ?? 0) : 0;
       const [top, bottom] = [zero - Math.max(value, from) * unit, zero - Math.min(value, from) * unit];
       const x = left + pitch * (column + 0.5) - bar / 2;
@@ -93,7 +113,7 @@ export function barsScene(bars: Bars, palette: Palette, measure: Measure, width:
       items.push({ kind: "rect", x, y: top, w: bar, h: Math.max(bottom - top, 1), fill: palette.cell(row.role, strength) });
       if (row.kind === "running" && pitch > 6) {
         const at = zero - value * unit;
-        items.push({ kind: "path", d: `M${x} ${at}H${x + pitch + (column === count - 1 ? 0 : bar / 2)}`, stroke: palette.fill(row.role), line: 1 });
+        items.push({ kind: "path", d: `M${x} ${at}H${x + (column === count - 1 ? bar : pitch)}`, stroke: palette.fill(row.role), line: 1 });
       }
       if (digits && (strong || count <= 12)) {
         const over = row.kind === "running" ? top - 4 : value < 0 ? zero - 4 : top - 4;
@@ -127,7 +147,10 @@ function isPeak(row: Row, written: ReadonlySet<number>, column: number, pitch: n
 
 /** Where zero is and how many pixels a unit takes. */
 function axisOf(row: Row, y: number, height: number): [number, number] {
-  const finite = row.values.flatMap((value) => (value !== null && Number.isFinite(value) ? [value] : []));
+  const drawn = (value: number | null, at: number): value is number => {
+    return value !== null && Number.isFinite(value) && !row.filled.has(at);
+  };
+  const finite = row.values.filter(drawn);
   const [high, low] = [Math.max(0, ...finite), Math.min(0, ...finite)];
   const unit = high === low ? 0 : height / (high - low);
   return [y + high * unit + (high === low ? height / 2 : 0), unit];

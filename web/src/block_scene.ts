@@ -23,7 +23,7 @@ interface Placed {
   readonly row: number;
 }
 
-const [GAP, BETWEEN, ROW_GAP, LANE] = [38, 14, 18, 7];
+const [GAP, BETWEEN, ROW_GAP, LANE, MARGIN] = [36, 12, 18, 7, 20];
 
 /** The formulas that are drawn together: a small model whole, a large one part by part. */
 export function drawnTogether(names: Names, unit: string): Formula[] {
@@ -51,7 +51,7 @@ export function blockScene(
     let x = 0;
     for (const boxes of columns) {
       const words = Math.max(...boxes.map(({ box }) => box.words));
-      x += x === 0 ? words : Math.max(GAP, words + 26);
+      x += x === 0 ? words + MARGIN : Math.max(GAP, words + 26);
       let down = y + (tall - heightOf(boxes)) / 2;
       for (const { node, box } of boxes) {
         placed.set(node.formula.name, { node, box, x, y: down, row });
@@ -85,9 +85,21 @@ function ordered(formulas: readonly Formula[], names: Names, fetch: (name: strin
   for (const node of nodes.values()) {
     if (node.from.length > 0) continue;
     const readers = [...nodes.values()].filter((other) => other.from.includes(node.formula.name));
-    if (readers.length > 0) node.column = Math.min(...readers.map((other) => other.column)) - 1;
+    if (readers.length === 0) continue;
+    const latest = Math.min(...readers.map((other) => other.column)) - 1;
+    node.column = lowest([...nodes.values()], node, latest);
   }
   return [...nodes.values()];
+}
+
+/** The least filled column up to the latest one that a tensor may stand in; one that is used at once stands there. */
+function lowest(nodes: readonly Node[], node: Node, latest: number): number {
+  const filled = Array.from({ length: latest + 1 }, (_, column) => {
+    const others = nodes.filter((other) => other !== node && other.column === column);
+    return others.reduce((sum, other) => sum + (other.sheet.layout.columns === "key" ? 2.5 : 1), 0);
+  });
+  const least = Math.min(...filled);
+  return latest <= 0 ? Math.max(latest, 0) : filled.lastIndexOf(least);
 }
 
 type Column = { node: Node; box: Box }[];
@@ -106,18 +118,19 @@ function rowsOf(nodes: readonly Node[], look: Look, width: number): Column[][] {
     const first = (begins: boolean): Column => {
       return column.map((node) => ({ node, box: measureBox(node.sheet, titleOf(node), look, begins) }));
     };
-    const inside = first(false);
+    const last = rows.at(-1);
+    const beside = last?.at(-1)?.some(({ box }) => box.sheet.layout.columns === "key") ?? false;
+    const inside = first(!beside && column.some((node) => node.sheet.layout.columns === "key"));
     const wide = Math.max(...inside.map(({ box }) => box.width));
     const words = Math.max(...inside.map(({ box }) => box.words));
     const needed = Math.max(GAP, words + 26) + wide;
-    const last = rows.at(-1);
     if (last !== undefined && room >= needed) {
       last.push(inside);
       room -= needed;
     } else {
       const begins = first(true);
       rows.push([begins]);
-      room = width - wide - Math.max(...begins.map(({ box }) => box.words));
+      room = width - MARGIN - wide - Math.max(...begins.map(({ box }) => box.words));
     }
   }
   return rows;

@@ -23,7 +23,7 @@ export interface Look {
 
 const LARGEST = { width: 176, height: 132 };
 const SENTENCES = 4;
-const [GAP, LABEL, LINE] = [4, 64, 16];
+const [GAP, LABEL, LINE, HEAD_NAME] = [4, 64, 16, 16];
 /** Below this a cell is no brick any more: the face is drawn as an image. */
 const BRICK = 6;
 
@@ -62,7 +62,7 @@ export function measureBox(sheet: Sheet, title: string, look: Look, withWords: b
   const cell = Math.min(look.side, (widest - gaps) / (sheet.columns * together));
   const w = sheet.columns * cell;
   const h = Math.min(look.side * sheet.rows, Math.max(LARGEST.height, sheet.rows));
-  const words = withWords || square ? wordsWidth(sheet, look) : 0;
+  const words = withWords ? wordsWidth(sheet, look) : square && count > 1 ? HEAD_NAME : 0;
   const columnWords = namesColumns(sheet, cell) ? columnLabels(sheet, look) : 0;
   const top = LINE + 4 + columnWords + depth;
   const faces: Face[] = [];
@@ -71,7 +71,7 @@ export function measureBox(sheet: Sheet, title: string, look: Look, withWords: b
     const given = layout.sheets === null ? {} : { [layout.sheets]: head };
     const base = sheet.base({ sentence: look.sentence, ...given });
     const [dx, dy] = square
-      ? [Math.floor(head / tall) * (w + depth + 12), (head % tall) * (h + columnWords + depth + 20)]
+      ? [Math.floor(head / tall) * (w + depth + 12), (head % tall) * (h + depth + 12)]
       : [head * (w + GAP), 0];
     faces.push({ dx, dy, base, title: count > 1 && square ? `head ${head}` : "" });
   }
@@ -129,13 +129,13 @@ export function drawBox(box: Box, x: number, y: number, look: Look, items: Item[
     drawDepth(box, face, fx, fy, look, items, order === box.faces.length - 1 || sheet.layout.columns === "key");
     drawFront(box, face, fx, fy, look, items);
     panels.push(panelOf(box, face, fx, fy));
-    if (box.words > 0 && (order === 0 || (sheet.layout.columns === "key" && face.dx === 0))) {
+    if (box.words > HEAD_NAME && (order === 0 || (sheet.layout.columns === "key" && face.dx === 0))) {
       drawRowWords(box, fx, fy, look, items);
     }
-    if (namesColumns(sheet, w / sheet.columns)) drawColumnWords(box, fx, fy, look, items);
+    if (namesColumns(sheet, w / sheet.columns) && face.dy === 0) drawColumnWords(box, fx, fy, look, items);
     if (face.title !== "") {
-      const above = fy - (box.top - LINE - 4) + 10;
-      items.push({ kind: "text", x: fx - 8, y: Math.max(above, y + 24), text: face.title, size: 12, fill: palette.text(sheet.role), align: "right" });
+      const [text, fill] = [face.title, palette.text(sheet.role)];
+      items.push({ kind: "text", x: fx - 6, y: fy - 6, text, size: 12, fill, align: "right" });
     }
   });
   drawCounts(box, x, y, look, items);

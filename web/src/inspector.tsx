@@ -73,7 +73,7 @@ function InHand({ answer }: { answer: Answer }): VNode {
       {answer.kind === "computed" && (
         <div class="part small">
           <p class="label">How it came about</p>
-          <WithNumbers found={answer.found} names={names} />
+          <WithNumbers found={answer.found} names={names} few={2} />
           <Check found={answer.found} />
         </div>
       )}
@@ -149,22 +149,23 @@ function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNod
     <ul class="links">
       {[...groups].map(([name, factors]) => {
         const shown = largest(factors, LISTED);
+        const axes = names.axes(name);
+        const first = factors[0]?.index ?? [];
+        const same = axes.filter((_, axis) => factors.every((factor) => factor.index[axis] === first[axis]));
+        const differ = axes.filter((axis) => !same.includes(axis));
         return (
           <li key={name}>
             <b class={names.role(name)}>{names.title(name)}</b>
-            <small>
-              {factors.length > 1 && `${counted(factors.length, "number")}, `}
-              {names.place(name)}
-            </small>
+            <small>{[names.cell(name, first, factors.length > 1 ? same : axes), names.place(name)].filter(Boolean).join("; ")}</small>
             {shown.map((factor) => (
               <span class="entry" key={factor.index.join()}>
                 <a href={factorLink(factor, names)} class={names.role(name)}>
                   {short(factor.value)}
                 </a>{" "}
-                <span class="quiet">{names.cell(name, factor.index)}</span>
+                <span class="quiet">{factors.length > 1 && names.cell(name, factor.index, differ)}</span>
               </span>
             ))}
-            {factors.length > shown.length && <small>{factors.length - shown.length} more in the table</small>}
+            {factors.length > shown.length && <small>and {factors.length - shown.length} more: see the table</small>}
           </li>
         );
       })}
@@ -218,12 +219,12 @@ function UsedBy({ answer, store }: { answer: Answer; store: Store }): VNode | nu
               {use.count > 1 && `${counted(use.count, "number")}, `}
               {names.place(use.formula.name)}
             </small>
-            {cells.map(({ cell: at, part, whole }) => (
+            {cells.map(({ cell: at, part, whole }, _, all) => (
               <span class="entry" key={at.join()}>
                 <a href={toNumber(use.formula.name, at, names)}>{short(whole)}</a>{" "}
                 <span class="quiet">
-                  {part !== null && `gets ${short(part)}, `}
-                  {names.cell(use.formula.name, at)}
+                  {part !== null && `takes ${short(part)}, `}
+                  {names.cell(use.formula.name, at, differing(names.axes(use.formula.name), all))}
                 </span>
               </span>
             ))}
@@ -233,6 +234,12 @@ function UsedBy({ answer, store }: { answer: Answer; store: Store }): VNode | nu
       </ul>
     </div>
   );
+}
+
+/** The axes along which several cells differ; of a single one all. */
+function differing(axes: readonly string[], cells: readonly { readonly cell: readonly number[] }[]): string[] {
+  const first = cells[0]?.cell ?? [];
+  return axes.filter((_, axis) => cells.length === 1 || cells.some(({ cell }) => cell[axis] !== first[axis]));
 }
 
 async function workedOut(store: Store, name: string, cell: readonly number[]): Promise<Worked[]> {

@@ -23,15 +23,19 @@ function taken(element: Element): VNode {
 }
 
 /** How many terms of a sum are written out. */
-const WRITTEN = 5;
+const WRITTEN = 4;
 
-/** The formula with the real numbers of one cell. */
-export function WithNumbers({ found, names }: { found: Explanation; names: Names }): VNode {
+/** The formula with the real numbers of one cell; `few` terms are written out where there is little room. */
+export function WithNumbers({ found, names, few = WRITTEN }: { found: Explanation; names: Names; few?: number }): VNode {
   return (
     <div class="formula">
+      {worked(found, names, few).map((piece) => (
+        <math>
+          <mrow>{piece}</mrow>
+        </math>
+      ))}
       <math>
         <mrow>
-          {worked(found, names)}
           <mo>=</mo>
           <Number value={found.recomputed} role={names.role(found.name)} bold />
         </mrow>
@@ -49,13 +53,45 @@ export function Number({ value, role, bold }: { value: number; role?: Role; bold
   );
 }
 
-function worked(found: Explanation, names: Names): ComponentChildren {
+/** The right side in pieces between which a line may be broken. */
+function worked(found: Explanation, names: Names, few: number): ComponentChildren[] {
+  const { rule } = found.formula.rule;
+  if (PLAIN.has(rule)) return pieces(found.terms, names, few);
+  return [closed(found, names, few)];
+}
+
+const PLAIN = new Set(["linear", "dot_product", "weighted_sum", "add", "look_up", "scale", "concatenate"]);
+
+/** A sum of its largest terms, each a piece, and what the others come to. */
+function pieces(terms: readonly Term[], names: Names, few: number): ComponentChildren[] {
+  const shown = largestTerms(terms, few);
+  const rest = terms.filter((term) => !shown.includes(term));
+  const found: ComponentChildren[] = shown.map((term, place) => (
+    <>
+      {place > 0 && <mo>+</mo>}
+      <Product term={term} names={names} />
+    </>
+  ));
+  if (rest.length === 0) return found;
+  const sum = rest.reduce((all, term) => all + term.value, 0);
+  return [
+    ...found,
+    <>
+      <mo>+</mo>
+      <mtext class="quiet">
+        {rest.length} more: {short(sum)}
+      </mtext>
+    </>,
+  ];
+}
+
+function closed(found: Explanation, names: Names, few: number): ComponentChildren {
   const { terms, quantities, formula } = found;
   const of = (name: string): number => quantities[name] ?? Number_.NaN;
   const kind = String(formula.rule["kind"] ?? "");
   switch (formula.rule.rule) {
     case "softmax":
-      return terms[0]?.what === "nothing" ? <mn>0</mn> : <Share found={found} />;
+      return terms[0]?.what === "nothing" ? <mn>0</mn> : <Share found={found} few={few} />;
     case "log_softmax":
       return (
         <>
@@ -118,10 +154,11 @@ function Call({ name, inside }: { name: string; inside: ComponentChildren }): VN
 }
 
 /** A share: its own exponential over the sum of all, and the same as two numbers. */
-function Share({ found }: { found: Explanation }): VNode {
+function Share({ found, few }: { found: Explanation; few: number }): VNode {
   const { terms, quantities } = found;
   const { score = 0, largest = 0, own = 0, sum = 0 } = quantities;
-  const shown = largestTerms(terms, WRITTEN);
+  const shown = largestTerms(terms.filter((term) => term.value !== 0), few);
+  const left = terms.filter((term) => !shown.includes(term));
   const power = (value: number, role: Role | "quiet"): VNode => (
     <msup>
       <mi>e</mi>
@@ -141,7 +178,11 @@ function Share({ found }: { found: Explanation }): VNode {
               {power((term.factors[0]?.value ?? 0) - less, term.value === own ? "attention" : "quiet")}
             </>
           ))}
-          {terms.length > shown.length && <mtext class="quiet"> + {terms.length - shown.length} more</mtext>}
+          {left.length > 0 && (
+            <mtext class="quiet">
+              {left.some((term) => term.value !== 0) ? ` + ${left.length} more` : ` + ${left.length} × 0`}
+            </mtext>
+          )}
         </mrow>
       </mfrac>
       <mo>=</mo>

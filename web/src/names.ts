@@ -71,7 +71,7 @@ export class Names {
   /** Whether the tensor counts masked words along this axis in red: those that nothing has filled yet. */
   hides(name: string, axis: string): boolean {
     const last = lastOf(name);
-    const early = name.includes(".embed.") || ["query", "key", "value"].includes(last.replace("_rotated", ""));
+    const early = ["word", "sum"].includes(last) || ["query", "key", "value"].includes(last.replace("_rotated", ""));
     if (axis === "key") return ["scores", "scaled", "biased", "masked", "weights", "may_look"].includes(last) || early;
     return (axis === "token" || axis === "query") && (early || name.startsWith("inputs."));
   }
@@ -92,6 +92,7 @@ export class Names {
 
   /** What an index of an axis is called. */
   label(name: string, axis: string, index: number, sentence: number): Label {
+    if (axis in (this.run.shared[name] ?? {})) return { text: "all", hidden: false };
     const side = this.side(name, axis);
     if (side !== null) return this.word(side, sentence, index);
     if (axis === "place") {
@@ -100,7 +101,7 @@ export class Names {
     }
     const listed = this.listed(axis)[index];
     if (listed !== undefined) return { text: unmarked(listed), hidden: false };
-    return { text: axis === "sentence" ? `${index + 1}` : String(index), hidden: false };
+    return { text: String(index), hidden: false };
   }
 
   listed(axis: string): readonly string[] {
@@ -109,21 +110,23 @@ export class Names {
     return axis === "label" ? words.labels : axis === "candidate" ? words.candidates : [];
   }
 
-  /** A cell in words: `head 1, likes → She`. */
-  cell(name: string, cell: readonly number[]): string {
+  /** A cell in words: `head 1, likes → She`; only along `some` axes, where they are given. */
+  cell(name: string, cell: readonly number[], some?: readonly string[]): string {
     const axes = this.axes(name);
+    const left = (axis: string): boolean => some !== undefined && !some.includes(axis);
     const sentence = cell[axes.indexOf("sentence")] ?? 0;
     const shared = this.run.shared[name] ?? {};
     const word = (axis: string): string => this.label(name, axis, cell[axes.indexOf(axis)] ?? 0, sentence).text;
     const parts: string[] = [];
     const several = Math.max(this.run.words.inputs.length, this.run.words.decoder_inputs.length) > 1;
     for (const axis of axes) {
-      if (axis in shared || axis === "key" || (axis === "sentence" && !several)) continue;
-      if (axis === "query" && axes.includes("key")) parts.push(`${word("query")} → ${word("key")}`);
+      if (left(axis) || axis in shared || axis === "key" || (axis === "sentence" && !several)) continue;
+      if (axis === "query" && axes.includes("key") && !left("key")) parts.push(`${word("query")} → ${word("key")}`);
       else if (["token", "query", "place", "vocabulary", "label", "candidate"].includes(axis)) parts.push(word(axis));
       else parts.push(`${axis.replace("_", "–")} ${word(axis)}`);
     }
-    if (axes.includes("key") && !(axes.includes("query") && !("query" in shared))) parts.push(word("key"));
+    const paired = axes.includes("query") && !("query" in shared) && !left("query");
+    if (axes.includes("key") && !left("key") && !paired) parts.push(word("key"));
     return parts.join(", ");
   }
 

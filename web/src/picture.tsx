@@ -34,7 +34,7 @@ const ARROWS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowRight: [0, 1],
 };
 
-export const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
+export const SANS = '-apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, system-ui, sans-serif';
 
 export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }: PictureProps): VNode {
   const canvas = useRef<HTMLCanvasElement>(null);
