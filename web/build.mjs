@@ -27,7 +27,13 @@ if (process.argv.includes("--test")) {
 
 const entryPoints = { explorer: "src/main.tsx" };
 const made = await build({ ...shared, entryPoints, outdir: BUILT, minify: true, legalComments: "none", write: false });
-const style = await build({ entryPoints: { explorer: "src/theme.css" }, outdir: BUILT, bundle: true, minify: true, write: false });
+const style = await build({
+  entryPoints: { explorer: "src/theme.css" },
+  outdir: BUILT,
+  bundle: true,
+  minify: true,
+  write: false,
+});
 const files = new Map([
   ["explorer.js", made.outputFiles[0].text],
   ["explorer.css", style.outputFiles[0].text],

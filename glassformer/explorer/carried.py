@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from glassformer.look.trace import Trace
+if TYPE_CHECKING:
+    from glassformer.look.trace import Trace
+
 
 # Narrower types in which numbers of the key's type may be written, the narrowest first.
 NARROWER: Mapping[torch.dtype, tuple[torch.dtype, ...]] = {

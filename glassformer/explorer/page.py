@@ -13,32 +13,47 @@ import json
 from html import escape
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from safetensors.torch import save
 from torch import Tensor
 
 from glassformer.atomic import atomic_write
+from glassformer.errors import ConfigError, DataError
 from glassformer.explorer.carried import carry
 from glassformer.explorer.record import run_record
-from glassformer.look.trace import Trace
+from glassformer.paths import behind_links, check_path
 
-LIMIT = 64_000_000
-"""Bytes of numbers that a page carries if nothing else is said."""
+if TYPE_CHECKING:
+    from glassformer.look.trace import Trace
+
+MEGABYTES = 64
+"""What a page carries of numbers if nothing else is said."""
 
 WITHOUT_SCRIPT = "This page draws its pictures with a script of its own; allow scripts to see them."
 
 
-def write_page(trace: Trace, path: str | Path, *, title: str | None = None, limit: int = LIMIT) -> None:
-    """Write the page of a trace; `limit` is the most bytes of numbers that it carries."""
-    text = page(trace, title=title, limit=limit)
-    with atomic_write(Path(path)) as draft:
-        draft.write_text(text, encoding="utf-8")
+def write_page(trace: Trace, path: str | Path, *, title: str | None = None, megabytes: int = MEGABYTES) -> None:
+    """Write the page of a trace; raises DataError where it cannot be written, and as `page` does."""
+    check_path(path, DataError)
+    file = behind_links(Path(path), DataError)
+    text = page(trace, title=title, megabytes=megabytes)
+    try:
+        with atomic_write(file) as draft:
+            # A lone surrogate in a title is no reason to lose the page.
+            draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise DataError(
+            f"the page must be written to {path}", got=error.strerror or str(error), do="choose another path"
+        ) from None
 
 
-def page(trace: Trace, *, title: str | None = None, limit: int = LIMIT) -> str:
-    """The page as text."""
+def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) -> str:
+    """The page as text, with at most so many megabytes of numbers; raises ConfigError for a limit below 1."""
+    if megabytes < 1:
+        raise ConfigError("a page needs room for numbers: at least 1 megabyte", got=str(megabytes))
     title = title or f"{trace.config.family} model"
-    carried = carry(trace, limit)
+    carried = carry(trace, megabytes * 1_000_000)
     blocks = {
         "record": json.dumps(run_record(trace, carried, title), allow_nan=False).encode(),
         "tensors": save(own_memory(carried.tensors)),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glassformer.errors import ConfigError
 from glassformer.explorer.carried import Carried
 from glassformer.explorer.statement import statement_record
 from glassformer.look.saved import WordsRecord
-from glassformer.look.trace import Trace
 from glassformer.look.verify import LIMITS
+
+if TYPE_CHECKING:
+    from glassformer.look.trace import Trace
 
 FORMAT = 1
 

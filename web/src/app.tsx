@@ -56,7 +56,9 @@ function Page(): VNode {
       <Foot />
       <Help dialog={help} />
       <p class="away" aria-live="polite">
-        {answer !== null && value !== null && `${names.title(answer.name)}, ${names.cell(answer.name, answer.cell)}: ${short(value)}`}
+        {answer !== null &&
+          value !== null &&
+          `${names.title(answer.name)}, ${names.cell(answer.name, answer.cell)}: ${short(value)}`}
       </p>
     </div>
   );
@@ -76,10 +78,14 @@ function Top({ onHelp }: { onHelp: () => void }): VNode {
   const formula = names.formulas.get(tensor);
   const part = (level === "block" ? unit : (formula?.unit ?? names.readers(tensor)[0]?.[0].unit)) ?? "";
   const together = names.run.formulas.length <= 30;
-  const crumbs: { text: string; href: string }[] = [{ text: names.run.title, href: link({ level: "block", layout: [] }) }];
-  if (!together && part !== "") crumbs.push({ text: names.unit(part), href: link({ level: "block", unit: part, layout: [] }) });
+  const crumbs: { text: string; href: string }[] = [
+    { text: names.run.title, href: link({ level: "block", layout: [] }) },
+  ];
+  if (!together && part !== "")
+    crumbs.push({ text: names.unit(part), href: link({ level: "block", unit: part, layout: [] }) });
   if (level !== "block") crumbs.push({ text: names.title(tensor), href: toTensor(tensor, cell, names) });
-  if (level === "number") crumbs.push({ text: names.cell(tensor, cell) || "the number", href: toNumber(tensor, cell, names) });
+  if (level === "number")
+    crumbs.push({ text: names.cell(tensor, cell) || "the number", href: toNumber(tensor, cell, names) });
   return (
     <header class="top">
       <a class="brand" href={link({ level: "block", layout: [] })}>
@@ -152,7 +158,12 @@ function Rail(): VNode {
         <div class="part">
           <p class="label">{texts > 1 ? "Sentences" : "Text"}</p>
           {Array.from({ length: texts }, (_, row) => (
-            <a class="choice" key={row} href={link({ sentence: row, ...moved(names.axes(state.value.tensor), row) })} aria-current={row === sentence}>
+            <a
+              class="choice"
+              key={row}
+              href={link({ sentence: row, ...moved(names.axes(state.value.tensor), row) })}
+              aria-current={row === sentence}
+            >
               <Words row={row} />
             </a>
           ))}
@@ -161,7 +172,12 @@ function Rail(): VNode {
           <nav class="part" aria-label="parts of the model">
             <p class="label">Parts, in the order of computation</p>
             {units.map((each) => (
-              <a class="choice" key={each} href={link({ level: "block", unit: each, layout: [] })} aria-current={each === unit && level === "block"}>
+              <a
+                class="choice"
+                key={each}
+                href={link({ level: "block", unit: each, layout: [] })}
+                aria-current={each === unit && level === "block"}
+              >
                 {names.unit(each)}
               </a>
             ))}
@@ -175,8 +191,8 @@ function Rail(): VNode {
           <div class="part">
             <p class="label">Not in this page</p>
             <p>
-              {counted(run.left_out.length, "tensor")} beyond the limit of {Math.round(run.limit / 1e6)} MB. Formulas that read them
-              cannot be worked out here.
+              {counted(run.left_out.length, "tensor")} beyond the limit of {Math.round(run.limit / 1e6)} MB. Formulas
+              that read them cannot be worked out here.
             </p>
           </div>
         )}

@@ -1,12 +1,12 @@
 /** The terms of one number as rows of bars that stand under each other: operands, products, the running sum. */
 
-import type { Palette } from "./colour.ts";
-import type { Factor, Term } from "./evaluator.ts";
 import type { Measure } from "./box.ts";
 import { cut } from "./box.ts";
+import type { Palette } from "./colour.ts";
+import type { Factor, Term } from "./evaluator.ts";
 import type { Names, Role } from "./names.ts";
 import { short } from "./numbers.ts";
-import { type Item, type Panel, type Scene } from "./scene.ts";
+import type { Item, Panel, Scene } from "./scene.ts";
 
 /** One row of bars; a bar that stands for a cell of a tensor leads there. */
 export interface Row {
@@ -34,8 +34,16 @@ const NONE: ReadonlySet<number> = new Set();
 const MOST = 388;
 
 /** The rows of a sum: a row for each tensor that the terms read, the product where there are several, the sum so far. */
-export function barsOf(terms: readonly Term[], names: Names, worth: string, role: Role, labels: readonly string[]): Bars {
-  const order = [...terms.keys()].sort((one, two) => Math.abs(terms[two]?.value ?? 0) - Math.abs(terms[one]?.value ?? 0));
+export function barsOf(
+  terms: readonly Term[],
+  names: Names,
+  worth: string,
+  role: Role,
+  labels: readonly string[],
+): Bars {
+  const order = [...terms.keys()].sort(
+    (one, two) => Math.abs(terms[two]?.value ?? 0) - Math.abs(terms[one]?.value ?? 0),
+  );
   const kept = terms.length > MOST ? order.slice(0, MOST).sort((one, two) => one - two) : [...terms.keys()];
   const shown = kept.flatMap((place) => terms[place] ?? []);
   const left = terms.length - shown.length;
@@ -102,7 +110,16 @@ export function barsScene(bars: Bars, palette: Palette, measure: Measure, width:
       if (value === null) return;
       if (row.filled.has(column) || !Number.isFinite(value)) {
         const x = left + pitch * (column + 0.5);
-        if (digits) items.push({ kind: "text", x, y: zero - 4, text: short(value), size: 12, fill: palette.quiet, align: "center" });
+        if (digits)
+          items.push({
+            kind: "text",
+            x,
+            y: zero - 4,
+            text: short(value),
+            size: 12,
+            fill: palette.quiet,
+            align: "center",
+          });
         return;
       }
       const from = row.kind === "running" ? (row.values[column - 1] ?? 0) : 0;
@@ -110,10 +127,22 @@ export function barsScene(bars: Bars, palette: Palette, measure: Measure, width:
       const x = left + pitch * (column + 0.5) - bar / 2;
       const strong = bars.written.has(column);
       const strength = row.kind === "running" ? 0.35 : strong ? 1 : 0.45;
-      items.push({ kind: "rect", x, y: top, w: bar, h: Math.max(bottom - top, 1), fill: palette.cell(row.role, strength) });
+      items.push({
+        kind: "rect",
+        x,
+        y: top,
+        w: bar,
+        h: Math.max(bottom - top, 1),
+        fill: palette.cell(row.role, strength),
+      });
       if (row.kind === "running" && pitch > 6) {
         const at = zero - value * unit;
-        items.push({ kind: "path", d: `M${x} ${at}H${x + (column === count - 1 ? bar : pitch)}`, stroke: palette.fill(row.role), line: 1 });
+        items.push({
+          kind: "path",
+          d: `M${x} ${at}H${x + (column === count - 1 ? bar : pitch)}`,
+          stroke: palette.fill(row.role),
+          line: 1,
+        });
       }
       if (digits && (strong || count <= 12)) {
         const over = row.kind === "running" ? top - 4 : value < 0 ? zero - 4 : top - 4;
@@ -140,7 +169,12 @@ function isPeak(row: Row, written: ReadonlySet<number>, column: number, pitch: n
   const reach = 36 / pitch;
   const size = (place: number): number => Math.abs(row.values[place] ?? 0);
   for (const other of written) {
-    if (other !== column && Math.abs(other - column) < reach && (size(other) > size(column) || (size(other) === size(column) && other < column))) return false;
+    if (
+      other !== column &&
+      Math.abs(other - column) < reach &&
+      (size(other) > size(column) || (size(other) === size(column) && other < column))
+    )
+      return false;
   }
   return true;
 }
@@ -160,7 +194,15 @@ function drawHeads(bars: Bars, items: Item[], palette: Palette, measure: Measure
   if (pitch < 34) return 0;
   bars.columns.forEach((text, column) => {
     const x = left + pitch * (column + 0.5);
-    items.push({ kind: "text", x, y: 12, text: cut(text, pitch - 6, measure), size: 12, fill: palette.quiet, align: "center" });
+    items.push({
+      kind: "text",
+      x,
+      y: 12,
+      text: cut(text, pitch - 6, measure),
+      size: 12,
+      fill: palette.quiet,
+      align: "center",
+    });
   });
   return 20;
 }

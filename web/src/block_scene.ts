@@ -4,9 +4,9 @@ import { type Box, drawBox, type Look, measureBox } from "./box.ts";
 import { operandsOf } from "./evaluator.ts";
 import type { Names } from "./names.ts";
 import type { Formula } from "./record.ts";
+import type { Tensor } from "./safetensors.ts";
 import { type Item, type Panel, rounded, type Scene } from "./scene.ts";
 import { type Sheet, sheetOf } from "./sheet.ts";
-import type { Tensor } from "./safetensors.ts";
 
 interface Node {
   readonly formula: Formula;
@@ -83,7 +83,9 @@ function ordered(formulas: readonly Formula[], names: Names, fetch: (name: strin
     nodes.set(formula.name, { formula, sheet, from: [...new Set(from)], column });
   }
   for (const node of nodes.values()) {
-    if (node.from.length > 0) continue;
+    // What reads an earlier part of the model begins this one; what reads the text alone stands where there is room.
+    const begins = operandsOf(node.formula.rule).some(([, operand]) => names.formulas.has(operand.name));
+    if (node.from.length > 0 || begins) continue;
     const readers = [...nodes.values()].filter((other) => other.from.includes(node.formula.name));
     if (readers.length === 0) continue;
     const latest = Math.min(...readers.map((other) => other.column)) - 1;
@@ -168,7 +170,12 @@ function drawFlows(placed: ReadonlyMap<string, Placed>, bottoms: readonly number
       const [tx, ty] = enters(target, source);
       if (near) {
         const bend = Math.max(14, (tx - sx) / 2);
-        items.push({ kind: "path", d: `M${sx} ${sy}C${sx + bend} ${sy} ${tx - bend} ${ty} ${tx} ${ty}`, stroke, line: 1.5 });
+        items.push({
+          kind: "path",
+          d: `M${sx} ${sy}C${sx + bend} ${sy} ${tx - bend} ${ty} ${tx} ${ty}`,
+          stroke,
+          line: 1.5,
+        });
       } else {
         const lane = used[source.row] ?? 0;
         used[source.row] = lane + 1;
@@ -208,4 +215,3 @@ function enters(target: Placed, source: Placed): [number, number] {
   const order = node.from.indexOf(source.node.formula.name) - (node.from.length - 1) / 2;
   return [x - box.words - (box.words > 0 ? 2 : 5), y + box.top + (deep + box.h) / 2 + order * 14];
 }
-

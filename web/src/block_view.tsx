@@ -3,7 +3,8 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { blockScene, drawnTogether } from "./block_scene.ts";
-import { type Look } from "./box.ts";
+import type { Look } from "./box.ts";
+import { operandsOf } from "./evaluator.ts";
 import { useOpened, usePalette, useStore, useWidth } from "./hooks.ts";
 import { percent } from "./numbers.ts";
 import { measure, Picture } from "./picture.tsx";
@@ -11,7 +12,6 @@ import { at } from "./safetensors.ts";
 import { go, state } from "./state.ts";
 import type { Store } from "./store.ts";
 import { sentenceOf, toTensor } from "./views.ts";
-import { operandsOf } from "./evaluator.ts";
 
 export function BlockView(): VNode {
   const store = useStore();
@@ -126,8 +126,12 @@ function SentenceHead(): VNode {
 }
 
 function says(title: string, hidden: number): string {
-  if (hidden === 0) return `Everything ${title} computed for this text. Point at a cell to see its number, open it to follow it home.`;
-  const words = hidden === 1 ? "The red word was hidden from the model. This is its guess" : "The red words were hidden from the model. These are its guesses";
+  if (hidden === 0)
+    return `Everything ${title} computed for this text. Point at a cell to see its number, open it to follow it home.`;
+  const words =
+    hidden === 1
+      ? "The red word was hidden from the model. This is its guess"
+      : "The red words were hidden from the model. These are its guesses";
   return `${words}, and every number on the way there. Point at a cell, then follow it home.`;
 }
 
@@ -154,7 +158,13 @@ function Tensors({ store }: { store: Store }): VNode {
               const first = shape?.map(() => 0) ?? [];
               return (
                 <tr key={formula.name}>
-                  <th>{shape === undefined ? formula.name : <a href={toTensor(formula.name, first, names)}>{formula.name}</a>}</th>
+                  <th>
+                    {shape === undefined ? (
+                      formula.name
+                    ) : (
+                      <a href={toTensor(formula.name, first, names)}>{formula.name}</a>
+                    )}
+                  </th>
                   <td>{formula.title}</td>
                   <td>{shape?.join(" × ") ?? "not in this page"}</td>
                   <td>{formula.words}</td>

@@ -21,7 +21,7 @@ export interface Look {
   readonly word: number;
 }
 
-const LARGEST = { width: 176, height: 132 };
+const LARGEST = { width: 176, height: 208 };
 const SENTENCES = 4;
 const [GAP, LABEL, LINE, HEAD_NAME] = [4, 64, 16, 16];
 /** Below this a cell is no brick any more: the face is drawn as an image. */
@@ -61,7 +61,7 @@ export function measureBox(sheet: Sheet, title: string, look: Look, withWords: b
   const widest = sheet.columns <= 16 ? 16 * look.side + gaps : LARGEST.width;
   const cell = Math.min(look.side, (widest - gaps) / (sheet.columns * together));
   const w = sheet.columns * cell;
-  const h = Math.min(look.side * sheet.rows, Math.max(LARGEST.height, sheet.rows));
+  const h = Math.min(look.side * sheet.rows, LARGEST.height);
   const words = withWords ? wordsWidth(sheet, look) : square && count > 1 ? HEAD_NAME : 0;
   const columnWords = namesColumns(sheet, cell) ? columnLabels(sheet, look) : 0;
   const top = LINE + 4 + columnWords + depth;
@@ -85,7 +85,8 @@ export function measureBox(sheet: Sheet, title: string, look: Look, withWords: b
 
 function wordsWidth(sheet: Sheet, look: Look): number {
   const axis = sheet.layout.rows;
-  if (axis === null || sheet.rows * 9 > LARGEST.height || !namesWords(axis)) return 0;
+  if (axis === null || !namesWords(axis)) return 0;
+  if (!namesRows(sheet)) return LABEL;
   let widest = 0;
   for (let row = 0; row < sheet.rows; row++) {
     const label = sheet.names.label(sheet.name, axis, row, look.sentence);
@@ -96,6 +97,11 @@ function wordsWidth(sheet: Sheet, look: Look): number {
 
 export function namesWords(axis: string | null): boolean {
   return axis !== null && ["token", "query", "key", "place", "label", "vocabulary", "candidate"].includes(axis);
+}
+
+/** Whether there is room for the word of each row; where there is none, only the framed word is written. */
+function namesRows(sheet: Sheet): boolean {
+  return LARGEST.height / sheet.rows >= 11;
 }
 
 function namesColumns(sheet: Sheet, cell: number): boolean {
@@ -245,6 +251,7 @@ function drawRowWords(box: Box, x: number, y: number, look: Look, items: Item[])
   const { sheet, h } = box;
   const axis = sheet.layout.rows ?? "";
   for (let row = 0; row < sheet.rows; row++) {
+    if (!namesRows(sheet) && (row !== look.word || sheet.names.side(sheet.name, axis) !== look.text)) continue;
     const label = sheet.names.label(sheet.name, axis, row, look.sentence);
     items.push({
       kind: "text",
@@ -284,10 +291,26 @@ function drawCounts(box: Box, x: number, y: number, look: Look, items: Item[]): 
   const below = square ? String(sheet.columns) : box.faces.map(() => sheet.columns).join(" + ");
   const many = box.faces.length > 4 && !square ? `${box.faces.length} × ${sheet.columns}` : below;
   const wide = square ? box.w : Math.max(...box.faces.map((face) => face.dx)) + box.w;
-  items.push({ kind: "text", x: x + wide / 2, y: y + box.top + bottom + box.h + 14, text: many, size: 12, fill, align: "center" });
+  items.push({
+    kind: "text",
+    x: x + wide / 2,
+    y: y + box.top + bottom + box.h + 14,
+    text: many,
+    size: 12,
+    fill,
+    align: "center",
+  });
   const sentences = sheet.size(sheet.layout.depth);
   if (sentences > 1 && !square) {
-    items.push({ kind: "text", x: x + depth / 2 - 5, y: y + box.top - depth / 2 - 2, text: String(sentences), size: 12, fill, align: "right" });
+    items.push({
+      kind: "text",
+      x: x + depth / 2 - 5,
+      y: y + box.top - depth / 2 - 2,
+      text: String(sentences),
+      size: 12,
+      fill,
+      align: "right",
+    });
   }
 }
 

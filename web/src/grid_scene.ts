@@ -32,7 +32,14 @@ function labelWidth(sheet: Sheet): number {
 }
 
 /** The window with its digits. */
-export function gridScene(sheet: Sheet, base: readonly number[], seen: Window, sentence: number, palette: Palette, measure: Measure): Scene {
+export function gridScene(
+  sheet: Sheet,
+  base: readonly number[],
+  seen: Window,
+  sentence: number,
+  palette: Palette,
+  measure: Measure,
+): Scene {
   const items: Item[] = [];
   const left = labelWidth(sheet);
   const words = namesWords(sheet.layout.columns);
@@ -42,7 +49,16 @@ export function gridScene(sheet: Sheet, base: readonly number[], seen: Window, s
     const { text, hidden } = sheet.names.label(sheet.name, sheet.layout.columns ?? "", column, sentence);
     const fill = hidden ? palette.text("hidden") : palette.quiet;
     const x = left + CELL.w * (place + 0.5);
-    if (words) items.push({ kind: "text", x: x + 4, y: top - 6, text: cut(text, HEAD.turned - 8, measure), size: 12, fill, turned: true });
+    if (words)
+      items.push({
+        kind: "text",
+        x: x + 4,
+        y: top - 6,
+        text: cut(text, HEAD.turned - 8, measure),
+        size: 12,
+        fill,
+        turned: true,
+      });
     else items.push({ kind: "text", x, y: top - 6, text, size: 12, fill, align: "center" });
   }
   for (let place = 0; place < seen.rows; place++) {
@@ -50,14 +66,38 @@ export function gridScene(sheet: Sheet, base: readonly number[], seen: Window, s
     const y = top + CELL.h * place;
     const label = sheet.names.label(sheet.name, sheet.layout.rows ?? "", row, sentence);
     const fill = label.hidden ? palette.text("hidden") : palette.ink;
-    items.push({ kind: "text", x: left - 8, y: y + 18, text: cut(label.text, left - 12, measure), size: 12, fill, bold: label.hidden, align: "right" });
+    items.push({
+      kind: "text",
+      x: left - 8,
+      y: y + 18,
+      text: cut(label.text, left - 12, measure),
+      size: 12,
+      fill,
+      bold: label.hidden,
+      align: "right",
+    });
     for (let along = 0; along < seen.columns; along++) {
       const { role, strength, value } = sheet.paint(sheet.cell(base, row, seen.column + along), sentence);
       // Lighter than a brick without digits, so that they can be read.
       const shown = strength * 0.88;
       const x = left + CELL.w * along;
-      items.push({ kind: "rect", x: x + 0.5, y: y + 0.5, w: CELL.w - 1, h: CELL.h - 1, fill: palette.cell(role, shown) });
-      items.push({ kind: "text", x: x + CELL.w / 2, y: y + 18, text: inCell(value), size: 12, fill: palette.on(role, shown), align: "center" });
+      items.push({
+        kind: "rect",
+        x: x + 0.5,
+        y: y + 0.5,
+        w: CELL.w - 1,
+        h: CELL.h - 1,
+        fill: palette.cell(role, shown),
+      });
+      items.push({
+        kind: "text",
+        x: x + CELL.w / 2,
+        y: y + 18,
+        text: inCell(value),
+        size: 12,
+        fill: palette.on(role, shown),
+        align: "center",
+      });
     }
   }
   const panel: Panel = {
@@ -66,7 +106,8 @@ export function gridScene(sheet: Sheet, base: readonly number[], seen: Window, s
     cell: (row, column) => sheet.cell(base, seen.row + row, seen.column + column),
     find: (cell) => {
       const [row, column] = placeIn(sheet, cell);
-      const inside = row >= seen.row && row < seen.row + seen.rows && column >= seen.column && column < seen.column + seen.columns;
+      const inside =
+        row >= seen.row && row < seen.row + seen.rows && column >= seen.column && column < seen.column + seen.columns;
       return inside && same(sheet.cell(base, row, column), cell) ? [row - seen.row, column - seen.column] : null;
     },
   };
@@ -84,7 +125,14 @@ function same(one: readonly number[], two: readonly number[]): boolean {
 }
 
 /** The whole sheet as an image, with the window framed; null where the window shows it all. */
-export function overviewScene(sheet: Sheet, base: readonly number[], seen: Window, sentence: number, palette: Palette, width: number): Scene | null {
+export function overviewScene(
+  sheet: Sheet,
+  base: readonly number[],
+  seen: Window,
+  sentence: number,
+  palette: Palette,
+  width: number,
+): Scene | null {
   if (seen.rows >= sheet.rows && seen.columns >= sheet.columns) return null;
   const scale = Math.min(width / sheet.columns, 200 / sheet.rows, 8);
   const stretch = (count: number, most: number): number => Math.min(Math.max(count * scale, Math.min(24, most)), most);

@@ -34,7 +34,9 @@ export function Inspector({ answer }: { answer: Answer | null }): VNode {
         )}
       </button>
       <div class="inside">
-        {shown === null && <p class="quiet">Point at a cell, or press an arrow key: its number and formula stand here.</p>}
+        {shown === null && (
+          <p class="quiet">Point at a cell, or press an arrow key: its number and formula stand here.</p>
+        )}
         {shown !== null && level !== "number" && <InHand answer={shown} />}
         {shown !== null && level === "number" && <Chain answer={shown} store={store} />}
       </div>
@@ -156,7 +158,11 @@ function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNod
         return (
           <li key={name}>
             <b class={names.role(name)}>{names.title(name)}</b>
-            <small>{[names.cell(name, first, factors.length > 1 ? same : axes), names.place(name)].filter(Boolean).join("; ")}</small>
+            <small>
+              {[names.cell(name, first, factors.length > 1 ? same : axes), names.place(name)]
+                .filter(Boolean)
+                .join("; ")}
+            </small>
             {shown.map((factor) => (
               <span class="entry" key={factor.index.join()}>
                 <a href={factorLink(factor, names)} class={names.role(name)}>
@@ -256,7 +262,11 @@ async function workedOut(store: Store, name: string, cell: readonly number[]): P
         return each.factors.some((factor) => factor.name === name && factor.index.join() === cell.join());
       });
       if (term === undefined && lastOf(use.formula.name) !== "norm") continue;
-      cells.push({ cell: at, part: sums && answer.found.terms.length > 1 ? (term?.value ?? null) : null, whole: answer.found.value });
+      cells.push({
+        cell: at,
+        part: sums && answer.found.terms.length > 1 ? (term?.value ?? null) : null,
+        whole: answer.found.value,
+      });
     }
     if (cells.length > 0) found.push({ use, cells });
   }

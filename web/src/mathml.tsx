@@ -26,7 +26,15 @@ function taken(element: Element): VNode {
 const WRITTEN = 4;
 
 /** The formula with the real numbers of one cell; `few` terms are written out where there is little room. */
-export function WithNumbers({ found, names, few = WRITTEN }: { found: Explanation; names: Names; few?: number }): VNode {
+export function WithNumbers({
+  found,
+  names,
+  few = WRITTEN,
+}: {
+  found: Explanation;
+  names: Names;
+  few?: number;
+}): VNode {
   return (
     <div class="formula">
       {worked(found, names, few).map((piece) => (
@@ -36,6 +44,7 @@ export function WithNumbers({ found, names, few = WRITTEN }: { found: Explanatio
       ))}
       <math>
         <mrow>
+          <mi />
           <mo>=</mo>
           <Number value={found.recomputed} role={names.role(found.name)} bold />
         </mrow>
@@ -68,7 +77,12 @@ function pieces(terms: readonly Term[], names: Names, few: number): ComponentChi
   const rest = terms.filter((term) => !shown.includes(term));
   const found: ComponentChildren[] = shown.map((term, place) => (
     <>
-      {place > 0 && <mo>+</mo>}
+      {place > 0 && (
+        <>
+          <mi />
+          <mo>+</mo>
+        </>
+      )}
       <Product term={term} names={names} />
     </>
   ));
@@ -77,6 +91,7 @@ function pieces(terms: readonly Term[], names: Names, few: number): ComponentChi
   return [
     ...found,
     <>
+      <mi />
       <mo>+</mo>
       <mtext class="quiet">
         {rest.length} more: {short(sum)}
@@ -134,7 +149,11 @@ function closed(found: Explanation, names: Names, few: number): ComponentChildre
       return "ways" in quantities ? <Ways found={found} names={names} /> : <Sum terms={terms} names={names} />;
     case "may_look":
     case "best_path":
-      return <mtext>{terms.map((term) => `${term.what}: ${term.value === 0 ? "no" : "yes"}`).join(", ") || "everywhere"}</mtext>;
+      return (
+        <mtext>
+          {terms.map((term) => `${term.what}: ${term.value === 0 ? "no" : "yes"}`).join(", ") || "everywhere"}
+        </mtext>
+      );
     default:
       return <Sum terms={terms} names={names} />;
   }
@@ -157,7 +176,10 @@ function Call({ name, inside }: { name: string; inside: ComponentChildren }): VN
 function Share({ found, few }: { found: Explanation; few: number }): VNode {
   const { terms, quantities } = found;
   const { score = 0, largest = 0, own = 0, sum = 0 } = quantities;
-  const shown = largestTerms(terms.filter((term) => term.value !== 0), few);
+  const shown = largestTerms(
+    terms.filter((term) => term.value !== 0),
+    few,
+  );
   const left = terms.filter((term) => !shown.includes(term));
   const power = (value: number, role: Role | "quiet"): VNode => (
     <msup>
@@ -300,4 +322,3 @@ export function largestTerms(terms: readonly Term[], count: number): readonly Te
   const kept = new Set([...terms].sort((one, two) => Math.abs(two.value) - Math.abs(one.value)).slice(0, count));
   return terms.filter((term) => kept.has(term));
 }
-

@@ -23,7 +23,12 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
   const value = answer.kind === "computed" ? answer.found.value : (answer.value ?? 0);
   const role = names.role(answer.name);
   return (
-    <article data-tensor={answer.name} data-cell={answer.cell.join(",")} data-value={String(value)} data-kind={answer.kind}>
+    <article
+      data-tensor={answer.name}
+      data-cell={answer.cell.join(",")}
+      data-value={String(value)}
+      data-kind={answer.kind}
+    >
       <div class="headline">
         <div>
           <h1 class={`big ${role}`}>{short(value)}</h1>
@@ -31,7 +36,9 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
           {answer.kind === "computed" && <Check found={answer.found} />}
         </div>
         <p>
-          <Sentence parts={answer.kind === "computed" ? sentenceOf(answer.found, names) : given(answer, value, names)} />
+          <Sentence
+            parts={answer.kind === "computed" ? sentenceOf(answer.found, names) : given(answer, value, names)}
+          />
         </p>
       </div>
       {answer.kind === "missing" && <Absent name={answer.missing} limit={names.run.limit} />}
@@ -94,9 +101,12 @@ function Computed({ found }: { found: Explanation }): VNode {
 function Shares({ found, labels }: { found: Explanation; labels: readonly string[] }): VNode {
   const { names } = useStore();
   const sum = found.quantities["sum"] ?? 1;
+  const own = found.quantities["own"];
   const shown = largestTerms(found.terms, 8).filter((term) => term.value / sum > 0.004);
   const rest = found.terms.length - shown.length;
-  const own = found.quantities["own"];
+  const left = Math.max(0, 1 - shown.reduce((all, term) => all + term.value / sum, 0));
+  // A narrow part has no room for its word; it is told when it is pointed at, and in the table.
+  const wide = (share: number): boolean => share > 0.07;
   return (
     <section class="block">
       <h2>Its share of the whole</h2>
@@ -112,14 +122,25 @@ function Shares({ found, labels }: { found: Explanation; labels: readonly string
               style={{ flexGrow: term.value / sum }}
               title={`${text}: ${percent(term.value / sum)}`}
             >
-              <span>{text}</span>
+              <span>{wide(term.value / sum) && text}</span>
               <i />
-              <span>{percent(term.value / sum)}</span>
+              <span>{wide(term.value / sum) && percent(term.value / sum)}</span>
             </a>
           );
         })}
+        {left > 0.004 && (
+          <span class="share" data-rest="true" style={{ flexGrow: left }}>
+            <span>{wide(left) && "the others"}</span>
+            <i />
+            <span>{wide(left) && percent(left)}</span>
+          </span>
+        )}
       </div>
-      {rest > 0 && <p class="label">{counted(rest, "more term")} with {percent(Math.max(0, 1 - shown.reduce((all, term) => all + term.value / sum, 0)))} together</p>}
+      {rest > 0 && (
+        <p class="label">
+          {counted(rest, "more term")} with {percent(left)} together
+        </p>
+      )}
     </section>
   );
 }
@@ -142,7 +163,8 @@ function Terms({ found, labels }: { found: Explanation; labels: readonly string[
         {WORTH[found.formula.rule.rule] === undefined ? "Multiply, then add" : "What is shared out"}{" "}
         <span class="quiet label">
           {counted(found.terms.length, "term")}
-          {bars.rest !== null && `, the largest ${bars.columns.length} drawn; ${bars.rest.count} more: ${short(bars.rest.sum)}`}
+          {bars.rest !== null &&
+            `, the largest ${bars.columns.length} drawn; ${bars.rest.count} more: ${short(bars.rest.sum)}`}
         </span>
       </h2>
       <div ref={box}>
@@ -241,4 +263,3 @@ function termLabel(term: Term, found: Explanation, names: Names): string {
   const text = names.label(factor.name, axis, step, sentence).text;
   return text === String(step) ? `${axis} ${text}` : text;
 }
-

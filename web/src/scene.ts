@@ -17,7 +17,13 @@ export type Item =
       readonly line?: number;
     }
   | { readonly kind: "polygon"; readonly points: readonly number[]; readonly fill: string }
-  | { readonly kind: "path"; readonly d: string; readonly stroke: string; readonly line: number; readonly dash?: number }
+  | {
+      readonly kind: "path";
+      readonly d: string;
+      readonly stroke: string;
+      readonly line: number;
+      readonly dash?: number;
+    }
   | {
       readonly kind: "text";
       readonly x: number;

@@ -23,17 +23,54 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
   const channel = (found.cell["channel"] ?? 0).toString();
   switch (lastOf(found.name)) {
     case "weights":
-      if (found.value === 0) return ["Head ", String(head), " takes nothing from ", label("key"), " for ", label("query"), ": it is masked."];
-      return ["For ", label("query"), `, head ${head} takes `, number(percent(found.value)), " of what it passes on from ", label("key"), "."];
+      if (found.value === 0)
+        return [
+          "Head ",
+          String(head),
+          " takes nothing from ",
+          label("key"),
+          " for ",
+          label("query"),
+          ": it is masked.",
+        ];
+      return [
+        "For ",
+        label("query"),
+        `, head ${head} takes `,
+        number(percent(found.value)),
+        " of what it passes on from ",
+        label("key"),
+        ".",
+      ];
     case "scores":
-      return ["How well ", label("key"), " answers what ", label("query"), ` looks for${head === undefined ? "" : ` in head ${head}`}: query times key, channel by channel.`];
+      return [
+        "How well ",
+        label("key"),
+        " answers what ",
+        label("query"),
+        ` looks for${head === undefined ? "" : ` in head ${head}`}: query times key, channel by channel.`,
+      ];
     case "scaled":
-      return ["The score of ", label("query"), " and ", label("key"), ", made smaller so that longer vectors do not give larger scores."];
+      return [
+        "The score of ",
+        label("query"),
+        " and ",
+        label("key"),
+        ", made smaller so that longer vectors do not give larger scores.",
+      ];
     case "biased":
       return ["The score of ", label("query"), " and ", label("key"), ", with what their distance adds."];
     case "masked": {
       const forbidden = found.terms.some((term) => term.what.startsWith("forbidden"));
-      if (forbidden) return [label("query"), " may not look at ", label("key"), ": its score is filled with ", number(short(found.value)), ", which the softmax turns into 0."];
+      if (forbidden)
+        return [
+          label("query"),
+          " may not look at ",
+          label("key"),
+          ": its score is filled with ",
+          number(short(found.value)),
+          ", which the softmax turns into 0.",
+        ];
       return [label("query"), " may look at ", label("key"), ": the score stays as it is."];
     }
     case "may_look":
@@ -48,7 +85,13 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
     case "key_rotated":
       return [`Channel ${channel}${inHead} of `, word, ", turned with its partner channel by its position."];
     case "mixed":
-      return ["What ", label("query"), ` takes from all words in channel ${channel}${inHead}: each value times its weight`, ...most(found, names), "."];
+      return [
+        "What ",
+        label("query"),
+        ` takes from all words in channel ${channel}${inHead}: each value times its weight`,
+        ...most(found, names),
+        ".",
+      ];
     case "merged":
       return [`Channel ${channel} of `, word, ": the heads' vectors laid side by side, nothing computed."];
     case "residual":
@@ -56,7 +99,8 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
     case "norm":
       return [`Channel ${channel} of `, word, ": brought to the common scale of its vector."];
     case "word":
-      if (found.value === 0 && found.terms[0]?.factors.at(-1)?.name === null) return [word, " is hidden: its vector is all zeros."];
+      if (found.value === 0 && found.terms[0]?.factors.at(-1)?.name === null)
+        return [word, " is hidden: its vector is all zeros."];
       return [`Channel ${channel} of the vector of `, word, ", looked up in a learned table."];
     case "position":
       return [`Channel ${channel} of the pattern that tells where `, word, " stands."];
@@ -66,17 +110,43 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
       return [`Channel ${channel} of `, word, " as it enters the first block."];
     case "hidden":
     case "gate":
-      return [`Channel ${channel} of `, word, ` in the wider layer: ${counted(found.terms.length, "product")} added up.`];
+      return [
+        `Channel ${channel} of `,
+        word,
+        ` in the wider layer: ${counted(found.terms.length, "product")} added up.`,
+      ];
     case "activated":
-      return [`Channel ${channel} of `, word, " after the activation function", found.value === 0 ? ": it was negative, so it is silent." : "."];
+      return [
+        `Channel ${channel} of `,
+        word,
+        " after the activation function",
+        found.value === 0 ? ": it was negative, so it is silent." : ".",
+      ];
     case "output":
       return [`Channel ${channel} of `, word, ", back in the width of the model."];
     case "logits":
-      if ("vocabulary" in found.cell) return ["The score of ", label("vocabulary"), " at the place of ", { text: placeOf(found, names), of: "hidden" }, "; the softmax makes a probability of it."];
+      if ("vocabulary" in found.cell)
+        return [
+          "The score of ",
+          label("vocabulary"),
+          " at the place of ",
+          { text: placeOf(found, names), of: "hidden" },
+          "; the softmax makes a probability of it.",
+        ];
       return ["The score of the label ", label("label"), "."];
     case "probabilities":
-      if ("vocabulary" in found.cell) return ["At the place of ", { text: placeOf(found, names), of: "hidden" }, ", the model gives ", label("vocabulary"), " a probability of ", number(percent(found.value)), "."];
-      if ("label" in found.cell) return ["The model gives the label ", label("label"), " a probability of ", number(percent(found.value)), "."];
+      if ("vocabulary" in found.cell)
+        return [
+          "At the place of ",
+          { text: placeOf(found, names), of: "hidden" },
+          ", the model gives ",
+          label("vocabulary"),
+          " a probability of ",
+          number(percent(found.value)),
+          ".",
+        ];
+      if ("label" in found.cell)
+        return ["The model gives the label ", label("label"), " a probability of ", number(percent(found.value)), "."];
       break;
     case "log_probabilities":
       return ["The logarithm of a probability of ", number(percent(Math.exp(found.value))), "."];
@@ -92,7 +162,14 @@ export function givenSentence(name: string, cell: readonly number[], value: numb
   if (name.startsWith("parameters.")) {
     const table = names.axes(name)[0] === "row" && name.includes("embed.word");
     const word = names.run.words.vocabulary[cell[0] ?? 0];
-    if (table && word !== undefined) return ["A weight, learned in training: channel ", String(cell[1] ?? 0), " of the vector of ", { text: word, of: "strong" }, "."];
+    if (table && word !== undefined)
+      return [
+        "A weight, learned in training: channel ",
+        String(cell[1] ?? 0),
+        " of the vector of ",
+        { text: word, of: "strong" },
+        ".",
+      ];
     return ["A weight, learned in training. It is the same for every text: here the numbers end."];
   }
   const [token] = [cell.at(-1) ?? 0];

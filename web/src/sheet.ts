@@ -1,7 +1,7 @@
 /** One tensor as sheets of rows and columns: which axes stand where, and how strongly each cell is coloured. */
 
-import { type Names, type Role, lastOf } from "./names.ts";
 import { isOperand } from "./evaluator.ts";
+import { lastOf, type Names, type Role } from "./names.ts";
 import { at, type Tensor } from "./safetensors.ts";
 
 /** Which axis goes down, which goes right, which makes several sheets, and which goes into the depth. */
@@ -120,16 +120,25 @@ export function sheetOf(name: string, names: Names, fetch: (name: string) => Ten
 
 const scales = new WeakMap<Tensor, number>();
 
-/** The largest size of a tensor's numbers; 1 for shares, so that they can be compared. */
+/** How many numbers are looked at for the scale of a large tensor, and which share of them may lie beyond it. */
+const [LOOKED_AT, BEYOND] = [4096, 0.005];
+
+/**
+ * What counts as full strength: the largest size of a tensor's numbers; of a large tensor a size that few exceed, so that
+ * one outlier does not make all others pale; 1 for shares, so that they can be compared.
+ */
 function scaleOf(name: string, tensor: Tensor): number {
   if (["weights", "probabilities", "may_look"].includes(lastOf(name))) return 1;
   let found = scales.get(tensor);
   if (found === undefined) {
-    found = 0;
-    for (let place = 0; place < tensor.data.length; place++) {
+    const every = Math.max(1, Math.floor(tensor.data.length / LOOKED_AT));
+    const sizes: number[] = [];
+    for (let place = 0; place < tensor.data.length; place += every) {
       const size = Math.abs(tensor.data[place] ?? 0);
-      if (size > found && size < 1e30) found = size;
+      if (size < 1e30) sizes.push(size);
     }
+    sizes.sort((one, two) => one - two);
+    found = sizes.at(every === 1 ? -1 : -1 - Math.floor(sizes.length * BEYOND)) ?? 0;
     scales.set(tensor, found);
   }
   return found;

@@ -3,7 +3,7 @@
 import type { Cell } from "./axes.ts";
 import { MissingTensor } from "./evaluator.ts";
 import { type Explanation, explainCell } from "./interpreter.ts";
-import { type Formula, FORMAT, type RunRecord } from "./record.ts";
+import { FORMAT, type Formula, type RunRecord } from "./record.ts";
 import { readTensors, type Tensor } from "./safetensors.ts";
 
 export interface Source {
@@ -59,8 +59,15 @@ export class EmbeddedSource implements Source {
 async function unpacked(id: string): Promise<ArrayBuffer> {
   const text = document.getElementById(id)?.textContent;
   if (text == null) throw new Error(`this page has no block ${id}`);
+  return new Response(new Blob([decoded(text)]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+
+/** base64 as bytes; browsers of before 2025 have only the slower way. */
+function decoded(text: string): Uint8Array<ArrayBuffer> {
+  const native = Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
+  if (native.fromBase64 !== undefined) return native.fromBase64(text);
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let place = 0; place < binary.length; place++) bytes[place] = binary.charCodeAt(place);
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+  return bytes;
 }

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { MissingTensor } from "./evaluator.ts";
 import { cellAt, type Explanation, explainCell } from "./interpreter.ts";
 import { Names } from "./names.ts";
-import { sizeOf, at, type Tensor } from "./safetensors.ts";
+import { at, sizeOf, type Tensor } from "./safetensors.ts";
 import type { Source } from "./source.ts";
 
 /** What is known of one number: how it was computed, that it was given, or what is missing to tell. */

@@ -2,14 +2,14 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { gridScene, overviewScene, placeIn, windowOf } from "./grid_scene.ts";
 import { isOperand } from "./evaluator.ts";
+import { gridScene, overviewScene, placeIn, windowOf } from "./grid_scene.ts";
 import { useOpened, usePalette, useStore, useWidth } from "./hooks.ts";
 import { General } from "./mathml.tsx";
 import { counted, inCell } from "./numbers.ts";
 import { measure, Picture } from "./picture.tsx";
-import { type Sheet, Sheet as Laid, arrangement, sheetOf } from "./sheet.ts";
 import { sizeOf } from "./safetensors.ts";
+import { arrangement, Sheet as Laid, type Sheet, sheetOf } from "./sheet.ts";
 import { go, state } from "./state.ts";
 import { sentenceOf, toNumber } from "./views.ts";
 
@@ -34,7 +34,10 @@ export function TensorView(): VNode {
           <h1 class={`big ${names.role(name)}`}>{names.title(name)}</h1>
           <p class="quiet">{names.place(name)}</p>
         </div>
-        <p>{formula?.title ?? (name.startsWith("parameters.") ? "Learned in training, the same for every text" : "Given with the text")}</p>
+        <p>
+          {formula?.title ??
+            (name.startsWith("parameters.") ? "Learned in training, the same for every text" : "Given with the text")}
+        </p>
       </div>
       {formula !== undefined && <General mathml={formula.mathml} />}
       {sheet !== null && <Slice sheet={sheet} cell={cell} />}
@@ -45,9 +48,9 @@ export function TensorView(): VNode {
 export function Absent({ name, limit }: { name: string; limit: number }): VNode {
   return (
     <p class="wrong">
-      This page does not carry <b>{name}</b>: it was written with at most {counted(Math.round(limit / 1e6), "megabyte")} of
-      numbers, and this tensor was beyond that. Write the page again with a larger limit, or ask for one number of it with{" "}
-      <span class="code">glassformer explain --cell</span>.
+      This page does not carry <b>{name}</b>: it was written with at most {counted(Math.round(limit / 1e6), "megabyte")}{" "}
+      of numbers, and this tensor was beyond that. Write the page again with a larger limit, or ask for one number of it
+      with <span class="code">glassformer explain --cell</span>.
     </p>
   );
 }
@@ -82,7 +85,8 @@ function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNod
         {scenes?.map != null && (
           <div class="block">
             <p class="label">
-              the whole slice, {sheet.rows.toLocaleString("en")} × {sheet.columns.toLocaleString("en")}; the frame is what stands below
+              the whole slice, {sheet.rows.toLocaleString("en")} × {sheet.columns.toLocaleString("en")}; the frame is
+              what stands below
             </p>
             <Picture scene={scenes.map} label="the whole slice" tensor="" cell={[]} onChoose={(_, at) => pick(at)} />
           </div>
@@ -105,7 +109,17 @@ function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNod
             onChoose={(_, at, further) => (further ? open(at) : pick(at))}
           />
         )}
-        {seen !== null && <Twin sheet={sheet} base={base} row={seen.row} column={seen.column} rows={seen.rows} columns={seen.columns} sentence={own} />}
+        {seen !== null && (
+          <Twin
+            sheet={sheet}
+            base={base}
+            row={seen.row}
+            column={seen.column}
+            rows={seen.rows}
+            columns={seen.columns}
+            sentence={own}
+          />
+        )}
       </div>
     </>
   );
@@ -118,7 +132,8 @@ function Controls({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): V
   const others = sheet.axes.flatMap((axis, place) => (axis === rows || axis === columns ? [] : [{ axis, place }]));
   const choosable = sheet.axes.filter((_, place) => (sheet.tensor.shape[place] ?? 1) > 1);
   const lay = (which: "rows" | "columns", axis: string): void => {
-    const [one, two] = which === "rows" ? [axis, axis === columns ? rows : columns] : [axis === rows ? columns : rows, axis];
+    const [one, two] =
+      which === "rows" ? [axis, axis === columns ? rows : columns] : [axis === rows ? columns : rows, axis];
     go({ layout: [one ?? "", two ?? ""] }, true);
   };
   const count = sizeOf(sheet.tensor.shape);
