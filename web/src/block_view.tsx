@@ -142,7 +142,7 @@ function Tensors({ store }: { store: Store }): VNode {
   return (
     <details class="twin">
       <summary>the same as a table</summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label="all tensors of this picture">
+      <section class="scroll" tabIndex={0} aria-label="all tensors of this picture">
         <table>
           <thead>
             <tr>
@@ -173,7 +173,7 @@ function Tensors({ store }: { store: Store }): VNode {
             })}
           </tbody>
         </table>
-      </div>
+      </section>
     </details>
   );
 }

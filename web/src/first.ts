@@ -4,7 +4,10 @@ import { at } from "./safetensors.ts";
 import type { State } from "./state.ts";
 import type { Store } from "./store.ts";
 
-/** The largest attention weight with which the first hidden word, or else the first word, looks at another one. */
+/** A weight above this leaves nothing to share out: its formula would show 1 = 1. */
+const SHARED = 0.95;
+
+/** The largest shared attention weight with which the first hidden word, or else the first one, looks at another. */
 export function largestWeight(store: Store): Partial<State> {
   const { names, fetch } = store;
   const formula = names.run.formulas.find((each) => each.name.endsWith("self_attention.weights"));
@@ -17,7 +20,7 @@ export function largestWeight(store: Store): Partial<State> {
     for (let key = 0; key < keys; key++) {
       const cell = [sentence, head, query, key];
       const value = at(tensor, cell);
-      if (key !== query && value > best.value) best = { value, cell };
+      if (key !== query && value > best.value && value < SHARED) best = { value, cell };
     }
   }
   return { tensor: formula.name, cell: best.cell, sentence };

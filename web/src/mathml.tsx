@@ -46,17 +46,17 @@ export function WithNumbers({
         <mrow>
           <mi />
           <mo>=</mo>
-          <Number value={found.recomputed} role={names.role(found.name)} bold />
+          <Digits value={found.recomputed} of={names.role(found.name)} bold />
         </mrow>
       </math>
     </div>
   );
 }
 
-export function Number({ value, role, bold }: { value: number; role?: Role; bold?: boolean }): VNode {
+function Digits({ value, of, bold }: { value: number; of?: Role; bold?: boolean }): VNode {
   const style = bold === true ? { fontWeight: 600 } : {};
   return (
-    <mn class={role ?? ""} style={style}>
+    <mn class={of ?? ""} style={style}>
       {short(value)}
     </mn>
   );
@@ -66,7 +66,8 @@ export function Number({ value, role, bold }: { value: number; role?: Role; bold
 function worked(found: Explanation, names: Names, few: number): ComponentChildren[] {
   const { rule } = found.formula.rule;
   if (PLAIN.has(rule)) return pieces(found.terms, names, few);
-  return [closed(found, names, few)];
+  if (rule === "softmax" && found.terms[0]?.what !== "nothing") return share(found, few);
+  return [closed(found, names)];
 }
 
 const PLAIN = new Set(["linear", "dot_product", "weighted_sum", "add", "look_up", "scale", "concatenate"]);
@@ -100,19 +101,19 @@ function pieces(terms: readonly Term[], names: Names, few: number): ComponentChi
   ];
 }
 
-function closed(found: Explanation, names: Names, few: number): ComponentChildren {
+function closed(found: Explanation, names: Names): ComponentChildren {
   const { terms, quantities, formula } = found;
-  const of = (name: string): number => quantities[name] ?? Number_.NaN;
+  const quantity = (name: string): number => quantities[name] ?? Number.NaN;
   const kind = String(formula.rule["kind"] ?? "");
   switch (formula.rule.rule) {
     case "softmax":
-      return terms[0]?.what === "nothing" ? <mn>0</mn> : <Share found={found} few={few} />;
+      return <mn>0</mn>;
     case "log_softmax":
       return (
         <>
-          <Number value={of("score")} />
+          <Digits value={quantity("score")} />
           <mo>−</mo>
-          <Number value={of("largest")} />
+          <Digits value={quantity("largest")} />
           <mo>−</mo>
           <Call name="log" inside={<Sum terms={terms} names={names} />} />
         </>
@@ -129,9 +130,9 @@ function closed(found: Explanation, names: Names, few: number): ComponentChildre
       if (inner === undefined || x === undefined) return null;
       return (
         <>
-          <Call name={kind} inside={<Number value={inner.value} />} />
+          <Call name={kind} inside={<Digits value={inner.value} />} />
           <mo>·</mo>
-          <Number value={x.value} />
+          <Digits value={x.value} />
         </>
       );
     }
@@ -159,8 +160,6 @@ function closed(found: Explanation, names: Names, few: number): ComponentChildre
   }
 }
 
-const Number_ = globalThis.Number;
-
 function Call({ name, inside }: { name: string; inside: ComponentChildren }): VNode {
   return (
     <mrow>
@@ -173,7 +172,7 @@ function Call({ name, inside }: { name: string; inside: ComponentChildren }): VN
 }
 
 /** A share: its own exponential over the sum of all, and the same as two numbers. */
-function Share({ found, few }: { found: Explanation; few: number }): VNode {
+function share(found: Explanation, few: number): VNode[] {
   const { terms, quantities } = found;
   const { score = 0, largest = 0, own = 0, sum = 0 } = quantities;
   const shown = largestTerms(
@@ -189,31 +188,32 @@ function Share({ found, few }: { found: Explanation; few: number }): VNode {
   );
   const scale = Math.abs(largest) < 20 ? Math.exp(largest) : 1;
   const less = scale === 1 && largest !== 0 ? largest : 0;
-  return (
+  return [
+    <mfrac>
+      {power(score - less, "attention")}
+      <mrow>
+        {shown.map((term, place) => (
+          <>
+            {place > 0 && <mo>+</mo>}
+            {power((term.factors[0]?.value ?? 0) - less, term.value === own ? "attention" : "quiet")}
+          </>
+        ))}
+        {left.length > 0 && (
+          <mtext class="quiet">
+            {left.some((term) => term.value !== 0) ? ` + ${left.length} more` : ` + ${left.length} × 0`}
+          </mtext>
+        )}
+      </mrow>
+    </mfrac>,
     <>
-      <mfrac>
-        {power(score - less, "attention")}
-        <mrow>
-          {shown.map((term, place) => (
-            <>
-              {place > 0 && <mo>+</mo>}
-              {power((term.factors[0]?.value ?? 0) - less, term.value === own ? "attention" : "quiet")}
-            </>
-          ))}
-          {left.length > 0 && (
-            <mtext class="quiet">
-              {left.some((term) => term.value !== 0) ? ` + ${left.length} more` : ` + ${left.length} × 0`}
-            </mtext>
-          )}
-        </mrow>
-      </mfrac>
+      <mi />
       <mo>=</mo>
       <mfrac>
-        <Number value={own * scale} role="attention" />
-        <Number value={sum * scale} />
+        <Digits value={own * scale} of="attention" />
+        <Digits value={sum * scale} />
       </mfrac>
-    </>
-  );
+    </>,
+  ];
 }
 
 function Normed({ found, names }: { found: Explanation; names: Names }): VNode {
@@ -225,7 +225,7 @@ function Normed({ found, names }: { found: Explanation; names: Names }): VNode {
     <>
       <mfrac>
         <mrow>
-          <Number value={own?.factors[0]?.value ?? 0} role={names.role(own?.factors[0]?.name ?? "")} />
+          <Digits value={own?.factors[0]?.value ?? 0} of={names.role(own?.factors[0]?.name ?? "")} />
           {mean !== undefined && (
             <>
               <mo>−</mo>
@@ -233,7 +233,7 @@ function Normed({ found, names }: { found: Explanation; names: Names }): VNode {
             </>
           )}
         </mrow>
-        <Number value={quantities["deviation"] ?? 0} />
+        <Digits value={quantities["deviation"] ?? 0} />
       </mfrac>
       <mo>·</mo>
       <Bracketed value={own?.factors[1]?.value ?? 1} />
@@ -252,7 +252,7 @@ function Ways({ found, names }: { found: Explanation; names: Names }): VNode {
   const name = found.formula.rule.rule === "chain_best" ? "max" : "log Σ exp";
   return (
     <>
-      <Number value={logit?.value ?? 0} />
+      <Digits value={logit?.value ?? 0} />
       <mo>+</mo>
       <Call name={name} inside={<Sum terms={found.terms.slice(0, -1)} names={names} joint="," />} />
     </>
@@ -292,7 +292,7 @@ function Product({ term, names }: { term: Term | undefined; names: Names }): VNo
       {term.factors.map((factor, place) => (
         <>
           {place > 0 && <mo>{term.added === true ? "+" : "·"}</mo>}
-          <Bracketed value={factor.value} role={roleOf(factor, names)} />
+          <Bracketed value={factor.value} of={roleOf(factor, names)} />
         </>
       ))}
     </mrow>
@@ -304,8 +304,8 @@ function roleOf(factor: Factor, names: Names): Role {
 }
 
 /** A negative number in brackets, for it stands behind a sign. */
-function Bracketed({ value, role }: { value: number; role?: Role }): VNode {
-  const number = role === undefined ? <Number value={value} /> : <Number value={value} role={role} />;
+function Bracketed({ value, of }: { value: number; of?: Role }): VNode {
+  const number = of === undefined ? <Digits value={value} /> : <Digits value={value} of={of} />;
   if (value >= 0) return number;
   return (
     <mrow>

@@ -196,7 +196,7 @@ function Table({ found, labels }: { found: Explanation; labels: readonly string[
   return (
     <details class="twin" open={found.terms.length <= 8}>
       <summary>the terms as a table</summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label="the terms as a table">
+      <section class="scroll" tabIndex={0} aria-label="the terms as a table">
         <table>
           <thead>
             <tr>
@@ -247,7 +247,7 @@ function Table({ found, labels }: { found: Explanation; labels: readonly string[
             )}
           </tbody>
         </table>
-      </div>
+      </section>
     </details>
   );
 }

@@ -79,6 +79,7 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }:
   };
   return (
     <div class="picture">
+      {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: its cells are walked through by keys of its own */}
       <canvas
         ref={canvas}
         tabIndex={0}

@@ -111,8 +111,9 @@ export class Sheet {
 export function sheetOf(name: string, names: Names, fetch: (name: string) => Tensor | undefined): Sheet | null {
   const tensor = fetch(name);
   if (tensor === undefined) return null;
-  const before = names.formulas.get(name)?.rule;
-  const filled = before !== undefined && before.rule.startsWith("fill_") && isOperand(before["x"]) ? before["x"] : null;
+  const rule = names.formulas.get(name)?.rule;
+  const before = rule?.["x"];
+  const filled = rule?.rule.startsWith("fill_") === true && isOperand(before) ? before : null;
   const other = filled === null ? undefined : fetch(filled.name);
   const scale = filled === null || other === undefined ? scaleOf(name, tensor) : scaleOf(filled.name, other);
   return new Sheet(name, tensor, names, arrangement(names.axes(name)), scale);

@@ -196,7 +196,7 @@ function Twin({ sheet, base, row, column, rows, columns, sentence }: TwinProps):
   return (
     <details class="twin">
       <summary>the same as a table</summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label={`${names.title(sheet.name)} as a table`}>
+      <section class="scroll" tabIndex={0} aria-label={`${names.title(sheet.name)} as a table`}>
         <table>
           <thead>
             <tr>
@@ -222,7 +222,7 @@ function Twin({ sheet, base, row, column, rows, columns, sentence }: TwinProps):
             ))}
           </tbody>
         </table>
-      </div>
+      </section>
     </details>
   );
 }
