@@ -43,6 +43,8 @@ export interface Box {
   readonly height: number;
   /** The room that the words to the left take. */
   readonly words: number;
+  /** Whether the words stand there, or only the number of the head. */
+  readonly worded: boolean;
   readonly faces: readonly Face[];
   readonly w: number;
   readonly h: number;
@@ -80,7 +82,19 @@ export function measureBox(sheet: Sheet, title: string, look: Look, withWords: b
     dy: 0,
   });
   const width = Math.max(last.dx + w + depth + 14, look.measure(title, 12) + 4);
-  return { sheet, title, width, height: top + last.dy + h + LINE + 2, words, faces, w, h, depth, top };
+  return {
+    sheet,
+    title,
+    width,
+    height: top + last.dy + h + LINE + 2,
+    words,
+    worded: withWords && words > 0,
+    faces,
+    w,
+    h,
+    depth,
+    top,
+  };
 }
 
 function wordsWidth(sheet: Sheet, look: Look): number {
@@ -135,7 +149,7 @@ export function drawBox(box: Box, x: number, y: number, look: Look, items: Item[
     drawDepth(box, face, fx, fy, look, items, order === box.faces.length - 1 || sheet.layout.columns === "key");
     drawFront(box, face, fx, fy, look, items);
     panels.push(panelOf(box, face, fx, fy));
-    if (box.words > HEAD_NAME && (order === 0 || (sheet.layout.columns === "key" && face.dx === 0))) {
+    if (box.worded && (order === 0 || (sheet.layout.columns === "key" && face.dx === 0))) {
       drawRowWords(box, fx, fy, look, items);
     }
     if (namesColumns(sheet, w / sheet.columns) && face.dy === 0) drawColumnWords(box, fx, fy, look, items);
