@@ -7,6 +7,10 @@ import { build } from "esbuild";
 const BUILT = "../glassformer/explorer/built";
 const LIMITS = { minified: 250_000, gzipped: 80_000 };
 
+const CONTAINED = ["preact", "@preact/signals", "@preact/signals-core"];
+const NOTE =
+  "/*! glassformer, Apache-2.0. Contains preact (c) 2015-present Jason Miller and @preact/signals (c) 2022-present Preact Team, both MIT. */";
+
 const shared = {
   bundle: true,
   format: "esm",
@@ -26,7 +30,15 @@ if (process.argv.includes("--test")) {
 }
 
 const entryPoints = { explorer: "src/main.tsx" };
-const made = await build({ ...shared, entryPoints, outdir: BUILT, minify: true, legalComments: "none", write: false });
+const made = await build({
+  ...shared,
+  entryPoints,
+  outdir: BUILT,
+  minify: true,
+  legalComments: "none",
+  banner: { js: NOTE },
+  write: false,
+});
 const style = await build({
   entryPoints: { explorer: "src/theme.css" },
   outdir: BUILT,
@@ -40,6 +52,8 @@ const files = new Map([
 ]);
 
 const together = [...files.values()].join("");
+const licences = CONTAINED.map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8").trim()}\n`);
+files.set("LICENSES.txt", licences.join("\n\n"));
 const sizes = { minified: Buffer.byteLength(together), gzipped: gzipSync(together, { level: 9 }).length };
 for (const [kind, limit] of Object.entries(LIMITS)) {
   console.error(`${kind}: ${sizes[kind].toLocaleString("en")} of ${limit.toLocaleString("en")} bytes`);
