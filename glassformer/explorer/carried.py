@@ -25,21 +25,25 @@ NARROWER: Mapping[torch.dtype, tuple[torch.dtype, ...]] = {
 }
 
 
+BEYOND_LIMIT, NOT_SAVED = "limit", "not saved"
+"""Why a tensor is left out: the page is full, or the trace was saved without it and has no model to compute it."""
+
+
 @dataclass
 class Carried:
-    """The run's tensors and the facts of its inputs, the weights, and the names of what is left out."""
+    """The run's tensors and the facts of its inputs, the weights, and why each of the others is left out."""
 
     limit: int
     tensors: dict[str, Tensor] = field(default_factory=dict)
     weights: dict[str, Tensor] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
     nbytes: int = 0
 
     def add(self, into: dict[str, Tensor], name: str, tensor: Tensor) -> None:
         """Take a tensor in where it fits."""
         narrow = lossless(tensor.detach().cpu())
         if self.nbytes + narrow.nbytes > self.limit:
-            self.left_out.append(name)
+            self.left_out[name] = BEYOND_LIMIT
         else:
             into[name] = narrow
             self.nbytes += narrow.nbytes
@@ -65,7 +69,7 @@ def carry(trace: Trace, limit: int) -> Carried:
             if name in known:
                 found.add(found.tensors, name, held.tensor(name))
             else:
-                found.left_out.append(name)
+                found.left_out[name] = BEYOND_LIMIT if full else NOT_SAVED
         # The units that follow are not computed again only to find that they do not fit either.
         full = full or any(name in found.left_out for name in known)
     for name, tensor in sorted(trace.parameters.items(), key=lambda each: each[1].nbytes):

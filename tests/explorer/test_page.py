@@ -16,7 +16,7 @@ from safetensors.torch import load
 from torch import Tensor
 
 from glassformer.errors import ConfigError, DataError
-from glassformer.explorer.carried import carry, lossless
+from glassformer.explorer.carried import BEYOND_LIMIT, NOT_SAVED, carry, lossless
 from glassformer.explorer.page import built, digest, page
 from glassformer.explorer.statement import rule_record
 from glassformer.look.cell import Words
@@ -104,7 +104,7 @@ def test_a_narrower_type_loses_nothing(given: Tensor, dtype: torch.dtype) -> Non
 def test_what_does_not_fit_is_left_out_whole_and_named() -> None:
     found = trace(bert_model(dtype=torch.float32), Inputs(ids=IDS))
     everything = carry(found, 1 << 30)
-    assert everything.left_out == []
+    assert everything.left_out == {}
     half = carry(found, everything.nbytes // 2)
     assert half.nbytes <= everything.nbytes // 2
     assert set(half.tensors) == set(everything.tensors)
@@ -114,6 +114,7 @@ def test_what_does_not_fit_is_left_out_whole_and_named() -> None:
     assert all(weight.numel() <= smallest_left for weight in half.weights.values())
     nothing = carry(found, 0)
     assert set(nothing.left_out) == {*found, *found.facts, *found.parameters}
+    assert set(nothing.left_out.values()) == {BEYOND_LIMIT}
 
 
 def test_a_trace_without_its_model_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_a_trace_without_its_model_is_shown_as_far_as_it_goes(tmp_path: Path) ->
     html = page(load_trace(tmp_path / "trace.safetensors"))
     record = record_of(html)
     assert set(load(blocks(html)["tensors"])) == {*whole.stored, *whole.facts}
-    assert set(record["left_out"]) == set(whole) - set(whole.stored)
+    assert record["left_out"] == dict.fromkeys(set(whole) - set(whole.stored), NOT_SAVED)
     assert record["weights"] == {}
 
 

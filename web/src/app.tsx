@@ -187,12 +187,12 @@ function Rail(): VNode {
           <p class="label">Changes</p>
           {run.changes === "" ? <p>None.</p> : <p class="code">{run.changes}</p>}
         </div>
-        {run.left_out.length > 0 && (
+        {Object.keys(run.left_out).length > 0 && (
           <div class="part">
             <p class="label">Not in this page</p>
             <p>
-              {counted(run.left_out.length, "tensor")} beyond the limit of {Math.round(run.limit / 1e6)} MB. Formulas
-              that read them cannot be worked out here.
+              {counted(Object.keys(run.left_out).length, "tensor")} beyond the limit of {Math.round(run.limit / 1e6)}{" "}
+              MB. Formulas that read them cannot be worked out here.
             </p>
           </div>
         )}

@@ -63,7 +63,7 @@ export function measureBox(sheet: Sheet, title: string, look: Look, withWords: b
   const widest = sheet.columns <= 16 ? 16 * look.side + gaps : LARGEST.width;
   const cell = Math.min(look.side, (widest - gaps) / (sheet.columns * together));
   const w = sheet.columns * cell;
-  const h = Math.min(look.side * sheet.rows, LARGEST.height);
+  const h = Math.min(look.side * sheet.rows, square ? (w / sheet.columns) * sheet.rows : LARGEST.height);
   const words = withWords ? wordsWidth(sheet, look) : square && count > 1 ? HEAD_NAME : 0;
   const columnWords = namesColumns(sheet, cell) ? columnLabels(sheet, look) : 0;
   const top = LINE + 4 + columnWords + depth;
@@ -188,17 +188,17 @@ function imageOf(sheet: Sheet, base: readonly number[], x: number, y: number, w:
   const columns = Math.min(sheet.columns, Math.ceil(w * 2));
   const rows = Math.min(sheet.rows, Math.ceil(h * 2));
   const pixels = new Uint8ClampedArray(columns * rows * 4);
-  for (let row = 0; row < sheet.rows; row++) {
-    for (let column = 0; column < sheet.columns; column++) {
-      const { role, strength } = sheet.paint(sheet.cell(base, row, column), look.sentence);
-      const place = Math.floor((row * rows) / sheet.rows) * columns + Math.floor((column * columns) / sheet.columns);
-      // The alpha of a pixel holds the strength seen so far until all cells are in.
-      const seen = pixels[place * 4 + 3] ?? 0;
-      const own = 1 + Math.round(strength * 253);
-      if (own <= seen) continue;
-      pixels.set([...look.palette.bytes(role, strength), own], place * 4);
-    }
-  }
+  sheet.each(base, look.sentence, (row, column, role, strength) => {
+    const place = Math.floor((row * rows) / sheet.rows) * columns + Math.floor((column * columns) / sheet.columns);
+    // The alpha of a pixel holds the strength seen so far until all cells are in.
+    const own = 1 + Math.round(strength * 253);
+    if (own <= (pixels[place * 4 + 3] ?? 0)) return;
+    const [red, green, blue] = look.palette.bytes(role, strength);
+    pixels[place * 4] = red;
+    pixels[place * 4 + 1] = green;
+    pixels[place * 4 + 2] = blue;
+    pixels[place * 4 + 3] = own;
+  });
   for (let place = 3; place < pixels.length; place += 4) pixels[place] = 255;
   return { kind: "image", x, y, w, h, columns, rows, pixels };
 }

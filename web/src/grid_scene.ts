@@ -140,15 +140,13 @@ export function overviewScene(
   const [columns, rows] = [Math.min(sheet.columns, Math.ceil(w * 2)), Math.min(sheet.rows, Math.ceil(h * 2))];
   const pixels = new Uint8ClampedArray(columns * rows * 4);
   const strongest = new Float32Array(columns * rows).fill(-1);
-  for (let row = 0; row < sheet.rows; row++) {
-    for (let column = 0; column < sheet.columns; column++) {
-      const { role, strength } = sheet.paint(sheet.cell(base, row, column), sentence);
-      const place = Math.floor((row * rows) / sheet.rows) * columns + Math.floor((column * columns) / sheet.columns);
-      if (strength <= (strongest[place] ?? 0)) continue;
-      strongest[place] = strength;
-      pixels.set([...palette.bytes(role, strength), 255], place * 4);
-    }
-  }
+  sheet.each(base, sentence, (row, column, role, strength) => {
+    const place = Math.floor((row * rows) / sheet.rows) * columns + Math.floor((column * columns) / sheet.columns);
+    if (strength <= (strongest[place] ?? 0)) return;
+    strongest[place] = strength;
+    const [red, green, blue] = palette.bytes(role, strength);
+    pixels.set([red, green, blue, 255], place * 4);
+  });
   const items: Item[] = [{ kind: "image", x: 1, y: 1, w, h, columns, rows, pixels }];
   const [x, y] = [1 + (seen.column / sheet.columns) * w, 1 + (seen.row / sheet.rows) * h];
   const frame = { w: (seen.columns / sheet.columns) * w, h: (seen.rows / sheet.rows) * h };

@@ -99,9 +99,19 @@ export class Names {
       const [row, token] = this.run.places[index] ?? [0, 0];
       return this.word(this.formulas.get(name)?.tokens ?? "inputs", row, token);
     }
-    const listed = this.listed(axis)[index];
+    if (axis.includes(" · ")) return { text: this.grouped(name, axis, index), hidden: false };
+    const listed = axis === "row" && !name.endsWith("embed.word.weight") ? undefined : this.listed(axis)[index];
     if (listed !== undefined) return { text: unmarked(listed), hidden: false };
     return { text: String(index), hidden: false };
+  }
+
+  /** A step of an axis that holds heads of some channels each: `1·3`. */
+  private grouped(name: string, axis: string, index: number): string {
+    const size = this.run.weights[name]?.[this.axes(name).indexOf(axis)] ?? 1;
+    const steps = readAxes(this.readers(name)[0]?.[1].axes ?? "");
+    const step = steps.find((each) => each.kind === "group");
+    const inner = step?.kind === "group" ? size / step.count : size;
+    return `${Math.floor(index / inner)}·${index % inner}`;
   }
 
   listed(axis: string): readonly string[] {

@@ -19,7 +19,7 @@ import { factorLink } from "./views.ts";
 export function NumberView({ answer }: { answer: Answer | null }): VNode | null {
   const { names } = useStore();
   if (answer === null) return null;
-  if (answer.kind === "missing" && answer.value === null) return <Absent name={answer.name} limit={names.run.limit} />;
+  if (answer.kind === "missing" && answer.value === null) return <Absent name={answer.name} />;
   const value = answer.kind === "computed" ? answer.found.value : (answer.value ?? 0);
   const role = names.role(answer.name);
   return (
@@ -41,7 +41,7 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
           />
         </p>
       </div>
-      {answer.kind === "missing" && <Absent name={answer.missing} limit={names.run.limit} />}
+      {answer.kind === "missing" && <Absent name={answer.missing} />}
       {answer.kind === "computed" && <Computed found={answer.found} />}
     </article>
   );

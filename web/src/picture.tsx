@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Measure } from "./box.ts";
 import { paint } from "./canvas.ts";
+import { useStore } from "./hooks.ts";
 import { frameOf, type Panel, panelAt, type Scene } from "./scene.ts";
 
 interface Place {
@@ -37,6 +38,7 @@ const ARROWS: Readonly<Record<string, readonly [number, number]>> = {
 export const SANS = '-apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, system-ui, sans-serif';
 
 export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }: PictureProps): VNode {
+  const store = useStore();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [hover, setHover] = useState<Place | null>(null);
   useLayoutEffect(() => {
@@ -57,6 +59,7 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }:
     onChoose(found.panel.tensor, found.panel.cell(found.row, found.column), event.detail > 1);
   };
   const key = (event: KeyboardEvent): void => {
+    store.pointed.value = null;
     const first = scene.panels[0];
     const from = inHand ?? (first === undefined ? null : { panel: first, row: 0, column: 0 });
     if (from === null) return;
@@ -86,7 +89,10 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }:
         role="application"
         aria-label={label}
         onMouseMove={point}
-        onMouseLeave={() => setHover(null)}
+        onMouseLeave={() => {
+          setHover(null);
+          store.pointed.value = null;
+        }}
         onClick={choose}
         onKeyDown={key}
       />

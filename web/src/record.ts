@@ -67,7 +67,8 @@ export interface RunRecord {
   readonly shared: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly changes: string;
   readonly honesty: Honesty | null;
-  readonly left_out: readonly string[];
+  /** Why each tensor that the page does not carry is left out. */
+  readonly left_out: Readonly<Record<string, "limit" | "not saved">>;
   readonly limit: number;
 }
 

@@ -2,7 +2,7 @@
 
 import { isOperand } from "./evaluator.ts";
 import { lastOf, type Names, type Role } from "./names.ts";
-import { at, type Tensor } from "./safetensors.ts";
+import { at, sizeOf, type Tensor } from "./safetensors.ts";
 
 /** Which axis goes down, which goes right, which makes several sheets, and which goes into the depth. */
 export interface Arrangement {
@@ -23,6 +23,9 @@ export function arrangement(axes: readonly string[]): Arrangement {
   const depth = rows !== "sentence" && axes.includes("sentence") ? "sentence" : null;
   return { rows, columns, sheets, depth };
 }
+
+/** A number so many times beyond the scale is a fill, no score. */
+const FAR = 4;
 
 /** A tensor with its names, ready to be drawn. */
 export class Sheet {
@@ -81,6 +84,34 @@ export class Sheet {
     });
   }
 
+  /**
+   * Calls `paint` with the role and strength of every cell of one sheet, row by row: what images are made of. As `paint`,
+   * but without an index for each cell, for there may be millions.
+   */
+  each(
+    base: readonly number[],
+    sentence: number,
+    paint: (row: number, column: number, role: Role, strength: number) => void,
+  ): void {
+    const strides = this.tensor.shape.map((_, axis) => sizeOf(this.tensor.shape.slice(axis + 1)));
+    const { rows, columns } = this;
+    const start = this.cell(base, 0, 0).reduce((sum, index, axis) => sum + index * (strides[axis] ?? 0), 0);
+    const [down, along] = [strides[this.#rows] ?? 0, strides[this.#columns] ?? 0];
+    const hidden = (axis: string | null, count: number): boolean[] => {
+      return Array.from({ length: count }, (_, index) => this.hides(axis, index, sentence));
+    };
+    const [hiddenRows, hiddenColumns] = [hidden(this.layout.rows, rows), hidden(this.layout.columns, columns)];
+    const { data } = this.tensor;
+    for (let row = 0; row < rows; row++) {
+      for (let column = 0; column < columns; column++) {
+        const value = data[start + row * down + column * along] ?? 0;
+        const red = hiddenRows[row] === true || hiddenColumns[column] === true;
+        if (red) paint(row, column, "hidden", this.hiddenStrength(value));
+        else paint(row, column, this.role, this.strength(value));
+      }
+    }
+  }
+
   /** Whether a row or a column is a masked word that nothing has filled yet. */
   hides(axis: string | null, index: number, sentence: number): boolean {
     if (axis === null || !this.names.hides(this.name, axis)) return false;
@@ -90,15 +121,18 @@ export class Sheet {
   /** A cell's role and strength from 0 to 1: its size as a share of the tensor's largest, small ones lifted. */
   paint(cell: readonly number[], sentence: number): { role: Role; strength: number; value: number } {
     const value = this.value(cell);
-    const strength = this.strength(value);
     const row = this.#rows < 0 ? 0 : (cell[this.#rows] ?? 0);
     const column = this.#columns < 0 ? 0 : (cell[this.#columns] ?? 0);
     const hidden = this.hides(this.layout.rows, row, sentence) || this.hides(this.layout.columns, column, sentence);
-    if (!hidden) return { role: this.role, strength, value };
-    const absent = value === 0 || !Number.isFinite(value) || Math.abs(value) > this.scale;
-    // A word that was zeroed stands as solid red; a weight that was masked as pale red: nothing passes there.
-    const shown = !absent ? strength : lastOf(this.name) === "word" ? 1 : 0.06;
-    return { role: "hidden", strength: shown, value };
+    if (!hidden) return { role: this.role, strength: this.strength(value), value };
+    return { role: "hidden", strength: this.hiddenStrength(value), value };
+  }
+
+  /** A word that was zeroed stands as solid red; a weight that was masked as pale red: nothing passes there. */
+  private hiddenStrength(value: number): number {
+    const absent = value === 0 || !Number.isFinite(value) || Math.abs(value) > this.scale * FAR;
+    if (!absent) return this.strength(value);
+    return lastOf(this.name) === "word" ? 1 : 0.06;
   }
 
   strength(value: number): number {

@@ -26,7 +26,7 @@ export function TensorView(): VNode {
     const [rows = null, columns = null] = layout;
     return new Laid(name, found.tensor, names, { ...arrangement(found.axes), rows, columns }, found.scale);
   }, [opened, name, names, store, layout.join(" ")]);
-  if (opened && sheet === null) return <Absent name={name} limit={names.run.limit} />;
+  if (opened && sheet === null) return <Absent name={name} />;
   return (
     <>
       <div class="headline">
@@ -45,12 +45,17 @@ export function TensorView(): VNode {
   );
 }
 
-export function Absent({ name, limit }: { name: string; limit: number }): VNode {
+/** Says that a tensor is not in this page, why, and what helps. */
+export function Absent({ name }: { name: string }): VNode {
+  const { run } = useStore().names;
+  const full = run.left_out[name] === "limit";
   return (
     <p class="wrong">
-      This page does not carry <b>{name}</b>: it was written with at most {counted(Math.round(limit / 1e6), "megabyte")}{" "}
-      of numbers, and this tensor was beyond that. Write the page again with a larger limit, or ask for one number of it
-      with <span class="code">glassformer explain --cell</span>.
+      This page does not carry <b>{name}</b>:{" "}
+      {full
+        ? `it was written with at most ${counted(Math.round(run.limit / 1e6), "megabyte")} of numbers, and this tensor was beyond that. Write it again with a larger limit`
+        : "its trace was saved without this tensor and without the model. Write it again from a trace that has its model"}
+      , or ask for one number with <span class="code">glassformer explain --cell</span>.
     </p>
   );
 }

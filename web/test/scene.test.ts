@@ -51,7 +51,7 @@ const RUN: RunRecord = {
   shared: {},
   changes: "",
   honesty: null,
-  left_out: [],
+  left_out: {},
   limit: 1e6,
 };
 
