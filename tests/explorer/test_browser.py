@@ -212,6 +212,26 @@ def test_no_level_is_wider_than_the_window(
     context.close()
 
 
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_axe_finds_nothing_serious(
+    browser: Browser, slides_page: Path, repository: Path, theme: str, width: int, height: int
+) -> None:
+    axe = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
+    if not axe.exists():
+        pytest.skip("axe-core is not installed: make web/node_modules/.installed")
+    # The page's own policy would forbid the judge's script too.
+    context = browser.new_context(viewport={"width": width, "height": height}, bypass_csp=True)
+    page = context.new_page()
+    for level in ("block", "tensor", "number"):
+        show(page, slides_page, f"theme={theme}&level={level}&tensor={WEIGHTS}&cell=0,1,1,0")
+        page.wait_for_selector("canvas")
+        page.evaluate(axe.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
+    context.close()
+
+
 def test_words_that_look_like_html_stay_words(opened: Page, tmp_path: Path) -> None:
     evil = "<img src=x onerror=document.title='broken'>"
     row = row_named("bert")

@@ -8,7 +8,8 @@ import { operandsOf } from "./evaluator.ts";
 import { useOpened, usePalette, useStore, useWidth } from "./hooks.ts";
 import { percent } from "./numbers.ts";
 import { measure, Picture } from "./picture.tsx";
-import { at } from "./safetensors.ts";
+import type { RunRecord } from "./record.ts";
+import { at, type Tensor } from "./safetensors.ts";
 import { go, state } from "./state.ts";
 import type { Store } from "./store.ts";
 import { sentenceOf, toTensor } from "./views.ts";
@@ -33,6 +34,7 @@ export function BlockView(): VNode {
   const label = `${names.unit(unit)}: ${formulas.map((formula) => names.title(formula.name)).join(", ")}`;
   return (
     <>
+      <h1 class="away">{`${names.run.title}: ${names.unit(unit)}`}</h1>
       <SentenceHead />
       <div ref={box}>
         {scene !== null && (
@@ -80,21 +82,12 @@ function wordOf(store: Store, tensor: string, cell: readonly number[]): { text: 
 function SentenceHead(): VNode {
   const { names, fetch } = useStore();
   const { sentence } = state.value;
-  const { words, places, title } = names.run;
+  const { words, title } = names.run;
   const probabilities = fetch("head.probabilities");
   const sides = (["inputs", "decoder_inputs"] as const).filter((side) => words[side].length > 0);
   const hidden = words.answers.filter(([row]) => row === sentence).length;
-  const guesses = (token: number): [string, number][] => {
-    const row = places.findIndex(([one, two]) => one === sentence && two === token);
-    if (row < 0 || probabilities === undefined) return [];
-    const count = probabilities.shape[1] ?? 0;
-    return Array.from({ length: count }, (_, id): [string, number] => [
-      words.vocabulary[id] ?? String(id),
-      at(probabilities, [row, id]),
-    ])
-      .sort((one, two) => two[1] - one[1])
-      .slice(0, 2);
-  };
+  // The vocabulary is sorted once a sentence, not at each step of the cell in hand.
+  const guesses = useMemo(() => guessesOf(names.run, probabilities, sentence), [names, probabilities, sentence]);
   return (
     <>
       {sides.map((side) => {
@@ -108,7 +101,7 @@ function SentenceHead(): VNode {
                 <span class="slot">
                   <span class="word">{label.text}</span>
                   <span class="guesses">
-                    {guesses(token).map(([guess, share], order) => (
+                    {(guesses.get(token) ?? []).map(([guess, share], order) => (
                       <span style={{ display: "block" }}>
                         {order === 0 ? <b>{guess}</b> : guess} {percent(share)}
                       </span>
@@ -123,6 +116,25 @@ function SentenceHead(): VNode {
       })}
     </>
   );
+}
+
+/** The two likeliest words at each hidden place of a sentence. */
+function guessesOf(
+  run: RunRecord,
+  probabilities: Tensor | undefined,
+  sentence: number,
+): Map<number, [string, number][]> {
+  const found = new Map<number, [string, number][]>();
+  if (probabilities === undefined) return found;
+  const count = probabilities.shape[1] ?? 0;
+  run.places.forEach(([row, token], place) => {
+    if (row !== sentence || !run.words.answers.some(([one, two]) => one === row && two === token)) return;
+    const shares = Array.from({ length: count }, (_, id): [string, number] => {
+      return [run.words.vocabulary[id] ?? String(id), at(probabilities, [place, id])];
+    });
+    found.set(token, shares.sort((one, two) => two[1] - one[1]).slice(0, 2));
+  });
+  return found;
 }
 
 function says(title: string, hidden: number): string {

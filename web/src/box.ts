@@ -335,7 +335,7 @@ function drawWordFrame(box: Box, x: number, y: number, look: Look, items: Item[]
   if (axis === null || look.word < 0) return;
   const row = axis === "place" ? placeOf(sheet, look) : look.word;
   if (sheet.names.side(sheet.name, axis) !== look.text && axis !== "place") return;
-  if (row < 0 || row >= sheet.rows || box.h / sheet.rows < 3) return;
+  if (row < 0 || row >= sheet.rows) return;
   const frame = { kind: "rect", stroke: look.palette.ink, line: 1.5 } as const;
   const square = sheet.layout.columns === "key";
   const faces = square ? box.faces : box.faces.slice(0, 1);
@@ -343,7 +343,9 @@ function drawWordFrame(box: Box, x: number, y: number, look: Look, items: Item[]
   for (const face of faces) {
     const panel = panelOf(box, face, x + face.dx, y + box.top + face.dy);
     const { y: fy, h } = frameOf(panel, row, 0);
-    items.push({ ...frame, x: x + face.dx - 1, y: fy - 1, w: wide + 2, h: h + 2 });
+    // A row thinner than the frame's own line is framed from outside.
+    const high = Math.max(h + 2, 5);
+    items.push({ ...frame, x: x + face.dx - 1, y: fy + h / 2 - high / 2, w: wide + 2, h: high });
   }
 }
 

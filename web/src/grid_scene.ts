@@ -15,6 +15,8 @@ export interface Window {
 
 const CELL = { w: 48, h: 28 };
 const LABEL = 88;
+/** How high the map of the whole sheet may be. */
+const MAP = 128;
 const HEAD = { turned: 72, flat: 20 };
 
 /** The rows and columns of the sheet that fit into a width and height, so that the cell in hand is among them. */
@@ -134,9 +136,9 @@ export function overviewScene(
   width: number,
 ): Scene | null {
   if (seen.rows >= sheet.rows && seen.columns >= sheet.columns) return null;
-  const scale = Math.min(width / sheet.columns, 200 / sheet.rows, 8);
+  const scale = Math.min(width / sheet.columns, MAP / sheet.rows, 8);
   const stretch = (count: number, most: number): number => Math.min(Math.max(count * scale, Math.min(24, most)), most);
-  const [w, h] = [stretch(sheet.columns, width), stretch(sheet.rows, 200)];
+  const [w, h] = [stretch(sheet.columns, width), stretch(sheet.rows, MAP)];
   const [columns, rows] = [Math.min(sheet.columns, Math.ceil(w * 2)), Math.min(sheet.rows, Math.ceil(h * 2))];
   const pixels = new Uint8ClampedArray(columns * rows * 4);
   const strongest = new Float32Array(columns * rows).fill(-1);

@@ -14,13 +14,20 @@ const TAGS = new Set([
 /** The general formula. Only elements of MathML are taken over, and no attributes: a name can never become a script. */
 export function General({ mathml }: { mathml: string }): VNode {
   const parsed = new DOMParser().parseFromString(mathml, "application/xml").documentElement;
-  return <div class="formula general">{taken(parsed)}</div>;
+  return (
+    <section class="formula general" tabIndex={0} aria-label="the formula">
+      {taken(parsed)}
+    </section>
+  );
 }
 
 function taken(element: Element): VNode {
   const inside = [...element.childNodes].map((node) => (node instanceof Element ? taken(node) : node.textContent));
   return h(TAGS.has(element.localName) ? element.localName : "mtext", {}, inside);
 }
+
+/** Up to this score the exponentials are written as they are, beyond it as shares of the largest. */
+const NATURAL = 7;
 
 /** How many terms of a sum are written out. */
 const WRITTEN = 4;
@@ -36,7 +43,7 @@ export function WithNumbers({
   few?: number;
 }): VNode {
   return (
-    <div class="formula">
+    <section class="formula" tabIndex={0} aria-label="the formula with its numbers">
       {worked(found, names, few).map((piece) => (
         <math>
           <mrow>{piece}</mrow>
@@ -49,7 +56,7 @@ export function WithNumbers({
           <Digits value={found.recomputed} of={names.role(found.name)} bold />
         </mrow>
       </math>
-    </div>
+    </section>
   );
 }
 
@@ -186,7 +193,7 @@ function share(found: Explanation, few: number): VNode[] {
       <mn class={role}>{short(value)}</mn>
     </msup>
   );
-  const scale = Math.abs(largest) < 20 ? Math.exp(largest) : 1;
+  const scale = Math.abs(largest) < NATURAL ? Math.exp(largest) : 1;
   const less = scale === 1 && largest !== 0 ? largest : 0;
   return [
     <mfrac>

@@ -65,7 +65,10 @@ export class Names {
   }
 
   role(name: string): Role {
-    return ROLES[lastOf(name)] ?? "residual";
+    // A weight has the colour of what is made with it.
+    const steps = name.split(".");
+    const last = steps[0] === "parameters" ? steps.at(-2) : steps.at(-1);
+    return ROLES[last ?? ""] ?? "residual";
   }
 
   /** Whether the tensor counts masked words along this axis in red: those that nothing has filled yet. */
