@@ -256,6 +256,8 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "no encoder–decoder": lambda place: place.model.translate("summer"),
     "no target to score": lambda place: translating().score("He"),
     "a pair that is too long": lambda place: translating(limited=True).score("He", "Elle aime. " * 20),
+    "a page without room": lambda place: place.model.trace("summer").to_html(place.folder / "page.html", megabytes=0),
+    "a page nowhere": lambda place: place.model.trace("summer").to_html(place.folder / "nowhere" / "page.html"),
     "unknown tensor": lambda place: place.model.trace("summer")["encoder.blocks.0.self_attention.wieghts"],
 }
 
