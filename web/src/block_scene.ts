@@ -1,6 +1,7 @@
 /** A part of the model as boxes in the order of computation, joined by what flows between them. */
 
-import { type Box, drawBox, type Look, measureBox } from "./box.ts";
+import { type Box, type Look, measureBox } from "./box.ts";
+import { drawBox } from "./draw_box.ts";
 import { operandsOf } from "./evaluator.ts";
 import type { Names } from "./names.ts";
 import type { Formula } from "./record.ts";
