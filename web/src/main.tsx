@@ -3,6 +3,7 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { largestWeight } from "./first.ts";
+import { HttpSource } from "./http_source.ts";
 import { EmbeddedSource } from "./source.ts";
 import { follow, go, state } from "./state.ts";
 import { Store } from "./store.ts";
@@ -12,7 +13,8 @@ export { cellAt, explainCell, RULES, recompute } from "./interpreter.ts";
 export { readTensors } from "./safetensors.ts";
 
 async function start(root: HTMLElement): Promise<void> {
-  const store = new Store(await EmbeddedSource.open());
+  const source = document.getElementById("record") === null ? await HttpSource.open() : await EmbeddedSource.open();
+  const store = new Store(source);
   const { run } = store.source;
   await store.open([...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
   follow();

@@ -25,13 +25,24 @@ const READERS: Readonly<Record<string, Reader>> = {
 
 /** All tensors of a file by name; each is converted when it is first read. */
 export function readTensors(buffer: ArrayBuffer): Map<string, Tensor> {
-  const length = Number(new DataView(buffer).getBigUint64(0, true));
-  const header: unknown = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
+  const [header, start] = headerOf(buffer);
   const found = new Map<string, Tensor>();
-  for (const [name, value] of Object.entries(header as Record<string, Entry>)) {
-    if (name !== "__metadata__") found.set(name, new Stored(value, buffer, 8 + length));
+  for (const [name, value] of Object.entries(header)) {
+    if (name !== "__metadata__") found.set(name, new Stored(value as Entry, buffer, start));
   }
   return found;
+}
+
+/** The words beside the numbers of a file. */
+export function metadataOf(buffer: ArrayBuffer): Readonly<Record<string, string>> {
+  const header = headerOf(buffer)[0]["__metadata__"];
+  return (header ?? {}) as Record<string, string>;
+}
+
+function headerOf(buffer: ArrayBuffer): [Record<string, unknown>, number] {
+  const length = Number(new DataView(buffer).getBigUint64(0, true));
+  const header: unknown = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
+  return [header as Record<string, unknown>, 8 + length];
 }
 
 class Stored implements Tensor {
