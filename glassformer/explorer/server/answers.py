@@ -17,12 +17,13 @@ from glassformer.explorer.page import own_memory
 from glassformer.explorer.record import honesty_record
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
-from glassformer.explorer.server.overview import as_json, overview, packed
+from glassformer.explorer.server.overview import MOST_WHOLE, as_json, overview, packed
 from glassformer.explorer.server.pictures import Scale, heads, numbers_of, part_of, picture_of
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
 from glassformer.look.trace import Trace
+from glassformer.models.names import parameter_names
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -169,9 +170,6 @@ def begin(model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any]) ->
 
 def weights_of(model: Model) -> bytes:
     """All weights of a small model by their public names; raises TooLargeError for a larger one."""
-    from glassformer.explorer.server.overview import MOST_WHOLE
-    from glassformer.models.names import parameter_names
-
     weights = {name: weight.detach().float().cpu() for name, weight in parameter_names(model.module).items()}
     if sum(weight.nbytes for weight in weights.values()) > MOST_WHOLE:
         raise TooLargeError("the weights of a large model are sent one by one", do="ask for a part of one of them")
