@@ -71,6 +71,7 @@ EXCEPTIONS: dict[str, set[str]] = {
 
 BANISHED_NAMES = {"utils", "util", "common", "base", "helpers", "helper", "misc"}
 HEAVY = {
+    "fastapi",
     "numpy",
     "pyarrow",
     "pydantic",
@@ -78,10 +79,12 @@ HEAVY = {
     "sacrebleu",
     "safetensors",
     "sklearn",
+    "starlette",
     "tokenizers",
     "torch",
     "transformers",
     "typer",
+    "uvicorn",
 }
 
 

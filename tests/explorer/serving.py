@@ -46,7 +46,7 @@ class Page:
     desk: Desk
     headers: dict[str, str] = field(default_factory=dict)
 
-    def get(self, path: str, **query: object) -> Any:
+    def get(self, path: str, **query: str | int) -> Any:
         """What comes back for an address below the token."""
         return self.client.get(f"/{TOKEN}/{path}", params=query, headers=self.headers)
 
@@ -61,7 +61,7 @@ class Page:
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
-    def tensors(self, path: str, **query: object) -> dict[str, Tensor]:
+    def tensors(self, path: str, **query: str | int) -> dict[str, Tensor]:
         """An answer in tensors."""
         answer = self.get(path, **query)
         assert answer.status_code == 200, answer.text

@@ -265,7 +265,9 @@ def test_heads_come_with_thumbnails(page: Page) -> None:
     heads, queries, keys = weights.shape[1:]
     assert sent["thumbnails"].shape == (heads, min(queries, 32), min(keys, 32))
     assert torch.equal(sent["thumbnails"], picture(weights[0], (32, 32), "log")[0])
-    separator = found.facts["inputs.ids"][0] == page.desk.models["small"].tokenizer.separator_id
+    separator_id = page.desk.models["small"].tokenizer.separator_id
+    assert separator_id is not None
+    separator = torch.eq(found.facts["inputs.ids"][0], separator_id)
     expected = statistics(weights[0], None, separator, crossing=False)
     assert torch.equal(sent["statistics"], expected)
 

@@ -19,7 +19,7 @@ from glassformer.explorer.server.refusals import BusyError, MissingError
 from glassformer.explorer.server.stopping import in_thread
 from glassformer.look.trace import Trace
 
-MOST_RUNS = 64
+MOST_RUNS = 32
 MOST_BYTES = 512_000_000
 MOST_WAITING = 64
 READERS = 2
