@@ -142,7 +142,8 @@ class Guard:
                 answering.result()
             elif not going.done():
                 raise TooSlowError(
-                    f"an answer must not take longer than {self.seconds_to_answer:g} s", do="ask again, or for a shorter text"
+                    f"an answer must not take longer than {self.seconds_to_answer:g} s",
+                    do="ask again, or for a shorter text",
                 )
         except (RequestError, asyncio.CancelledError):
             raise
