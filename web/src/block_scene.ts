@@ -83,16 +83,27 @@ function ordered(formulas: readonly Formula[], names: Names, fetch: (name: strin
     const column = Math.max(-1, ...from.map((name) => nodes.get(name)?.column ?? -1)) + 1;
     nodes.set(formula.name, { formula, sheet, from: [...new Set(from)], column });
   }
-  for (const node of nodes.values()) {
-    // What reads an earlier part of the model begins this one; what reads the text alone stands where there is room.
-    const begins = operandsOf(node.formula.rule).some(([, operand]) => names.formulas.has(operand.name));
-    if (node.from.length > 0 || begins) continue;
-    const readers = [...nodes.values()].filter((other) => other.from.includes(node.formula.name));
-    if (readers.length === 0) continue;
-    const latest = Math.min(...readers.map((other) => other.column)) - 1;
-    node.column = lowest([...nodes.values()], node, latest);
+  const all = [...nodes.values()];
+  const latest = (node: Node): number => {
+    const readers = all.filter((other) => other.from.includes(node.formula.name));
+    return Math.max(0, Math.min(...readers.map((other) => other.column), Number.MAX_SAFE_INTEGER) - 1);
+  };
+  // What reads the text alone stands where there is room; what reads the same tensor of an earlier part stands together,
+  // just before the first that needs it.
+  for (const node of all.filter(({ from }) => from.length === 0)) {
+    const outside = outsideOf(node, names);
+    const together = all.filter((other) => other.from.length === 0 && outsideOf(other, names) === outside);
+    if (!all.some((other) => other.from.includes(node.formula.name))) continue;
+    node.column = outside === "" ? lowest(all, node, latest(node)) : Math.min(...together.map(latest));
   }
   return [...nodes.values()];
+}
+
+/** The tensors of other parts of the model that one is made of. */
+function outsideOf({ formula }: Node, names: Names): string {
+  return operandsOf(formula.rule)
+    .flatMap(([, operand]) => (names.formulas.has(operand.name) ? [operand.name] : []))
+    .join(" ");
 }
 
 /** The least filled column up to the latest one that a tensor may stand in; one that is used at once stands there. */

@@ -149,7 +149,9 @@ export class Names {
     const last = lastOf(name);
     if (formula?.rule.rule === "add" && last === "sum") return Object.keys(formula.rule["terms"] ?? {}).join(" + ");
     if (name.startsWith("parameters.")) return `${name.split(".").slice(-2).join(" ")}`;
-    return TITLES[last] ?? last.replaceAll("_", " ");
+    const title = TITLES[last] ?? last.replaceAll("_", " ");
+    if (last === "output") return name.includes("feed_forward") ? "feed-forward output" : "attention output";
+    return name.includes(".cross_attention.") ? `cross ${title}` : title;
   }
 
   /** Where a tensor stands: `encoder block 0, self-attention`. */
