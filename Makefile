@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
-.PHONY: demo test test-long lint format types bench results clean
+.PHONY: demo test test-long lint format types bench results web web-check clean
 
 demo: $(VENV)/.package  ## train the slides' sentences and a masked-word model, and look inside
 	$(BIN)/glassformer demo
@@ -34,6 +34,16 @@ results: $(VENV)/.tests  ## the tables of docs/ from docs/results/*.json
 bench: $(VENV)/.tests  ## ours against the named peers, in one run, as ratios
 	$(BIN)/python -m bench
 
+web: web/node_modules/.installed  ## build the page of the explorer into the package (Node.js 20 or newer)
+	cd web && npm run --silent build
+
+web-check: web/node_modules/.installed  ## types, lint, tests of the page, and that the committed build is what web/ builds to
+	cd web && npm run --silent check
+
+web/node_modules/.installed: web/package.json web/package-lock.json
+	cd web && npm ci --no-fund --no-audit --loglevel=error
+	@touch $@
+
 $(VENV)/.package: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing glassformer and its packages into $(VENV) (some minutes the first time)" >&2
@@ -46,4 +56,4 @@ $(VENV)/.tests: $(VENV)/.package
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf web/node_modules web/out $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -71,6 +71,7 @@ EXCEPTIONS: dict[str, set[str]] = {
 
 BANISHED_NAMES = {"utils", "util", "common", "base", "helpers", "helper", "misc"}
 HEAVY = {
+    "fastapi",
     "numpy",
     "pyarrow",
     "pydantic",
@@ -78,10 +79,12 @@ HEAVY = {
     "sacrebleu",
     "safetensors",
     "sklearn",
+    "starlette",
     "tokenizers",
     "torch",
     "transformers",
     "typer",
+    "uvicorn",
 }
 
 
@@ -235,6 +238,9 @@ def test_no_files_import_one_another_in_a_circle() -> None:
     sources = {module_of(path): (path.read_text(encoding="utf-8"), path.name == "__init__.py") for path in FILES}
     graph = edges(sources)
     assert sum(map(len, graph.values())) > len(FILES)
+    # The rooms that a listed exception opens import the module in their turn.
+    for module, rooms in EXCEPTIONS.items():
+        graph[module] = {name for name in graph[module] if not module or name.partition(".")[0] not in rooms}
     assert circles(graph) == []
 
 

@@ -35,6 +35,7 @@ VERBS: dict[str, dict[str, str]] = {
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Look inside": {
         "explain": "show every step from words to answer, with its numbers and formulas",
+        "explore": "open a page on which every number can be followed home",
         "matrix": "show the mask-matrix post's matrix of word pairs for a text, step by step",
         "verify": "check every tensor of your model on your text against its formula",
         "models": "list the models that came with the package",

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,6 +47,17 @@ def explain(
         typer.Option("--sentence", min=0, help="Which of several texts, or candidates, the word belongs to, from 0."),
     ] = 0,
     notes: Annotated[bool, typer.Option("--notes", help="Add where the source documents are imprecise.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            help="Write a page that shows every number and what it was made of: one file for the browser.  "
+            "[default: none]",
+        ),
+    ] = None,
+    megabytes: Annotated[
+        int, typer.Option("--megabytes", min=1, help="The most megabytes of numbers that --html puts into the page.")
+    ] = 64,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,
@@ -53,11 +65,15 @@ def explain(
     """Show all steps from words to guesses, with every number of one word's row; or trace one number back to its
     inputs.
 
-    With --choice the text is read with each candidate, and --sentence tells whose steps are shown, from 0.
+    With --html all of it becomes a page on which every number can be opened. With --choice the text is read with each
+    candidate, and --sentence tells whose steps are shown, from 0.
     """
     which, texts = split_model("explain", text, model)
     opened = open_model(which, device=device, threads=threads)
     second = second_text(opened, pair, target)
+    if html is not None:
+        _page(opened, list(texts_to_explain(texts)), second, choice, html, megabytes, title=Path(which).name)
+        return
     for each in _together(texts):
         trace = opened.trace(each, second, choices=choice or None)
         if cell is not None:
@@ -74,6 +90,24 @@ def _together(texts: Sequence[str]) -> Iterator[str | list[str]]:
         yield from texts_to_explain(texts)
     else:
         yield list(texts_to_explain(texts))
+
+
+def _page(
+    opened: Model,
+    texts: Sequence[str],
+    second: str | None,
+    choices: Sequence[str] | None,
+    out: Path,
+    megabytes: int,
+    *,
+    title: str,
+) -> None:
+    """All texts together on one page."""
+    given = texts[0] if len(texts) == 1 else list(texts)
+    trace = opened.trace(given, second, choices=choices or None)
+    trace.to_html(out, title=title, megabytes=megabytes)
+    note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
+    _note(str(trace.honesty))
 
 
 def _walk(

@@ -48,7 +48,11 @@ def run(out: Path) -> list[str]:
     promises.append(show_translation(console))
     console.rule(f"done in {time.monotonic() - started:.0f} s")
     english, small = out / "english", out / "slides"
-    console.print("Both models are kept. Try next:\n")
+    pages = write_pages(small, english)
+    console.print("Every number of both models, to be opened in a browser and followed to where it came from:\n")
+    for page in pages:
+        console.print(f"  {page}", soft_wrap=True, highlight=False, markup=False)
+    console.print("\nBoth models are kept. Try next:\n")
     for command in (
         f'glassformer explain {small} "{slides().sentences[0].masked}" --notes',
         f'glassformer explain {small} "{slides().sentences[0].masked}" --cell "{WEIGHTS}[head=1,query=likes,key=She]"',
@@ -60,6 +64,20 @@ def run(out: Path) -> list[str]:
     ):
         console.print(f"  {command}", soft_wrap=True, highlight=False, markup=False)
     return [promise.sentence for promise in promises if not promise.kept]
+
+
+def write_pages(small: Path, english: Path) -> list[Path]:
+    """The page of each model: the slides' three sentences as one batch, one sentence of English."""
+    from glassformer.artefact.open import load
+
+    texts: dict[Path, list[str]] = {small: [each.masked for each in slides().sentences], english: [SENTENCES[0]]}
+    pages = []
+    for folder, given in texts.items():
+        page = folder.with_suffix(".html")
+        title = "the slides’ model" if folder == small else "English text"
+        load(folder).trace(given).to_html(page, title=title)
+        pages.append(page)
+    return pages
 
 
 class Promise(NamedTuple):

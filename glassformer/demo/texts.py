@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 Row = tuple[float, ...]
@@ -91,6 +92,11 @@ def slides() -> Slides:
             for sentence in read_table("slides")["sentences"]
         )
     )
+
+
+def slides_model() -> Path:
+    """The folder of the slides' model, trained on the three sentences."""
+    return Path(__file__).resolve().parent / "slides"
 
 
 def quick_brown_fox() -> QuickBrownFox:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from glassformer.look.cell import Axes, Words, name_cell
 from glassformer.look.explanation import Explanation, Part, Reference
 from glassformer.look.named import Cell, Source
-from glassformer.look.rules.evaluator import Evaluator, Factor, Formula
+from glassformer.look.rules.evaluator import Evaluator, Factor, Formula, Term
 
 AxesOf = Callable[[str, Tensor], Axes]
 """The axes of a named tensor with their sizes and words."""
@@ -23,10 +24,10 @@ def explain(
     tensor = source.tensor(name)
     axes = axes_of(name, tensor)
     where = in_words(axes, cell, words)
-    value = float(tensor[tuple(cell[axis] for axis in axes.names)])
+    worked = work_out(name, {axis: cell[axis] for axis in axes.names}, formula, source)
     if formula is None:
         kind = "a weight, learned in training" if name.startswith("parameters.") else "given with the text"
-        return Explanation(name, dict(cell), where, value, "given", f"{name}[{where}] is {kind}", "")
+        return Explanation(name, dict(cell), where, worked.value, "given", f"{name}[{where}] is {kind}", "")
 
     # A softmax has a factor for each token of the vocabulary: what is the same for all is found once.
     described: dict[str, Axes] = {}
@@ -42,27 +43,55 @@ def explain(
         named = name_cell(known, at, words, called.setdefault(factor.name, {}))
         return Reference(factor.name, at, ",".join(f"{axis}={index}" for axis, index in named.items()), factor.value)
 
-    working = formula.rule.at(Evaluator(formula, source), cell)
-    sums = accumulate(term.value for term in working.terms)
-    difference = 0.0 if value == working.result else abs(value - working.result)
-    size = sum(abs(term.value) for term in working.terms)
+    sums = accumulate(term.value for term in worked.terms)
     return Explanation(
         name=name,
         cell=dict(cell),
         where=where,
-        value=value,
+        value=worked.value,
         rule=formula.rule.name,
         formula=formula.in_words(where),
         mathml=formula.in_mathml(),
         terms=tuple(
             Part(term.what, tuple(map(reference, term.factors)), term.value, running, term.added)
-            for term, running in zip(working.terms, sums, strict=True)
+            for term, running in zip(worked.terms, sums, strict=True)
         ),
-        quantities=working.quantities,
-        recomputed=working.result,
-        difference=difference,
-        error=0.0 if difference == 0 else difference / (1 + size),
+        quantities=worked.quantities,
+        recomputed=worked.recomputed,
+        difference=worked.difference,
+        error=worked.error,
     )
+
+
+@dataclass(frozen=True)
+class Worked:
+    """One number and its formula worked out on its operands; a weight or a fact has no formula. `error` =
+    |difference| / (1 + sum of the absolute terms).
+    """
+
+    value: float
+    terms: tuple[Term, ...] = ()
+    quantities: Mapping[str, float] = field(default_factory=dict)
+    recomputed: float | None = None
+    difference: float = 0.0
+    error: float = 0.0
+
+
+def work_out(name: str, cell: Cell, formula: Formula | None, source: Source) -> Worked:
+    """Work out the formula of one cell, whose axes are in the order of the tensor's.
+
+    An index along an axis that is stored with size 1, because all have the same number, may be any.
+    """
+    tensor = source.tensor(name)
+    index = tuple(0 if size == 1 else at for at, size in zip(cell.values(), tensor.shape, strict=True))
+    value = float(tensor[index])
+    if formula is None:
+        return Worked(value)
+    working = formula.rule.at(Evaluator(formula, source), cell)
+    difference = 0.0 if value == working.result else abs(value - working.result)
+    size = sum(abs(term.value) for term in working.terms)
+    error = 0.0 if difference == 0 else difference / (1 + size)
+    return Worked(value, working.terms, working.quantities, working.result, difference, error)
 
 
 def in_words(axes: Axes, cell: Cell, words: Words) -> str:

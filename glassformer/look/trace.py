@@ -181,7 +181,17 @@ class Trace(Tensors):
         """The interventions as Python that makes them again."""
         return as_python(self.interventions)
 
-    # ----------------------------------------------------------------- on disk
+    # ----------------------------------------------------------------- outside
+
+    def to_html(self, path: str | Path, *, title: str | None = None, megabytes: int = 64) -> None:
+        """Write a page that shows every number of this run and what it was made of: one file, which works from disk.
+
+        It carries at most so many megabytes of numbers, and says what it had to leave out. Raises DataError where it
+        cannot be written, ConfigError for a limit below 1.
+        """
+        from glassformer.explorer.page import write_page
+
+        write_page(self, path, title=title, megabytes=megabytes)
 
     def save(self, path: str | Path, *, weights: bool = False) -> None:
         """Write what is stored to a safetensors file, with the model's fingerprint; its weights only when asked."""

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from starlette.types import Receive, Scope, Send
 
 import glassformer as gf
 from glassformer.artefact import store
@@ -36,6 +37,12 @@ from glassformer.decode.options import search_settings
 from glassformer.decode.request import Request, SpecialIds, check_request
 from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import GlassformerError
+from glassformer.explorer.server.asked import read_asked
+from glassformer.explorer.server.desk import Desk
+from glassformer.explorer.server.guard import Guard
+from glassformer.explorer.server.offers import Models, Offer
+from glassformer.explorer.server.pictures import part_of
+from glassformer.look.cell import Axes
 from glassformer.models.families import bert, family_config
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
@@ -123,6 +130,15 @@ def other_weights(place: Place, change: Callable[[dict[str, torch.Tensor]], obje
     change(state)
     save_file(state, place.weights)
     return gf.load(place.saved)
+
+
+def at_the_guard(path: str, *, host: str = "localhost", origin: str = "") -> None:
+    headers = [(b"host", host.encode()), *([(b"origin", origin.encode())] if origin else [])]
+    return Guard(nothing, "a-token").check({"type": "http", "path": path, "headers": headers})
+
+
+async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    """An application that nobody reaches."""
 
 
 def a_pickle(place: Place) -> object:
@@ -288,6 +304,19 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "no encoder–decoder": lambda place: place.model.translate("summer"),
     "no target to score": lambda place: translating().score("He"),
     "a pair that is too long": lambda place: translating(limited=True).score("He", "Elle aime. " * 20),
+    "a page without room": lambda place: place.model.trace("summer").to_html(place.folder / "page.html", megabytes=0),
+    "a page nowhere": lambda place: place.model.trace("summer").to_html(place.folder / "nowhere" / "page.html"),
+    "another host": lambda place: at_the_guard("/a-token/", host="evil.example"),
+    "another origin": lambda place: at_the_guard("/a-token/", origin="http://evil.example"),
+    "no token": lambda place: at_the_guard("/"),
+    "a wish that is no JSON": lambda place: read_asked(b"{"),
+    "a wish without a text": lambda place: read_asked(b'{"model": "slides", "texts": []}'),
+    "more characters than a page takes": lambda place: read_asked(
+        json.dumps({"model": "slides", "texts": ["She" * 3000] * 3}).encode()
+    ),
+    "no part of an axis": lambda place: part_of(Axes("scores", ("query", "key"), (3, 4)), "1:9"),
+    "a run that is forgotten": lambda place: Desk(Models([])).run("0" * 32),
+    "a model that is not offered": lambda place: Models([Offer("slides", place.saved, ("She",))])["slide"],
     "unknown tensor": lambda place: place.model.trace("summer")["encoder.blocks.0.self_attention.wieghts"],
 }
 

@@ -38,7 +38,7 @@ def short(name: str) -> str:
 def read(operand: Operand) -> Expression:
     """A tensor by its short name, in MathML with its axes below."""
     name = short(operand.name)
-    letters = "".join(symbol(axis).mathml for axis in axis_names(operand.axes))
+    letters = sign(",").mathml.join(symbol(axis).mathml for axis in axis_names(operand.axes))
     return Expression(name, f"<msub><mi>{name}</mi><mrow>{letters}</mrow></msub>" if letters else f"<mi>{name}</mi>")
 
 

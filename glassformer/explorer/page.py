@@ -1,0 +1,106 @@
+"""One run as one HTML file that needs nothing else: no network, no server, no second file.
+
+The numbers are safetensors, the rest is JSON, each compressed in a block that a browser does not run. The content
+policy allows the page's own script and style by their hashes and forbids everything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from safetensors.torch import save
+from torch import Tensor
+
+from glassformer.atomic import atomic_write
+from glassformer.errors import ConfigError, DataError
+from glassformer.explorer.carried import carry
+from glassformer.explorer.record import run_record
+from glassformer.paths import behind_links, check_path
+
+if TYPE_CHECKING:
+    from glassformer.look.trace import Trace
+
+MEGABYTES = 64
+"""What a page carries of numbers if nothing else is said."""
+
+WITHOUT_SCRIPT = "This page draws its pictures with a script of its own; allow scripts to see them."
+
+
+def write_page(trace: Trace, path: str | Path, *, title: str | None = None, megabytes: int = MEGABYTES) -> None:
+    """Write the page of a trace; raises DataError where it cannot be written, and as `page` does."""
+    check_path(path, DataError)
+    file = behind_links(Path(path), DataError)
+    text = page(trace, title=title, megabytes=megabytes)
+    try:
+        with atomic_write(file) as draft:
+            # A lone surrogate in a title is no reason to lose the page.
+            draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise DataError(
+            f"the page must be written to {path}", got=error.strerror or str(error), do="choose another path"
+        ) from None
+
+
+def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) -> str:
+    """The page as text, with at most so many megabytes of numbers; raises ConfigError for a limit below 1."""
+    if megabytes < 1:
+        raise ConfigError("a page needs room for numbers: at least 1 megabyte", got=str(megabytes))
+    title = title or f"{trace.config.family} model"
+    carried = carry(trace, megabytes * 1_000_000)
+    blocks = {
+        "record": json.dumps(run_record(trace, carried, title), allow_nan=False).encode(),
+        "tensors": save(own_memory(carried.tensors)),
+        "weights": save(own_memory(carried.weights)),
+    }
+    script, style = built("explorer.js"), built("explorer.css")
+    policy = (
+        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return "\n".join(
+        (
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)} · glassformer</title>",
+            f"<style>{style}</style>",
+            "</head>",
+            "<body>",
+            f'<div id="explorer"><noscript>{WITHOUT_SCRIPT}</noscript></div>',
+            *(f'<script type="application/gzip" id="{name}">{packed(data)}</script>' for name, data in blocks.items()),
+            f'<script type="module">{script}</script>',
+            "</body>",
+            "</html>",
+            "",
+        )
+    )
+
+
+def built(name: str) -> str:
+    """A file of the built page."""
+    return resources.files("glassformer.explorer").joinpath("built", name).read_text(encoding="utf-8")
+
+
+def digest(content: str) -> str:
+    """What a content policy calls this script or style by."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def packed(data: bytes) -> str:
+    """Compressed, as text that stands in HTML; the same bytes for the same data."""
+    return base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode()
+
+
+def own_memory(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Each tensor in memory of its own: safetensors refuses two that share it, as tied weights do."""
+    return {name: tensor.clone() for name, tensor in tensors.items()}

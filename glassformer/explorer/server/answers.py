@@ -1,0 +1,176 @@
+"""What is answered about one run: a number with its terms, a part of a tensor, the heads of an attention."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors.torch import save
+
+from glassformer.errors import UnknownNameError, did_you_mean
+from glassformer.explorer.carried import lossless
+from glassformer.explorer.page import own_memory
+from glassformer.explorer.record import honesty_record
+from glassformer.explorer.server.asked import Asked
+from glassformer.explorer.server.numbers import Numbers
+from glassformer.explorer.server.overview import MOST_WHOLE, as_json, overview, packed
+from glassformer.explorer.server.pictures import Scale, heads, numbers_of, part_of, picture_of
+from glassformer.explorer.server.refusals import TooLargeError
+from glassformer.look.cell import Axes
+from glassformer.look.explain import work_out
+from glassformer.look.trace import Trace
+from glassformer.models.names import parameter_names
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+
+MOST_TERMS = 256
+"""The terms of a sum that are sent: the largest; of a softmax over a vocabulary there are thousands."""
+
+MOST_TOKENS = 2048
+"""Tokens of one text; all texts of a run together may have twice as many, padding included."""
+
+
+@dataclass
+class Run:
+    """One run as a page knows it. What is computed again is kept in `numbers`, together with that of all other runs."""
+
+    key: str
+    trace: Trace
+    overview: bytes
+    whole: bool
+    separators: frozenset[int]
+    numbers: Numbers
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it needs for as long as it is kept."""
+        facts = sum(fact.nbytes for fact in self.trace.facts.values())
+        return self.trace.nbytes + facts + len(self.overview)
+
+    def honesty(self) -> bytes:
+        """The honesty gate, measured when it is first asked for."""
+        with self.lock:
+            return packed(as_json(honesty_record(self.trace)))
+
+    def all_numbers(self) -> bytes:
+        """Every tensor of a small run and the facts of its inputs; raises TooLargeError for a larger one."""
+        if not self.whole:
+            raise TooLargeError("the tensors of a large run are sent one by one", do="ask for a part of one tensor")
+        tensors = self.numbers.fetch(self.key, self.trace, [*self.trace.facts, *self.trace])
+        return save(own_memory({name: lossless(tensor) for name, tensor in tensors.items()}))
+
+    def described(self, name: str) -> tuple[Axes, torch.Tensor]:
+        """A tensor by its whole name, with its axes; raises UnknownNameError."""
+        trace = self.trace
+        if not (name in trace or name in trace.facts or name in trace.parameters):
+            raise UnknownNameError(f"there is no tensor {name!r}", do=did_you_mean(name, trace))
+        tensor = self.numbers.fetch(self.key, trace, [name])[name]
+        return trace.described(name, tensor), tensor
+
+    def part(self, name: str, asked: str) -> bytes:
+        """A part of a tensor, a weight or a fact, in its own type."""
+        axes, tensor = self.described(name)
+        return numbers_of(tensor, part_of(axes, asked))
+
+    def picture(self, name: str, asked: str, size: tuple[int, int], scale: Scale) -> bytes:
+        """A part of a tensor, a weight or a fact, as dots."""
+        axes, tensor = self.described(name)
+        return picture_of(tensor, part_of(axes, asked), size, scale)
+
+    def explain(self, name: str, asked: Sequence[int]) -> bytes:
+        """One number, its formula worked out on its operands: the largest terms, and what the others add up to."""
+        trace = self.trace
+        axes, _ = self.described(name)
+        if len(asked) != len(axes.names):
+            raise UnknownNameError(f"{name} has the axes {', '.join(axes.names)}", got=f"a cell of {len(asked)}")
+        cell = {}
+        for axis, size, index in zip(axes.names, axes.sizes, asked, strict=True):
+            whole = axes.shared.get(axis, size)
+            if not 0 <= index < whole:
+                raise UnknownNameError(f"{axis} of {name} counts from 0 to {whole - 1}", got=str(index))
+            cell[axis] = index
+        formula = trace.statement.formulas.get(name)
+        read = [] if formula is None else [operand.name for operand in formula.rule.operands.values()]
+        worked = work_out(name, cell, formula, self.numbers.source(self.key, trace, [name, *read]))
+        terms = worked.terms
+        running = list(accumulate(term.value for term in terms))
+        order = sorted(range(len(terms)), key=lambda index: -abs(terms[index].value))
+        shown = set(order[:MOST_TERMS])
+        told: dict[str, Any] = {
+            "name": name,
+            "cell": list(asked),
+            "value": worked.value,
+            "terms": [
+                {
+                    "what": term.what,
+                    "factors": [[factor.name, list(factor.index), factor.value] for factor in term.factors],
+                    "value": term.value,
+                    "added": term.added,
+                    "running": running[index],
+                }
+                for index, term in enumerate(terms)
+                if index in shown
+            ],
+            "left": {
+                "count": len(terms) - len(shown),
+                "sum": sum(term.value for index, term in enumerate(terms) if index not in shown),
+            },
+            "quantities": dict(worked.quantities),
+            "recomputed": worked.recomputed,
+            "difference": worked.difference,
+            "error": worked.error,
+        }
+        return packed(as_json(told))
+
+    def heads(self, attention: str, sentence: int) -> bytes:
+        """Thumbnails and statistics of all heads of an attention, for one sentence."""
+        axes, weights = self.described(f"{attention}.weights")
+        if "head" not in axes.names:
+            raise UnknownNameError(f"there is no attention {attention!r}")
+        if not 0 <= sentence < weights.shape[0]:
+            raise UnknownNameError(f"sentence counts from 0 to {weights.shape[0] - 1}", got=str(sentence))
+        facts = self.trace.facts
+        real, ids = facts.get(f"{axes.tokens}.real"), facts.get(f"{axes.keys}.ids")
+        separators = None
+        if self.separators and ids is not None:
+            separators = torch.isin(ids[sentence].cpu(), torch.tensor(sorted(self.separators)))  # [K]
+        return heads(
+            weights[sentence],
+            None if real is None else real[sentence].cpu(),
+            separators,
+            crossing=axes.tokens != axes.keys,
+        )
+
+
+def begin(model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any]) -> Run:
+    """Run what was asked for. Raises what `Model.trace` raises, and TooLargeError."""
+    texts = [*asked.texts, *(asked.seconds or ()), *(asked.choices or ())]
+    lengths = [len(model.tokenizer.encode(text, special=False)) for text in texts]
+    if max(lengths) > MOST_TOKENS or max(lengths) * len(texts) > 2 * MOST_TOKENS:
+        raise TooLargeError(
+            f"a page holds at most {MOST_TOKENS:,} tokens of a text, and {2 * MOST_TOKENS:,} of all texts with padding",
+            got=f"{max(lengths):,} in the longest of {len(texts)}",
+        )
+    trace = model.trace(
+        list(asked.texts),
+        None if asked.seconds is None else list(asked.seconds),
+        choices=None if asked.choices is None else list(asked.choices),
+        interventions=steps,
+    )
+    told, whole = overview(model, asked, trace)
+    separator = model.tokenizer.separator_id
+    return Run(asked.key, trace, told, whole, frozenset() if separator is None else frozenset({separator}), numbers)
+
+
+def weights_of(model: Model) -> bytes:
+    """All weights of a small model by their public names; raises TooLargeError for a larger one."""
+    weights = {name: weight.detach().float().cpu() for name, weight in parameter_names(model.module).items()}
+    if sum(weight.nbytes for weight in weights.values()) > MOST_WHOLE:
+        raise TooLargeError("the weights of a large model are sent one by one", do="ask for a part of one of them")
+    return save(own_memory({name: lossless(weight) for name, weight in weights.items()}))

@@ -1,0 +1,132 @@
+"""The runs that pages look at: the same wish is run once for all who have it, few are kept, and one nobody waits for is
+stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from glassformer.explorer.server.answers import Run, begin
+from glassformer.explorer.server.asked import Asked
+from glassformer.explorer.server.numbers import Numbers
+from glassformer.explorer.server.offers import Models
+from glassformer.explorer.server.refusals import BusyError, MissingError
+from glassformer.explorer.server.stopping import in_thread
+from glassformer.look.trace import Trace
+
+MOST_RUNS = 32
+MOST_BYTES = 512_000_000
+MOST_WAITING = 64
+READERS = 2
+
+Answer = TypeVar("Answer")
+
+
+@dataclass
+class Waiting:
+    """A run that is not finished, and how many wait for it."""
+
+    task: asyncio.Task[Run]
+    count: int = 0
+
+
+class Desk:
+    """Takes wishes and answers them. Runs are made one after the other, for each takes all cores; answers about runs
+    that are there do not wait for them.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        *,
+        most_runs: int = MOST_RUNS,
+        most_bytes: int = MOST_BYTES,
+        most_waiting: int = MOST_WAITING,
+        numbers: Numbers | None = None,
+    ) -> None:
+        self.models, self.most_runs, self.most_bytes, self.most_waiting = models, most_runs, most_bytes, most_waiting
+        self.numbers = numbers or Numbers()
+        self.runs: OrderedDict[str, Run] = OrderedDict()
+        self.waiting: dict[str, Waiting] = {}
+        self.runner = ThreadPoolExecutor(1, thread_name_prefix="run")
+        self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
+
+    def close(self) -> None:
+        """Stop what is being done."""
+        for waiting in self.waiting.values():
+            waiting.task.cancel()
+        self.runner.shutdown(wait=False, cancel_futures=True)
+        self.readers.shutdown(wait=False, cancel_futures=True)
+
+    # ----------------------------------------------------------------- runs
+
+    def run(self, key: str) -> Run:
+        """A run that is kept; raises MissingError."""
+        if key not in self.runs:
+            raise MissingError("this run is not kept any more", do="ask for it again")
+        self.runs.move_to_end(key)
+        return self.runs[key]
+
+    def trace(self, key: str) -> Trace:
+        """The trace of a run that is kept; raises MissingError."""
+        return self.run(key).trace
+
+    async def ask(self, asked: Asked) -> Run:
+        """The run of this wish: kept, waited for with others, or begun. Raises BusyError, and what the run raises."""
+        key = asked.key
+        if key in self.runs:
+            return self.run(key)
+        if key not in self.waiting:
+            if len(self.waiting) >= self.most_waiting:
+                raise BusyError(f"at most {self.most_waiting} runs are waited for", do="ask again in a moment")
+            self.waiting[key] = Waiting(asyncio.ensure_future(self.make(asked)))
+        waiting = self.waiting[key]
+        waiting.count += 1
+        try:
+            return await asyncio.shield(waiting.task)
+        finally:
+            waiting.count -= 1
+            if not waiting.count:
+                waiting.task.cancel()
+                if self.waiting.get(key) is waiting:
+                    del self.waiting[key]
+
+    async def make(self, asked: Asked) -> Run:
+        """Run it, and keep it."""
+        steps = [step.read(self.trace) for step in asked.steps]
+        return self.keep(
+            await in_thread(self.runner, lambda: begin(self.models[asked.model], asked, self.numbers, steps))
+        )
+
+    def begin(self, asked: Asked) -> Run:
+        """The run of a wish at once, before there is anyone to wait. Raises what the run raises."""
+        steps = [step.read(self.trace) for step in asked.steps]
+        return self.keep(begin(self.models[asked.model], asked, self.numbers, steps))
+
+    def keep(self, run: Run) -> Run:
+        """Keep it, and forget the ones that were used least recently as far as is needed."""
+        self.runs[run.key] = run
+        while len(self.runs) > 1 and (len(self.runs) > self.most_runs or self.nbytes > self.most_bytes):
+            self.forget(next(iter(self.runs)))
+        return run
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the runs that are kept."""
+        return sum(run.nbytes for run in self.runs.values())
+
+    def forget(self, key: str) -> None:
+        """Keep this run no longer."""
+        if self.runs.pop(key, None) is not None:
+            self.numbers.forget(key)
+
+    # ----------------------------------------------------------------- answers
+
+    async def answer(self, work: Callable[[], Answer]) -> Answer:
+        """An answer about a run that is kept."""
+        return await in_thread(self.readers, work)

@@ -1,0 +1,59 @@
+"""Tensors of runs that were computed again, kept while they are in use: a click on a number needs its neighbours'."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from torch import Tensor
+
+from glassformer.look.named import Source
+from glassformer.look.trace import Trace
+
+MOST_BYTES = 256_000_000
+
+
+class Numbers:
+    """The tensors that were asked for last, of all runs together; those used least recently are forgotten first."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self.most_bytes, self.nbytes = most_bytes, 0
+        self.kept: OrderedDict[tuple[str, str], Tensor] = OrderedDict()
+        self.lock = threading.Lock()
+
+    def fetch(self, run: str, trace: Trace, names: Iterable[str]) -> dict[str, Tensor]:
+        """Tensors, weights and facts of a run by whole names, on the CPU; those of a unit are computed at once."""
+        wanted = list(dict.fromkeys(names))
+        with self.lock:
+            found = {name: self.kept[run, name] for name in wanted if (run, name) in self.kept}
+            for name in found:
+                self.kept.move_to_end((run, name))
+        missing = [name for name in wanted if name not in found]
+        again = [name for name in missing if name in trace and not trace.kept(name)]
+        computed = trace.fetch(again) if again else {}
+        for name in missing:
+            found[name] = (computed[name] if name in computed else trace.tensor(name)).detach().cpu()
+        self.keep(run, {name: found[name] for name in computed})
+        return found
+
+    def keep(self, run: str, tensors: dict[str, Tensor]) -> None:
+        """Keep these too, and forget others as far as is needed."""
+        with self.lock:
+            for name, tensor in tensors.items():
+                if tensor.nbytes <= self.most_bytes and (run, name) not in self.kept:
+                    self.kept[run, name] = tensor
+                    self.nbytes += tensor.nbytes
+            while self.nbytes > self.most_bytes:
+                self.nbytes -= self.kept.popitem(last=False)[1].nbytes
+
+    def forget(self, run: str) -> None:
+        """A run has gone."""
+        with self.lock:
+            for key in [key for key in self.kept if key[0] == run]:
+                self.nbytes -= self.kept.pop(key).nbytes
+
+    def source(self, run: str, trace: Trace, names: Iterable[str]) -> Source:
+        """Several tensors at hand, for a formula."""
+        places = None if trace.scored_at is None else trace.scored_at.cpu()
+        return Source(places, trace.tensor, self.fetch(run, trace, names))

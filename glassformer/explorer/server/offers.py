@@ -1,0 +1,58 @@
+"""The models that a page can choose from: each is opened when it is first asked for, and few stay open."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from glassformer.errors import UnknownNameError, did_you_mean
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from glassformer.artefact.model import Model
+
+MOST_OPEN = 3
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A model by the name that the page shows, where it is, and texts to begin with, with their second ones."""
+
+    name: str
+    place: str | Path
+    texts: tuple[str, ...]
+    seconds: tuple[str, ...] | None = None
+    choices: tuple[str, ...] | None = None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the page is told; where a model is on this machine is no concern of it."""
+        return {"name": self.name, "texts": self.texts, "seconds": self.seconds, "choices": self.choices}
+
+
+class Models:
+    """The models on offer; those used last stay open."""
+
+    def __init__(self, offers: Sequence[Offer], *, device: str = "auto", most_open: int = MOST_OPEN) -> None:
+        self.offers = {offer.name: offer for offer in offers}
+        self.device, self.most_open = device, most_open
+        self.open: OrderedDict[str, Model] = OrderedDict()
+        self.lock = threading.Lock()
+
+    def __getitem__(self, name: str) -> Model:
+        """The model of this name; raises UnknownNameError, and CheckpointError where it cannot be opened."""
+        if name not in self.offers:
+            raise UnknownNameError(f"no model {name!r} is offered here", do=did_you_mean(name, self.offers))
+        with self.lock:
+            if name not in self.open:
+                from glassformer.artefact.open import load
+
+                self.open[name] = load(self.offers[name].place, device=self.device)
+            self.open.move_to_end(name)
+            while len(self.open) > self.most_open:
+                self.open.popitem(last=False)
+            return self.open[name]

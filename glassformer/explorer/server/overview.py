@@ -1,0 +1,114 @@
+"""What a page is told of a run before any number: words, formulas, axes, sizes, and where each token is in its text.
+
+The parts that do not change from run to run, the vocabulary and the weights, are asked for apart.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from glassformer.explorer.carried import Carried
+from glassformer.explorer.record import run_record
+from glassformer.explorer.server.asked import Asked
+from glassformer.explorer.server.sizes import Shape, numbers, shapes
+from glassformer.look.trace import Trace
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+
+MOST_WHOLE = 16_000_000
+"""Bytes of a run, and of the weights of a model, that a page takes whole, so that it works out all numbers itself."""
+
+Span = tuple[int, int, int] | None
+"""Which of the texts of a row, and the characters [start, end) of it; None for a token that was added."""
+
+
+def overview(model: Model, asked: Asked, trace: Trace) -> tuple[bytes, bool]:
+    """The record of a run as compressed JSON, and whether its numbers may be sent whole.
+
+    The honesty gate is no part of it: it takes as long as the run itself, and is asked for apart.
+    """
+    found = shapes(trace)
+    whole = numbers(found) * trace.dtype.itemsize <= MOST_WHOLE
+    record = run_record(replace(trace, measure_honesty=None), Carried(MOST_WHOLE), asked.model)
+    record["words"]["vocabulary"] = []
+    record["places"] = list(trace.chosen_tokens)
+    more = {
+        "run": asked.key,
+        "asked": asked.model_dump(mode="json"),
+        "shapes": {name: list(shape) for name, shape in found.items()},
+        "spans": spans(model, asked, trace),
+        "attentions": attentions(found),
+        "whole": whole,
+        "whole_weights": weight_bytes(trace) <= MOST_WHOLE,
+    }
+    return packed(record | more), whole
+
+
+def packed(values: object) -> bytes:
+    """As compressed JSON."""
+    return gzip.compress(json.dumps(values, allow_nan=False, separators=(",", ":")).encode(), compresslevel=3, mtime=0)
+
+
+def weight_bytes(trace: Trace) -> int:
+    """How large all weights are as float32."""
+    return sum(4 * tensor.numel() for tensor in trace.parameters.values())
+
+
+def attentions(found: dict[str, Shape]) -> dict[str, int]:
+    """Every attention with its number of heads."""
+    return {
+        name.removesuffix(".weights"): shape[1] for name, shape in found.items() if name.endswith("_attention.weights")
+    }
+
+
+def spans(model: Model, asked: Asked, trace: Trace) -> dict[str, list[list[Span]] | None]:
+    """Where each token is in the texts that were asked for; None for a side whose tokens are no tokens of a text."""
+    two_stacks = model.config.encoder is not None and model.config.decoder is not None
+    seconds: Sequence[str] | None = asked.seconds
+    firsts: Sequence[str] = asked.texts
+    if asked.choices is not None:
+        firsts, seconds = asked.texts * len(asked.choices), asked.choices
+    before, after = (len(ids) for ids in model.tokenizer.frame_ids)
+    sides: dict[str, list[list[Span]] | None] = {"inputs": None, "decoder_inputs": None}
+    if seconds is None or two_stacks:
+        sides["inputs"] = [[*[None] * before, *tokens_of(model, 0, text), *[None] * after] for text in firsts]
+    else:
+        frame = [[None] * len(ids) for ids in model.tokenizer.pair_frame_ids]
+        sides["inputs"] = [
+            [*frame[0], *tokens_of(model, 0, one), *frame[1], *tokens_of(model, 1, two), *frame[2]]
+            for one, two in zip(firsts, seconds, strict=True)
+        ]
+    if seconds is not None and two_stacks:  # the start token, then all but the last
+        rows = [[None, *[None] * before, *tokens_of(model, 1, text), *[None] * after] for text in seconds]
+        sides["decoder_inputs"] = [row[:-1] if after else row for row in rows]
+    lengths = {"inputs": trace.words.inputs, "decoder_inputs": trace.words.decoder_inputs}
+    return {
+        side: rows if rows is not None and list(map(len, rows)) == list(map(len, lengths[side])) else None
+        for side, rows in sides.items()
+    }
+
+
+def tokens_of(model: Model, which: int, text: str) -> list[Span]:
+    """Where the tokens of one text are in it."""
+    return [(which, start, end) for start, end in model.tokenizer.encode(text, special=False).offsets]
+
+
+def json_number(value: float) -> float | str:
+    """A number as JSON has it: what is not finite is a word, which JavaScript's Number reads."""
+    if value != value:
+        return "NaN"
+    return value if abs(value) != float("inf") else "Infinity" if value > 0 else "-Infinity"
+
+
+def as_json(values: Any) -> Any:
+    """The same with numbers that JSON has."""
+    if isinstance(values, float):
+        return json_number(values)
+    if isinstance(values, dict):
+        return {key: as_json(value) for key, value in values.items()}
+    return [as_json(value) for value in values] if isinstance(values, list | tuple) else values

@@ -1,0 +1,151 @@
+"""Parts of tensors as bytes in the layout of safetensors: numbers as they are, and pictures of one byte a dot.
+
+H heads · Q query tokens · K key tokens · R rows of a picture · C columns of a picture
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import torch
+from safetensors.torch import save
+from torch import Tensor
+from torch.nn import functional as F
+
+from glassformer.errors import UnknownNameError
+from glassformer.explorer.server.refusals import TooLargeError
+from glassformer.look.cell import Axes
+
+MOST_NUMBERS = 1 << 22
+MOST_DOTS = 1 << 22
+THUMBNAIL = 32
+# The smallest number of a logarithmic picture as a share of the largest.
+FAINTEST = 1e-6
+SPAN = re.compile(r"(?P<start>\d{1,9})?(?P<to>:(?P<stop>\d{1,9})?)?")
+Scale = Literal["linear", "log"]
+
+# What is measured of each head, in this order.
+STATISTICS = ("entropy", "distance", "previous", "self", "next", "first", "separator", "largest")
+
+
+def part_of(axes: Axes, asked: str) -> tuple[slice, ...]:
+    """`0,3,:,16:48`: an index or a range along each axis, all of those that are left out. Every axis is kept.
+
+    An index into an axis that is stored with size 1, because all have the same numbers, means these numbers.
+    Raises UnknownNameError.
+    """
+    steps = asked.split(",") if asked else []
+    if len(steps) > len(axes.names):
+        raise UnknownNameError(f"{axes.name} has the axes {', '.join(axes.names)}", got=f"a part of {len(steps)}")
+    part = []
+    for axis, size, step in zip(axes.names, axes.sizes, [*steps, *[":"] * (len(axes.names) - len(steps))], strict=True):
+        found = SPAN.fullmatch(step.strip())
+        if found is None or not found[0]:
+            raise UnknownNameError(f"a part of {axis} is an index, or a range as in 16:48", got=repr(step[:40]))
+        whole = axes.shared.get(axis, size)
+        start = int(found["start"] or 0)
+        stop = start + 1 if not found["to"] else whole if found["stop"] is None else int(found["stop"])
+        if not 0 <= start < stop <= max(whole, 1):
+            raise UnknownNameError(f"{axis} of {axes.name} counts from 0 to {whole - 1}", got=step.strip())
+        part.append(slice(0, 1) if axis in axes.shared else slice(start, stop))
+    return tuple(part)
+
+
+def numbers_of(tensor: Tensor, part: Sequence[slice]) -> bytes:
+    """That part in its own type; raises TooLargeError."""
+    found = tensor[tuple(part)]
+    if found.numel() > MOST_NUMBERS:
+        raise TooLargeError(
+            f"at most {MOST_NUMBERS:,} numbers are sent at once", got=f"{found.numel():,}", do="ask for parts of it"
+        )
+    return save({"numbers": found.contiguous().clone()}, starts(part))
+
+
+def picture_of(tensor: Tensor, part: Sequence[slice], size: tuple[int, int], scale: Scale) -> bytes:
+    """That part as dots, the last two axes in at most R×C; raises TooLargeError."""
+    dots, lowest, highest = picture(tensor[tuple(part)], size, scale)
+    limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": scale}
+    return save({"picture": dots}, starts(part) | limits)
+
+
+def starts(part: Sequence[slice]) -> dict[str, str]:
+    """Where a part begins along each axis, beside its numbers."""
+    return {"start": ",".join(str(each.start) for each in part)}
+
+
+def picture(tensor: Tensor, size: tuple[int, int], scale: Scale = "linear") -> tuple[Tensor, float, float]:
+    """Dots [..., R, C], and the numbers that the dots 1 and 255 stand for. 0 stands for what is not finite.
+
+    A dot that stands for several numbers shows the one that is farthest from 0. On the logarithmic scale, which is for
+    shares, 0 also stands for what is not above 0, and 1 for a millionth of the largest, and less.
+    """
+    values = tensor.detach().float().cpu()
+    values = values.reshape(*[1] * (2 - values.dim()), *values.shape)  # [..., rows, columns]
+    *rest, rows, columns = values.shape
+    if math.prod(rest) * min(rows, size[0]) * min(columns, size[1]) > MOST_DOTS:
+        raise TooLargeError(f"a picture has at most {MOST_DOTS:,} dots", do="ask for parts of it, or a smaller one")
+    values = pooled(values.reshape(-1, rows, columns), size)  # [pictures, R, C]
+    values = values.reshape(*rest, *values.shape[1:])  # [..., R, C]
+    shown = values.isfinite() & ((values > 0) | torch.tensor(scale == "linear"))
+    if not shown.any():
+        return torch.zeros_like(values, dtype=torch.uint8), 0.0, 0.0
+    lowest, highest = float(values[shown].min()), float(values[shown].max())
+    if scale == "log":
+        lowest = max(lowest, highest * FAINTEST)
+        share = (values.clamp(min=lowest) / lowest).log() / max(math.log(highest / lowest), 1e-30)
+    else:
+        share = (values - lowest) / max(highest - lowest, 1e-30)
+    dots = torch.where(shown, 1 + (share.clamp(0, 1).nan_to_num(0) * 254).round(), torch.zeros(()))
+    return dots.to(torch.uint8), lowest, highest
+
+
+def pooled(values: Tensor, size: tuple[int, int]) -> Tensor:
+    """[pictures, rows, columns] to at most [pictures, R, C]: of several numbers the finite one farthest from 0."""
+    rows, columns = (min(one, most) for one, most in zip(values.shape[1:], size, strict=True))
+    if (rows, columns) == tuple(values.shape[1:]) or not values.numel():
+        return values
+    far = values.abs().masked_fill(~values.isfinite(), -1.0)
+    _, where = F.adaptive_max_pool2d(far, (rows, columns), return_indices=True)  # [pictures, R, C]
+    return values.flatten(1).gather(1, where.flatten(1)).reshape(where.shape)
+
+
+def heads(weights: Tensor, real: Tensor | None, separators: Tensor | None, *, crossing: bool) -> bytes:
+    """Thumbnails and statistics of all heads of one attention, for one sentence.
+
+    weights [H, Q, K] · real [Q] bool, the queries that are no padding · separators [K] bool
+    """
+    dots, _, highest = picture(weights, (THUMBNAIL, THUMBNAIL), "log")
+    found = {"thumbnails": dots, "statistics": statistics(weights, real, separators, crossing=crossing)}
+    return save(found, {"statistics": ",".join(STATISTICS), "scale": "log", "highest": repr(highest)})
+
+
+def statistics(weights: Tensor, real: Tensor | None, separators: Tensor | None, *, crossing: bool) -> Tensor:
+    """What each head does on average over the queries, [H, 8] in the order of STATISTICS.
+
+    The entropy is in bits; the distance is in tokens; the others are shares of the attention: that of the token before,
+    the same one, the one after, the first one, separators, and the largest one. NaN = the text of the keys is another.
+    """
+    weights = weights.double() if real is None else weights.double()[:, real]  # [H, Q, K]
+    heads, queries, keys = weights.shape
+    places = torch.arange(keys) if real is None else torch.arange(len(real))[real]  # [Q]
+    apart = torch.arange(keys)[None] - places[:, None] if not crossing else None  # [Q, K]
+    none = torch.full((heads,), math.nan, dtype=torch.float64)
+    of_separators = none if separators is None else weights[..., separators].sum(-1).mean(-1)
+
+    def share(distance: int) -> Tensor:
+        return none if apart is None else (weights * (apart == distance)).sum((-2, -1)) / queries  # [H]
+
+    found: Mapping[str, Tensor] = {
+        "entropy": -torch.special.xlogy(weights, weights).sum(-1).mean(-1) / math.log(2),
+        "distance": none if apart is None else (weights * apart.abs()).sum(-1).mean(-1),
+        "previous": share(-1),
+        "self": share(0),
+        "next": share(1),
+        "first": weights[..., 0].mean(-1),
+        "separator": of_separators,
+        "largest": weights.amax(-1).mean(-1),
+    }
+    return torch.stack([found[name] for name in STATISTICS], dim=-1).float()  # [H, 8]

@@ -1,0 +1,83 @@
+"""How large each tensor of a run is, told from the formulas: so that a page knows all of them before any is computed.
+
+What is the same for all sentences, heads or queries may be stored with size 1 there; sizes here are whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from glassformer.look.named import Operand, axis_names, read_axes
+from glassformer.look.rules.evaluator import Formula
+from glassformer.look.rules.positions import Sinusoid
+from glassformer.look.rules.sums import Concatenate
+from glassformer.look.tensors import heads_of
+from glassformer.look.trace import Trace
+
+Shape = tuple[int, ...]
+
+
+def shapes(trace: Trace) -> dict[str, Shape]:
+    """The whole shape of each tensor of a run."""
+    known: dict[str, Shape] = {name: tuple(tensor.shape) for name, tensor in trace.facts.items()}
+    known |= {name: tuple(tensor.shape) for name, tensor in trace.parameters.items()}
+    sentences, tokens = text_sizes(trace)
+    counted = {"sentence": sentences, "candidate": sentences}
+    if trace.scored_at is not None:
+        counted["place"] = len(trace.scored_at)
+    for name, formula in trace.statement.formulas.items():
+        counted |= {"token": tokens[formula.tokens], "query": tokens[formula.tokens], "key": tokens[formula.keys]}
+        known[name] = tuple(
+            counted[axis] if axis in counted else size_of(formula, axis, known) for axis in axis_names(formula.axes)
+        )
+        if name.endswith("_attention.may_look"):  # it is read from facts, which know of no heads
+            known[name] = (sentences, heads_of(trace.config, name), *known[name][2:])
+    return {name: known[name] for name in trace.statement.formulas}
+
+
+def text_sizes(trace: Trace) -> tuple[int, dict[str, int]]:
+    """How many sentences, and tokens of each side: a side that is not there has those of the other."""
+    sides = {
+        side: fact.shape
+        for side in ("inputs", "decoder_inputs")
+        for kind in ("ids", "vectors")
+        if (fact := trace.facts.get(f"{side}.{kind}")) is not None
+    }
+    first = next(iter(sides.values()))
+    return first[0], {side: sides.get(side, first)[1] for side in ("inputs", "decoder_inputs")}
+
+
+def size_of(formula: Formula, axis: str, known: Mapping[str, Shape]) -> int:
+    """How long an axis is that counts no text: as long as that of the operands."""
+    if isinstance(formula.rule, Sinusoid):
+        return formula.rule.width
+    sizes = [operand_sizes(operand, known[operand.name]) for operand in operands(formula) if operand.name in known]
+    if isinstance(formula.rule, Concatenate):
+        (parts,) = sizes
+        return parts["head"] * parts["channel"]
+    return max((each.get(axis, 1) for each in sizes), default=1)
+
+
+def operands(formula: Formula) -> list[Operand]:
+    """The tensors that a formula reads."""
+    return list(formula.rule.operands.values())
+
+
+def operand_sizes(operand: Operand, shape: Shape) -> dict[str, int]:
+    """The size of each axis of an operand by the name that its formula gives it."""
+    sizes: dict[str, int] = {}
+    dim = 0
+    for step in read_axes(operand.axes):
+        if step.kind == "group":
+            outer, inner = step.names
+            sizes |= {outer: step.count, inner: shape[dim] // step.count}
+        elif step.kind == "axis":
+            sizes[step.names[0]] = shape[dim] * step.count
+        dim += 2 if step.kind == "place" else 1
+    return sizes
+
+
+def numbers(found: Mapping[str, Shape]) -> int:
+    """How many numbers all of them hold."""
+    return sum(map(math.prod, found.values()))

@@ -1,0 +1,107 @@
+"""The page's interpreter of the formula table against the trace: every cell of every family, term by term."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+import subprocess
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from glassformer.explorer.page import page
+from glassformer.look.run import trace
+from glassformer.look.trace import Trace
+from tests.contracts.families import Row
+from tests.look.rows import ALL, slides_trace
+
+NODE = shutil.which("node")
+pytestmark = pytest.mark.skipif(NODE is None, reason="the page's interpreter runs in node, which is not installed")
+
+SCRIPT = Path(__file__).with_name("work_out.mjs")
+# The limits of `verify` for one formula, here kept by a whole run: in double precision what is rounded from layer to
+# layer stays far below, in float32 each tensor of the trace was rounded once.
+LIMIT = {torch.float64: 1e-12, torch.float32: 1e-5}
+
+
+def work_out(found: Trace, folder: Path, sampled: list[tuple[str, dict[str, int]]]) -> dict[str, Any]:
+    """What node makes of the page of a trace."""
+    (folder / "page.html").write_text(page(found), encoding="utf-8")
+    (folder / "cells.json").write_text(json.dumps(sampled))
+    assert NODE is not None
+    command = [NODE, str(SCRIPT), str(folder / "page.html"), str(folder / "cells.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def samples(found: Trace, seed: str) -> list[tuple[str, dict[str, int]]]:
+    """A cell of each tensor."""
+    rng = random.Random(seed)
+    return [
+        (name, {axis: rng.randrange(size) for axis, size in zip(found.axes(name), tensor.shape, strict=True)})
+        for name, tensor in found.items()
+    ]
+
+
+def close(one: float | str, other: float, scale: float) -> bool:
+    """Equal but for what double precision rounds."""
+    return float(one) == other or abs(float(one) - other) <= 1e-13 * scale
+
+
+def check_cells(found: Trace, sampled: list[tuple[str, dict[str, int]]], answers: list[dict[str, Any]]) -> None:
+    """The page's terms are those of `explain`: the same operands at the same places, the same values."""
+    for (name, cell), answer in zip(sampled, answers, strict=True):
+        expected = found.explain(name, cell)
+        scale = 1 + sum(abs(term.value) for term in expected.terms if math.isfinite(term.value))
+        assert float(answer["value"]) == expected.value
+        assert expected.recomputed is not None
+        assert close(answer["recomputed"], expected.recomputed, scale), (name, cell)
+        assert len(answer["terms"]) == len(expected.terms), (name, cell)
+        for term, other in zip(answer["terms"], expected.terms, strict=True):
+            assert term["what"] == other.what
+            assert close(term["value"], other.value, scale)
+            for factor, reference in zip(term["factors"], other.factors, strict=True):
+                assert factor["name"] == reference.name
+                assert factor["index"] == list(reference.cell.values())
+                assert close(factor["value"], reference.value, scale)
+        assert set(answer["quantities"]) == set(expected.quantities)
+        for quantity, value in expected.quantities.items():
+            assert close(answer["quantities"][quantity], value, scale)
+
+
+def check_run(found: Trace, errors: dict[str, float]) -> None:
+    """Every tensor of the run, worked out from nothing but its words and weights."""
+    assert set(errors) == set(found)
+    assert max(float(error) for error in errors.values()) <= LIMIT[found.dtype], errors
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+def test_every_cell_of_the_slides_model(dtype: torch.dtype, tmp_path: Path) -> None:
+    found = slides_trace(dtype=dtype)
+    every = [
+        (name, dict(zip(found.axes(name), index, strict=True)))
+        for name, tensor in found.items()
+        for index in product(*map(range, tensor.shape))
+    ]
+    answer = work_out(found, tmp_path, every)
+    check_cells(found, every, answer["sampled"])
+    assert max(cell["error"] for cell in answer["sampled"]) <= LIMIT[dtype]
+    check_run(found, answer["errors"])
+
+
+@pytest.mark.parametrize("row", ALL, ids=str)
+def test_every_family(row: Row, tmp_path: Path) -> None:
+    inputs, decoder_inputs = row.batch(padding="uneven")
+    # All are kept: a unit that is run again may round its last digit otherwise.
+    found = trace(row.model(), inputs, decoder_inputs, keep="*")
+    sampled = samples(found, row.name)
+    answer = work_out(found, tmp_path, sampled)
+    check_cells(found, sampled, answer["sampled"])
+    check_run(found, answer["errors"])

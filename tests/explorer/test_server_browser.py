@@ -1,0 +1,74 @@
+"""The live page in a real browser: its numbers are the trace's, worked out in the page or by the server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+import uvicorn
+
+from glassformer.explorer.server import overview
+from glassformer.explorer.server.app import application
+from glassformer.explorer.server.asked import Asked
+from glassformer.explorer.server.desk import Desk
+from glassformer.explorer.server.start import bound
+from tests.explorer.serving import ATTENTION, SENTENCES, TOKEN, desk_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+WAIT = 30_000
+NAME = f"{ATTENTION}.weights"
+
+
+@contextmanager
+def serving(desk: Desk) -> Iterator[str]:
+    """The address of a server in a thread of this process."""
+    app = application(desk, TOKEN, Asked(model="slides", texts=SENTENCES))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
+    with bound(0) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/{TOKEN}/"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture
+def window(browser: Browser) -> Iterator[Page]:
+    """A window in which nothing may go wrong."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    yield page
+    context.close()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_number_of_the_live_page_is_that_of_the_trace(
+    window: Page, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not whole:
+        monkeypatch.setattr(overview, "MOST_WHOLE", 100)
+    asked: list[str] = []
+    window.on("request", lambda request: asked.append(request.url))
+    desk = desk_of()
+    with serving(desk) as address:
+        window.goto(f"{address}#level=number&tensor={NAME}&cell=1,0,3,2")
+        shown = window.locator(f'article[data-tensor="{NAME}"][data-cell="1,0,3,2"]')
+        shown.wait_for(timeout=WAIT)
+        (run,) = desk.runs.values()
+        value = float(run.trace[NAME][1, 0, 3, 2])
+        assert float(shown.get_attribute("data-value") or "nan") == value
+        window.goto("about:blank")
+    assert all(url.startswith((address, "about:")) for url in asked)
+    assert any("/explain" in url for url in asked) is not whole
+    assert any("/numbers" in url for url in asked) is whole

@@ -1,0 +1,69 @@
+/** Arithmetic that JavaScript lacks: a sum that is rounded once, and the complementary error function. */
+
+/** The sum of the numbers, rounded once (Shewchuk's partial sums, as Python's `math.fsum`). */
+export function exactSum(numbers: Iterable<number>): number {
+  const partials: number[] = [];
+  let special = 0;
+  for (const number of numbers) {
+    if (!Number.isFinite(number)) {
+      special += number;
+      continue;
+    }
+    let x = number;
+    let kept = 0;
+    for (const partial of partials) {
+      let [large, small] = Math.abs(x) < Math.abs(partial) ? [partial, x] : [x, partial];
+      const sum = large + small;
+      small -= sum - large;
+      large = sum;
+      if (small !== 0) partials[kept++] = small;
+      x = large;
+    }
+    partials.length = kept;
+    partials.push(x);
+  }
+  if (special !== 0) return special;
+  return rounded(partials);
+}
+
+/** The partials are added from the largest; what is left decides a tie. */
+function rounded(partials: readonly number[]): number {
+  let last = partials.length - 1;
+  if (last < 0) return 0;
+  let high = partials[last] ?? 0;
+  let low = 0;
+  while (last > 0) {
+    const x = high;
+    const y = partials[--last] ?? 0;
+    high = x + y;
+    low = y - (high - x);
+    if (low !== 0) break;
+  }
+  const next = partials[last - 1];
+  if (last > 0 && next !== undefined && ((low < 0 && next < 0) || (low > 0 && next > 0))) {
+    const doubled = low * 2;
+    const x = high + doubled;
+    if (doubled === x - high) high = x;
+  }
+  return high;
+}
+
+/**
+ * 1 − erf(x). Up to 2 by the series of positive terms (Abramowitz and Stegun 7.1.6), above by the continued fraction
+ * (7.1.14), from its end.
+ */
+export function erfc(x: number): number {
+  if (x < 0) return 2 - erfc(-x);
+  if (x < 2) {
+    let term = x;
+    let sum = x;
+    for (let n = 1; term > sum * 1e-18; n++) {
+      term *= (2 * x * x) / (2 * n + 1);
+      sum += term;
+    }
+    return 1 - (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
+  }
+  let below = x;
+  for (let n = 120; n > 0; n--) below = x + n / 2 / below;
+  return Math.exp(-x * x) / Math.sqrt(Math.PI) / below;
+}

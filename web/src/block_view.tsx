@@ -1,0 +1,191 @@
+/** A part of the model: what it was given, the boxes of everything it computed, and what it guessed. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { blockScene, drawnTogether } from "./block_scene.ts";
+import type { Look } from "./box.ts";
+import { operandsOf } from "./evaluator.ts";
+import { useOpened, usePalette, useStore, useWidth } from "./hooks.ts";
+import { percent } from "./numbers.ts";
+import { measure, Picture } from "./picture.tsx";
+import type { RunRecord } from "./record.ts";
+import { at, type Tensor } from "./safetensors.ts";
+import { go, state } from "./state.ts";
+import type { Store } from "./store.ts";
+import { sentenceOf, toTensor } from "./views.ts";
+
+export function BlockView(): VNode {
+  const store = useStore();
+  const { names } = store;
+  const palette = usePalette();
+  const { box, width } = useWidth();
+  const { unit, sentence, tensor, cell } = state.value;
+  const formulas = useMemo(() => drawnTogether(names, unit), [names, unit]);
+  const read = formulas.flatMap((formula) => operandsOf(formula.rule).map(([, operand]) => operand.name));
+  const needed = [...new Set([...formulas.map((formula) => formula.name), ...read])];
+  const opened = useOpened(needed.filter((name) => !name.startsWith("parameters.")));
+  const word = wordOf(store, tensor, cell);
+  const scene = useMemo(() => {
+    if (!opened || width === 0) return null;
+    const small = width < 560;
+    const look: Look = { palette, measure, side: small ? 12 : 13, step: small ? 4 : 6, sentence, ...word };
+    return blockScene(formulas, names, store.fetch, look, width);
+  }, [opened, width, palette, formulas, sentence, word.text, word.word, names, store]);
+  const label = `${names.unit(unit)}: ${formulas.map((formula) => names.title(formula.name)).join(", ")}`;
+  return (
+    <>
+      <h1 class="away">{`${names.run.title}: ${names.unit(unit)}`}</h1>
+      <SentenceHead />
+      <div ref={box}>
+        {scene !== null && (
+          <Picture
+            scene={scene}
+            label={`${label}. Arrow keys move, Page Up and Page Down change the tensor, Enter opens the number.`}
+            tensor={tensor}
+            cell={cell}
+            onPoint={(name, at, by) => {
+              if (by === "key") pick(store, name, at);
+              else store.pointed.value = { name, cell: at };
+            }}
+            onChoose={(name, at, further) => {
+              if (further) go({ level: "number", tensor: name, cell: at, ...sentenceOf(name, at, names) });
+              else pick(store, name, at);
+            }}
+          />
+        )}
+      </div>
+      <Tensors store={store} />
+    </>
+  );
+}
+
+function pick(store: Store, tensor: string, cell: number[]): void {
+  go({ tensor, cell, ...sentenceOf(tensor, cell, store.names) }, true);
+}
+
+/** The word of the cell in hand, which is framed in every box. */
+function wordOf(store: Store, tensor: string, cell: readonly number[]): { text: string; word: number } {
+  const { names } = store;
+  if (tensor === "") return { text: "", word: -1 };
+  const axes = names.axes(tensor);
+  const place = axes.indexOf("place");
+  if (place >= 0) {
+    const token = names.run.places[cell[place] ?? 0]?.[1] ?? -1;
+    return { text: names.formulas.get(tensor)?.tokens ?? "inputs", word: token };
+  }
+  const axis = ["token", "query", "key"].find((each) => axes.includes(each));
+  if (axis === undefined) return { text: "", word: -1 };
+  return { text: names.side(tensor, axis) ?? "", word: cell[axes.indexOf(axis)] ?? -1 };
+}
+
+/** The sentence in large letters, hidden words with the model's guess in them. */
+function SentenceHead(): VNode {
+  const { names, fetch } = useStore();
+  const { sentence } = state.value;
+  const { words, title } = names.run;
+  const probabilities = fetch("head.probabilities");
+  const sides = (["inputs", "decoder_inputs"] as const).filter((side) => words[side].length > 0);
+  const hidden = words.answers.filter(([row]) => row === sentence).length;
+  // The vocabulary is sorted once a sentence, not at each step of the cell in hand.
+  const guesses = useMemo(() => guessesOf(names.run, probabilities, sentence), [names, probabilities, sentence]);
+  return (
+    <>
+      {sides.map((side) => {
+        const row = words[side][Math.min(sentence, words[side].length - 1)] ?? [];
+        return (
+          <div class="sentence" data-long={row.length > 9} key={side}>
+            {row.map((_, token) => {
+              const label = names.word(side, sentence, token);
+              if (!label.hidden) return <span class="word">{label.text}</span>;
+              return (
+                <span class="slot">
+                  <span class="word">{label.text}</span>
+                  <span class="guesses">
+                    {(guesses.get(token) ?? []).map(([guess, share], order) => (
+                      <span style={{ display: "block" }}>
+                        {order === 0 ? <b>{guess}</b> : guess} {percent(share)}
+                      </span>
+                    ))}
+                  </span>
+                </span>
+              );
+            })}
+            {side === sides[0] && <p class="says">{says(title, hidden)}</p>}
+          </div>
+        );
+      })}
+    </>
+  );
+}
+
+/** The two likeliest words at each hidden place of a sentence. */
+function guessesOf(
+  run: RunRecord,
+  probabilities: Tensor | undefined,
+  sentence: number,
+): Map<number, [string, number][]> {
+  const found = new Map<number, [string, number][]>();
+  if (probabilities === undefined) return found;
+  const count = probabilities.shape[1] ?? 0;
+  run.places.forEach(([row, token], place) => {
+    if (row !== sentence || !run.words.answers.some(([one, two]) => one === row && two === token)) return;
+    const shares = Array.from({ length: count }, (_, id): [string, number] => {
+      return [run.words.vocabulary[id] ?? String(id), at(probabilities, [place, id])];
+    });
+    found.set(token, shares.sort((one, two) => two[1] - one[1]).slice(0, 2));
+  });
+  return found;
+}
+
+function says(title: string, hidden: number): string {
+  if (hidden === 0)
+    return `Everything ${title} computed for this text. Point at a cell to see its number, open it to follow it home.`;
+  const words =
+    hidden === 1
+      ? "The red word was hidden from the model. This is its guess"
+      : "The red words were hidden from the model. These are its guesses";
+  return `${words}, and every number on the way there. Point at a cell, then follow it home.`;
+}
+
+/** The same as a table: every tensor of the picture, with its sizes, as links. */
+function Tensors({ store }: { store: Store }): VNode {
+  const { names } = store;
+  const formulas = drawnTogether(names, state.value.unit);
+  return (
+    <details class="twin">
+      <summary>the same as a table</summary>
+      <section class="scroll" tabIndex={0} aria-label="all tensors of this picture">
+        <table>
+          <thead>
+            <tr>
+              <th>tensor</th>
+              <th>what it is</th>
+              <th>sizes</th>
+              <th>formula</th>
+            </tr>
+          </thead>
+          <tbody>
+            {formulas.map((formula) => {
+              const shape = store.fetch(formula.name)?.shape;
+              const first = shape?.map(() => 0) ?? [];
+              return (
+                <tr key={formula.name}>
+                  <th>
+                    {shape === undefined ? (
+                      formula.name
+                    ) : (
+                      <a href={toTensor(formula.name, first, names)}>{formula.name}</a>
+                    )}
+                  </th>
+                  <td>{formula.title}</td>
+                  <td>{shape?.join(" × ") ?? "not in this page"}</td>
+                  <td>{formula.words}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </section>
+    </details>
+  );
+}

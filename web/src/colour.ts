@@ -1,0 +1,117 @@
+/** The page's colours as numbers: the theme's variables, and how strongly a cell takes the colour of its role. */
+
+import type { Role } from "./names.ts";
+
+type Rgb = readonly [number, number, number];
+type Lab = readonly [number, number, number];
+
+export interface Palette {
+  readonly paper: string;
+  readonly ink: string;
+  readonly quiet: string;
+  readonly hair: string;
+  readonly faint: string;
+  /** A role's colour as text. */
+  text(role: Role): string;
+  /** A role's colour at full strength. */
+  fill(role: Role): string;
+  /** A cell's colour: its strength from 0 to 1. */
+  cell(role: Role, strength: number): string;
+  /** The same as bytes, for images. */
+  bytes(role: Role, strength: number): Rgb;
+  /** The side and the top of a box. */
+  shade(role: Role, strength: number, by: number): string;
+  /** Ink or paper, whichever can be read on a cell. */
+  on(role: Role, strength: number): string;
+}
+
+const STEPS = 64;
+const ROLES: readonly Role[] = ["query", "key", "value", "attention", "residual", "hidden"];
+
+/** The palette of colours by the names of the theme's variables. */
+export function paletteOf(read: (variable: string) => string): Palette {
+  const [paper, ink] = [parse(read("--paper")), parse(read("--ink"))];
+  const least = Number(read("--least"));
+  const ramps = new Map<Role, { rgb: Rgb[]; light: boolean[] }>();
+  for (const role of ROLES) {
+    const full = toLab(parse(read(`--${role}`)));
+    const labs = Array.from({ length: STEPS + 1 }, (_, step) => {
+      return mix(toLab(paper), full, least + (1 - least) * (step / STEPS));
+    });
+    ramps.set(role, { rgb: labs.map(toRgb), light: labs.map(([lightness]) => lightness > 0.62) });
+  }
+  const step = (strength: number): number => Math.round(Math.min(Math.max(strength, 0), 1) * STEPS);
+  const bytes = (role: Role, strength: number): Rgb => ramps.get(role)?.rgb[step(strength)] ?? [0, 0, 0];
+  const [dark, bright] = luminous(paper) ? [css(ink), css(paper)] : [css(paper), css(ink)];
+  return {
+    paper: css(paper),
+    ink: css(ink),
+    quiet: css(parse(read("--quiet"))),
+    hair: css(parse(read("--hair"))),
+    faint: css(parse(read("--faint"))),
+    text: (role) => css(parse(read(`--${role}-text`))),
+    fill: (role) => css(parse(read(`--${role}`))),
+    cell: (role, strength) => css(bytes(role, strength)),
+    bytes,
+    shade: (role, strength, by) => css(toRgb(mix(toLab(bytes(role, strength)), toLab(ink), by))),
+    on: (role, strength) => (ramps.get(role)?.light[step(strength)] === true ? dark : bright),
+  };
+}
+
+/** The page's own palette. */
+export function pagePalette(): Palette {
+  const style = getComputedStyle(document.documentElement);
+  return paletteOf((variable) => style.getPropertyValue(variable).trim());
+}
+
+function luminous(colour: Rgb): boolean {
+  return toLab(colour)[0] > 0.62;
+}
+
+function parse(hex: string): Rgb {
+  const bits = Number.parseInt(hex.slice(1), 16);
+  return [(bits >> 16) & 255, (bits >> 8) & 255, bits & 255];
+}
+
+function css(colour: Rgb): string {
+  return `#${colour.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+}
+
+function mix(one: Lab, two: Lab, share: number): Lab {
+  const [a, b, c] = one;
+  return [a + (two[0] - a) * share, b + (two[1] - b) * share, c + (two[2] - c) * share];
+}
+
+/** To OKLab (Ottosson 2020), in which equal steps look equal. */
+function toLab([red, green, blue]: Rgb): Lab {
+  const [r, g, b] = [linear(red), linear(green), linear(blue)];
+  const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+  const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+  const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+  return [
+    0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
+    1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
+    0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
+  ];
+}
+
+function toRgb([lightness, a, b]: Lab): Rgb {
+  const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+  const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+  const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
+  return [
+    byte(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+    byte(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
+    byte(-0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s),
+  ];
+}
+
+function linear(part: number): number {
+  const share = part / 255;
+  return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+}
+
+function byte(share: number): number {
+  const bound = Math.min(Math.max(share, 0), 1);
+  return Math.round(255 * (bound <= 0.0031308 ? bound * 12.92 : 1.055 * bound ** (1 / 2.4) - 0.055));
+}

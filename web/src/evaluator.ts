@@ -1,0 +1,181 @@
+/** A formula and the tensors that it reads, and what a rule makes of one cell: see `look/rules/evaluator.py`. */
+
+import { exactSum } from "./arithmetic.ts";
+import { axisNames, type Cell, indexOf, namedSizes } from "./axes.ts";
+import type { Formula, Operand, Rule, RunRecord, Side } from "./record.ts";
+import { at, type Tensor } from "./safetensors.ts";
+
+/** One number that a term is made of: a cell of a named tensor, or a constant, which has no name. */
+export interface Factor {
+  readonly name: string | null;
+  readonly index: readonly number[];
+  readonly value: number;
+}
+
+/** One part of a sum; `added`: its value is the sum of its factors, not their product. */
+export interface Term {
+  readonly what: string;
+  readonly factors: readonly Factor[];
+  readonly value: number;
+  readonly added?: true;
+}
+
+/** How one cell is computed; `quantities` are numbers found on the way. */
+export interface Working {
+  readonly terms: readonly Term[];
+  readonly result: number;
+  readonly quantities: Readonly<Record<string, number>>;
+}
+
+export type Compute = (rule: Fields, tensors: Evaluator, cell: Cell) => Working;
+
+/** A tensor that the page does not carry, or that has not been opened yet. */
+export class MissingTensor extends Error {
+  readonly tensor: string;
+
+  constructor(tensor: string) {
+    super(`${tensor} is not at hand`);
+    this.tensor = tensor;
+  }
+}
+
+/** The fields of a rule, each read as what it has to be. */
+export class Fields {
+  readonly rule: Rule;
+
+  constructor(rule: Rule) {
+    this.rule = rule;
+  }
+
+  operand(role: string): Operand {
+    const found = this.maybe(role);
+    if (found === null) throw new Error(`${this.rule.rule} has no operand ${role}`);
+    return found;
+  }
+
+  maybe(role: string): Operand | null {
+    const found = this.rule[role];
+    return isOperand(found) ? found : null;
+  }
+
+  terms(): [string, Operand][] {
+    const found = this.rule["terms"];
+    return typeof found === "object" && !isOperand(found) ? Object.entries(found) : [];
+  }
+
+  number(field: string): number {
+    const found = this.rule[field];
+    if (found === "inf" || found === "-inf") return found === "inf" ? Infinity : -Infinity;
+    if (typeof found !== "number") throw new Error(`${this.rule.rule} has no number ${field}`);
+    return found;
+  }
+
+  has(field: string): boolean {
+    return this.rule[field] !== undefined;
+  }
+
+  text(field: string): string {
+    return String(this.rule[field]);
+  }
+
+  flag(field: string): boolean {
+    return this.rule[field] === true;
+  }
+}
+
+export function isOperand(value: unknown): value is Operand {
+  return typeof value === "object" && value !== null && typeof (value as Operand).axes === "string";
+}
+
+/** Every operand of a rule, by role. */
+export function operandsOf(rule: Rule): [string, Operand][] {
+  return Object.entries(rule).flatMap(([role, value]): [string, Operand][] => {
+    if (isOperand(value)) return [[role, value]];
+    return typeof value === "object" ? Object.entries(value) : [];
+  });
+}
+
+export type Fetch = (name: string) => Tensor | undefined;
+
+export class Evaluator {
+  readonly formula: Formula;
+  readonly axes: readonly string[];
+  readonly scoredAt: readonly number[] | null;
+  readonly precision: RunRecord["precision"];
+  readonly #fetch: Fetch;
+
+  constructor(formula: Formula, fetch: Fetch, run: Pick<RunRecord, "scored_at" | "precision">) {
+    this.formula = formula;
+    this.axes = axisNames(formula.axes);
+    this.scoredAt = run.scored_at;
+    this.precision = run.precision;
+    this.#fetch = fetch;
+  }
+
+  tensor(name: string): Tensor {
+    const found = this.#fetch(name);
+    if (found === undefined) throw new MissingTensor(name);
+    return found;
+  }
+
+  /** One number of an operand. */
+  factor(operand: Operand, cell: Cell): Factor {
+    const tensor = this.tensor(operand.name);
+    const index = indexOf(operand, tensor.shape, cell, this.scoredAt);
+    return { name: operand.name, index, value: at(tensor, index) };
+  }
+
+  value(operand: Operand, cell: Cell): number {
+    const tensor = this.tensor(operand.name);
+    return at(tensor, indexOf(operand, tensor.shape, cell, this.scoredAt));
+  }
+
+  /** How long an operand's axis is. */
+  size(operand: Operand, axis: string): number {
+    const sizes = namedSizes(operand, this.tensor(operand.name).shape, this.scoredAt?.length ?? 0);
+    const found = sizes.get(axis);
+    if (found === undefined) throw new Error(`${operand.name} has no axis ${axis}`);
+    return found;
+  }
+
+  /** The cells met along an axis; one object is moved along, to be read before the next step. */
+  *steps(operand: Operand, over: string, cell: Cell): Generator<[number, Cell]> {
+    const size = this.size(operand, over);
+    const here: Record<string, number> = { ...cell };
+    for (let step = 0; step < size; step++) {
+      here[over] = step;
+      yield [step, here];
+    }
+  }
+
+  /** The number of tokens of a side. */
+  length(side: Side): number {
+    return this.tensor(`${side}.positions`).shape[1] ?? 0;
+  }
+
+  /** Whether this cell belongs to a masked word whose vector is zeroed. */
+  isZeroed(maskedWords: Operand | null, cell: Cell): boolean {
+    return maskedWords !== null && this.value(maskedWords, cell) !== 0;
+  }
+}
+
+/** An index along an axis of the cell. */
+export function step(cell: Cell, axis: string): number {
+  const found = cell[axis];
+  if (found === undefined) throw new Error(`the cell has no ${axis}`);
+  return found;
+}
+
+/** The working of a plain sum. */
+export function total(terms: readonly Term[]): Working {
+  return { terms, result: exactSum(terms.map((term) => term.value)), quantities: {} };
+}
+
+/** A factor that is a plain number; a factor of 1 is left out. */
+export function constant(value: number): Factor[] {
+  return value === 1 ? [] : [plain(value)];
+}
+
+export function plain(value: number): Factor {
+  return { name: null, index: [], value };
+}

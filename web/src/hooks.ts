@@ -1,0 +1,97 @@
+/** What the views wait for: sizes, numbers and answers; while they wait the old picture stays. */
+
+import { createContext } from "preact";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Palette, pagePalette } from "./colour.ts";
+import { state } from "./state.ts";
+import type { Answer, Store } from "./store.ts";
+
+export const StoreContext = createContext<Store | null>(null);
+
+export function useStore(): Store {
+  const store = useContext(StoreContext);
+  if (store === null) throw new Error("a view stands outside of the page");
+  return store;
+}
+
+/** Whether these tensors have been opened. */
+export function useOpened(names: readonly string[]): boolean {
+  const store = useStore();
+  const wanted = names.join(" ");
+  const [opened, setOpened] = useState("");
+  useEffect(() => {
+    let current = true;
+    void store.open(wanted === "" ? [] : wanted.split(" ")).then(() => {
+      if (current) setOpened(wanted);
+    });
+    return () => {
+      current = false;
+    };
+  }, [store, wanted]);
+  return opened === wanted;
+}
+
+/** The answer about a number; until it is there, the one before. */
+export function useAnswer(name: string, cell: readonly number[]): Answer | null {
+  const store = useStore();
+  const asked = cell.join(",");
+  const [answer, setAnswer] = useState<Answer | null>(null);
+  useLayoutEffect(() => {
+    let current = true;
+    if (name !== "") {
+      void store.answer(name, asked === "" ? [] : asked.split(",").map(Number)).then((found) => {
+        if (current) setAnswer(found);
+      });
+    }
+    return () => {
+      current = false;
+    };
+  }, [store, name, asked]);
+  return name === "" ? null : answer;
+}
+
+/** The width of an element, followed. */
+export function useWidth(): { readonly box: { current: HTMLDivElement | null }; readonly width: number } {
+  const box = useRef<HTMLDivElement | null>(null);
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(() => setWidth(Math.floor(element.clientWidth)));
+    observer.observe(element);
+    setWidth(Math.floor(element.clientWidth));
+    return () => observer.disconnect();
+  }, []);
+  return { box, width };
+}
+
+/** The theme's colours, read again when it changes. */
+export function usePalette(): Palette {
+  const theme = useTheme();
+  const last = useRef<{ theme: string; palette: Palette } | null>(null);
+  if (last.current === null || last.current.theme !== theme) {
+    document.documentElement.dataset["theme"] = theme;
+    last.current = { theme, palette: pagePalette() };
+  }
+  return last.current.palette;
+}
+
+const DARK = "(prefers-color-scheme: dark)";
+const CONTRAST = "(prefers-contrast: more)";
+
+/** The theme that was asked for, or the one that the system asks for. */
+export function useTheme(): "light" | "dark" | "contrast" {
+  const asked = state.value.theme;
+  const [, repaint] = useState(0);
+  useEffect(() => {
+    const lists = [matchMedia(DARK), matchMedia(CONTRAST)];
+    const changed = (): void => repaint((count) => count + 1);
+    for (const list of lists) list.addEventListener("change", changed);
+    return () => {
+      for (const list of lists) list.removeEventListener("change", changed);
+    };
+  }, []);
+  if (asked !== "auto") return asked;
+  if (matchMedia(CONTRAST).matches) return "contrast";
+  return matchMedia(DARK).matches ? "dark" : "light";
+}

@@ -1,0 +1,330 @@
+/** A server as the source of a run: `glassformer explore`. All addresses are below that of the page, which bears its token. */
+
+import { axisNames, type Cell } from "./axes.ts";
+import { MissingTensor, type Term } from "./evaluator.ts";
+import { type Explanation, explainCell } from "./interpreter.ts";
+import { FORMAT, type Formula, type Honesty, type RunRecord } from "./record.ts";
+import { metadataOf, readTensors, type Tensor } from "./safetensors.ts";
+import type { Source } from "./source.ts";
+
+/** A change made by hand; places and tokens are indices or words, `cell` has null for an axis that is taken whole. */
+export type Step =
+  | { kind: "change_word"; token: Place; id: Place; sentence?: number; where?: Side }
+  | { kind: "mask_word"; token: Place; mask_id?: Place | null; sentence?: number; where?: Side }
+  | { kind: "allow" | "forbid"; attention: string; query: Place; key: Place; head?: number | null; sentence?: number }
+  | { kind: "replace"; where: string; by: number | "mean"; cell?: (number | null)[] }
+  | { kind: "patch"; where: string; run: string; cell?: (number | null)[] };
+
+type Place = number | string;
+type Side = "inputs" | "decoder_inputs";
+
+/** Texts through a model; `seconds` are second texts of pairs or targets, `choices` the candidates of the only text. */
+export interface Wish {
+  readonly model: string;
+  readonly texts: readonly string[];
+  readonly seconds?: readonly string[] | null;
+  readonly choices?: readonly string[] | null;
+  readonly steps?: readonly Step[];
+}
+
+/** A model that can be chosen, with texts to begin with. */
+export interface Offer {
+  readonly name: string;
+  readonly texts: readonly string[];
+  readonly seconds: readonly string[] | null;
+  readonly choices: readonly string[] | null;
+}
+
+/** Which of the texts of a row a token is of, and its characters; null for a token that was added. */
+export type Span = readonly [which: number, start: number, end: number] | null;
+
+/** What is known of a run before any number; see `explorer/server/overview.py`. */
+export interface Overview extends RunRecord {
+  readonly run: string;
+  readonly asked: Wish;
+  readonly shapes: Readonly<Record<string, readonly number[]>>;
+  readonly spans: Readonly<Record<Side, readonly (readonly Span[])[] | null>>;
+  readonly attentions: Readonly<Record<string, number>>;
+  readonly whole: boolean;
+  readonly whole_weights: boolean;
+}
+
+/** Dots of one byte: 0 is not finite, 1 the lowest number, 255 the highest. */
+export interface Picture {
+  readonly dots: Tensor;
+  readonly lowest: number;
+  readonly highest: number;
+  readonly scale: "linear" | "log";
+}
+
+/** All heads of one attention for one sentence: thumbnails [head, rows, columns], statistics [head, what]. */
+export interface Heads {
+  readonly thumbnails: Tensor;
+  readonly statistics: Tensor;
+  readonly measured: readonly string[];
+}
+
+/** The largest terms of a sum that is too long to be sent, and what the others add up to. */
+export interface Shortened extends Explanation {
+  readonly left: { readonly count: number; readonly sum: number };
+}
+
+/** The server's sentence about what it cannot do. */
+export class RefusedError extends Error {
+  readonly status: number;
+  readonly wanted: string;
+  readonly got: string;
+  readonly todo: string;
+
+  constructor(status: number, told: { text: string; wanted: string; got: string; do: string }) {
+    super(told.text);
+    this.status = status;
+    this.wanted = told.wanted;
+    this.got = told.got;
+    this.todo = told.do;
+  }
+}
+
+/** What does not change from run to run. */
+interface Model {
+  readonly vocabulary: Promise<readonly string[]>;
+  weights: Promise<Map<string, Tensor>> | undefined;
+}
+
+export class HttpSource implements Source {
+  readonly run: Overview;
+  readonly offers: readonly Offer[];
+  readonly #models: Map<string, Model>;
+  readonly #tensors = new Map<string, Promise<Tensor | undefined>>();
+  /** What is at hand without waiting, for the interpreter. */
+  readonly #known = new Map<string, Tensor>();
+  #numbers: Promise<Map<string, Tensor>> | undefined;
+
+  private constructor(run: Overview, offers: readonly Offer[], models: Map<string, Model>) {
+    if (run.format !== FORMAT) throw new Error(`this page reads format ${FORMAT}, not ${run.format}`);
+    this.run = run;
+    this.offers = offers;
+    this.#models = models;
+  }
+
+  /** The run that the server starts with. */
+  static async open(): Promise<HttpSource> {
+    const { models, start } = (await inJson("api/models")) as { models: Offer[]; start: Wish };
+    return HttpSource.#ask(start, models, new Map());
+  }
+
+  /** Another run; this one stays as it is. The server stops a run whose `signal` is aborted. */
+  ask(wish: Wish, signal?: AbortSignal): Promise<HttpSource> {
+    return HttpSource.#ask(wish, this.offers, this.#models, signal);
+  }
+
+  static async #ask(
+    wish: Wish,
+    offers: readonly Offer[],
+    models: Map<string, Model>,
+    signal?: AbortSignal,
+  ): Promise<HttpSource> {
+    const asked = request("api/runs", { method: "POST", body: JSON.stringify(wish), signal: signal ?? null });
+    let model = models.get(wish.model);
+    if (model === undefined) {
+      model = { vocabulary: inJson(`${modelPath(wish.model)}/vocabulary`) as Promise<string[]>, weights: undefined };
+      model.vocabulary.catch(() => models.delete(wish.model));
+      models.set(wish.model, model);
+    }
+    const run = (await (await asked).json()) as Overview;
+    const words = { ...run.words, vocabulary: await model.vocabulary };
+    const source = new HttpSource({ ...run, words }, offers, models);
+    if (!run.whole) return source;
+    // A small run is measured in no time.
+    const [honesty] = await Promise.all([source.honesty(), source.#everything()]);
+    return source.#with({ ...source.run, honesty });
+  }
+
+  #with(run: Overview): HttpSource {
+    const source = new HttpSource(run, this.offers, this.#models);
+    source.#numbers = this.#numbers;
+    for (const [name, tensor] of this.#known) source.#known.set(name, tensor);
+    return source;
+  }
+
+  /** The honesty gate: it takes as long as the run, and is measured when it is first asked for. */
+  async honesty(): Promise<Honesty | null> {
+    return (await this.#again(async () => inJson(this.#path("honesty")))) as Honesty | null;
+  }
+
+  /** The numbers of a tensor, a weight or a fact, whole; undefined where it is too large: see `part` and `picture`. */
+  tensor(name: string): Promise<Tensor | undefined> {
+    let found = this.#tensors.get(name);
+    if (found === undefined) {
+      found = this.#tensor(name);
+      this.#tensors.set(name, found);
+      found.catch(() => this.#tensors.delete(name));
+    }
+    return found;
+  }
+
+  async #tensor(name: string): Promise<Tensor | undefined> {
+    let found: Tensor | undefined;
+    if (name.startsWith("parameters.") ? this.run.whole_weights : this.run.whole) {
+      found = (await (name.startsWith("parameters.") ? this.#weights() : this.#everything())).get(name);
+    } else {
+      try {
+        found = await this.part(name, "");
+      } catch (error) {
+        if (!(error instanceof RefusedError && error.status === 413)) throw error;
+      }
+    }
+    if (found !== undefined) this.#known.set(name, found);
+    return found;
+  }
+
+  #everything(): Promise<Map<string, Tensor>> {
+    this.#numbers ??= this.#again(async () => readTensors(await inBytes(this.#path("numbers")))).then((found) => {
+      for (const [name, tensor] of found) this.#known.set(name, tensor);
+      return found;
+    });
+    return this.#numbers;
+  }
+
+  #weights(): Promise<Map<string, Tensor>> {
+    const name = this.run.asked.model;
+    const model = this.#models.get(name);
+    if (model === undefined) return Promise.resolve(new Map());
+    model.weights ??= inBytes(`${modelPath(name)}/weights`).then(readTensors);
+    model.weights.catch(() => {
+      model.weights = undefined;
+    });
+    return model.weights;
+  }
+
+  /** A part of a tensor in its own type: an index or a range along each axis, as `0,3,:,16:48`; no axis is dropped. */
+  async part(name: string, part: string, signal?: AbortSignal): Promise<Tensor> {
+    const bytes = await this.#again(() => inBytes(this.#path("tensor", { name, part }), signal));
+    const found = readTensors(bytes).get("numbers");
+    if (found === undefined) throw new Error(`the server has sent no numbers of ${name}`);
+    return found;
+  }
+
+  /** A part of a tensor as dots, its last two axes in at most so many rows and columns. */
+  async picture(
+    name: string,
+    part: string,
+    size: { rows: number; columns: number; scale?: "linear" | "log" },
+    signal?: AbortSignal,
+  ): Promise<Picture> {
+    const { rows, columns, scale = "linear" } = size;
+    const query = { name, part, rows: String(rows), columns: String(columns), scale };
+    const bytes = await this.#again(() => inBytes(this.#path("picture", query), signal));
+    const dots = readTensors(bytes).get("picture");
+    const told = metadataOf(bytes);
+    if (dots === undefined) throw new Error(`the server has sent no picture of ${name}`);
+    return { dots, scale, lowest: Number(told["lowest"]), highest: Number(told["highest"]) };
+  }
+
+  /** Thumbnails and statistics of all heads of an attention. */
+  async heads(attention: string, sentence: number, signal?: AbortSignal): Promise<Heads> {
+    const bytes = await this.#again(() =>
+      inBytes(this.#path("heads", { attention, sentence: String(sentence) }), signal),
+    );
+    const found = readTensors(bytes);
+    const [thumbnails, statistics] = [found.get("thumbnails"), found.get("statistics")];
+    if (thumbnails === undefined || statistics === undefined)
+      throw new Error(`the server has sent no heads of ${attention}`);
+    return { thumbnails, statistics, measured: (metadataOf(bytes)["statistics"] ?? "").split(",") };
+  }
+
+  /** One number: worked out in the page where the run is here whole, else by the server. */
+  async explain(formula: Formula, cell: Cell): Promise<Explanation> {
+    if (!this.run.whole) return this.#explained(formula, cell);
+    for (;;) {
+      try {
+        return explainCell(formula, cell, (name) => this.#known.get(name), this.run);
+      } catch (error) {
+        if (!(error instanceof MissingTensor)) throw error;
+        if (error.tensor.startsWith("parameters.") && !this.run.whole_weights) return this.#explained(formula, cell);
+        if ((await this.tensor(error.tensor)) === undefined) throw error;
+      }
+    }
+  }
+
+  async #explained(formula: Formula, cell: Cell): Promise<Shortened> {
+    const index = axisNames(formula.axes).map((axis) => cell[axis] ?? 0);
+    const query = { name: formula.name, cell: index.join(",") };
+    const told = (await this.#again(() => inJson(this.#path("explain", query)))) as Told;
+    return {
+      name: formula.name,
+      cell,
+      formula,
+      value: Number(told.value),
+      terms: told.terms.map(termOf),
+      quantities: Object.fromEntries(Object.entries(told.quantities).map(([name, value]) => [name, Number(value)])),
+      recomputed: Number(told.recomputed),
+      difference: Number(told.difference),
+      error: Number(told.error),
+      left: { count: told.left.count, sum: Number(told.left.sum) },
+    };
+  }
+
+  #path(what: string, query: Record<string, string> = {}): string {
+    const asked = new URLSearchParams(query).toString();
+    return `api/runs/${this.run.run}/${what}${asked === "" ? "" : `?${asked}`}`;
+  }
+
+  /** The server keeps few runs: one that it has forgotten is run again, under the same key. */
+  async #again<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof RefusedError) || error.status !== 404) throw error;
+      await request("api/runs", { method: "POST", body: JSON.stringify(this.run.asked) });
+      return work();
+    }
+  }
+}
+
+/** An explanation as the server writes it: numbers that JSON lacks are words. */
+interface Told {
+  readonly value: Written;
+  readonly terms: readonly ToldTerm[];
+  readonly quantities: Readonly<Record<string, Written>>;
+  readonly recomputed: Written;
+  readonly difference: Written;
+  readonly error: Written;
+  readonly left: { readonly count: number; readonly sum: Written };
+}
+
+type Written = number | "Infinity" | "-Infinity" | "NaN";
+
+interface ToldTerm {
+  readonly what: string;
+  readonly factors: readonly (readonly [name: string | null, index: readonly number[], value: Written])[];
+  readonly value: Written;
+  readonly added: boolean;
+}
+
+function termOf(told: ToldTerm): Term {
+  const factors = told.factors.map(([name, index, value]) => ({ name, index, value: Number(value) }));
+  const term = { what: told.what, factors, value: Number(told.value) };
+  return told.added ? { ...term, added: true } : term;
+}
+
+function modelPath(name: string): string {
+  return `api/models/${encodeURIComponent(name)}`;
+}
+
+async function request(path: string, options: RequestInit = {}): Promise<Response> {
+  const answer = await fetch(path, options);
+  if (answer.ok) return answer;
+  const told = (await answer.json().catch(() => null)) as {
+    error?: ConstructorParameters<typeof RefusedError>[1];
+  } | null;
+  throw new RefusedError(answer.status, told?.error ?? { text: answer.statusText, wanted: "", got: "", do: "" });
+}
+
+async function inJson(path: string): Promise<unknown> {
+  return (await request(path)).json();
+}
+
+async function inBytes(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+  return (await request(path, { signal: signal ?? null })).arrayBuffer();
+}

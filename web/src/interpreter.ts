@@ -1,0 +1,96 @@
+/** Works out the formula table: one number with the numbers it came from, or a whole run from its words and weights. */
+
+import { axisNames, type Cell } from "./axes.ts";
+import { type Compute, Evaluator, type Factor, type Fetch, Fields, type Term, type Working } from "./evaluator.ts";
+import type { Formula, RunRecord } from "./record.ts";
+import { ACROSS } from "./rules/across.ts";
+import { OF_ONE } from "./rules/activations.ts";
+import { CHAINS } from "./rules/chains.ts";
+import { MASKS } from "./rules/masks.ts";
+import { POSITIONS } from "./rules/positions.ts";
+import { SUMS } from "./rules/sums.ts";
+import { at, sizeOf, type Tensor } from "./safetensors.ts";
+
+export const RULES: Readonly<Record<string, Compute>> = {
+  ...SUMS,
+  ...OF_ONE,
+  ...ACROSS,
+  ...MASKS,
+  ...POSITIONS,
+  ...CHAINS,
+};
+
+/** One number of a run, worked out again from its operands; `error` as `glassformer verify` measures it. */
+export interface Explanation {
+  readonly name: string;
+  readonly cell: Cell;
+  readonly value: number;
+  readonly formula: Formula;
+  readonly terms: readonly Term[];
+  readonly quantities: Readonly<Record<string, number>>;
+  readonly recomputed: number;
+  readonly difference: number;
+  readonly error: number;
+}
+
+/** Explain one cell; throws MissingTensor where the page does not carry what the formula reads. */
+export function explainCell(formula: Formula, cell: Cell, fetch: Fetch, run: Numbers): Explanation {
+  const evaluator = new Evaluator(formula, fetch, run);
+  const value = at(
+    evaluator.tensor(formula.name),
+    evaluator.axes.map((axis) => cell[axis] ?? 0),
+  );
+  const { terms, result, quantities } = compute(evaluator, cell);
+  const difference = Object.is(value, result) || value === result ? 0 : Math.abs(value - result);
+  const size = terms.reduce((sum, term) => sum + Math.abs(term.value), 0);
+  const error = difference === 0 ? 0 : difference / (1 + size);
+  return { name: formula.name, cell, value, formula, terms, quantities, recomputed: result, difference, error };
+}
+
+type Numbers = Pick<RunRecord, "scored_at" | "precision">;
+
+function compute(evaluator: Evaluator, cell: Cell): Working {
+  const rule = RULES[evaluator.formula.rule.rule];
+  if (rule === undefined) throw new Error(`this page knows no rule ${evaluator.formula.rule.rule}`);
+  return rule(new Fields(evaluator.formula.rule), evaluator, cell);
+}
+
+/** The cell at a flat place of a tensor. */
+export function cellAt(axes: readonly string[], shape: readonly number[], flat: number): Record<string, number> {
+  const cell: Record<string, number> = {};
+  let rest = flat;
+  for (let axis = axes.length - 1; axis >= 0; axis--) {
+    const size = shape[axis] ?? 1;
+    cell[axes[axis] ?? ""] = rest % size;
+    rest = Math.floor(rest / size);
+  }
+  return cell;
+}
+
+/** Every tensor of the run, from nothing but the inputs and the weights: each formula in its turn, on its own results. */
+export function recompute(run: RunRecord, fetch: Fetch): Map<string, Tensor> {
+  const computed = new Set(run.formulas.map((formula) => formula.name));
+  const found = new Map<string, Tensor>();
+  const source: Fetch = (name) => found.get(name) ?? (computed.has(name) ? undefined : fetch(name));
+  for (const formula of run.formulas) {
+    const shape = fetch(formula.name)?.shape;
+    if (shape === undefined) continue;
+    const data = new Float64Array(sizeOf(shape));
+    const axes = axisNames(formula.axes);
+    found.set(formula.name, { shape, data });
+    const evaluator = new Evaluator(formula, source, run);
+    for (let flat = 0; flat < data.length; flat++) data[flat] = compute(evaluator, cellAt(axes, shape, flat)).result;
+  }
+  return found;
+}
+
+/** The cells that an explanation was made from, each once. */
+export function operandsIn(terms: readonly Term[]): Factor[] {
+  const found = new Map<string, Factor>();
+  for (const term of terms) {
+    for (const factor of term.factors) {
+      if (factor.name !== null) found.set(`${factor.name} ${factor.index.join(" ")}`, factor);
+    }
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,265 @@
+/** One number: its value, what it means, its formula with the real numbers, and every number that it was made of. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { type Bars, barsOf, barsScene } from "./bars_scene.ts";
+import type { Term } from "./evaluator.ts";
+import { usePalette, useStore, useWidth } from "./hooks.ts";
+import type { Explanation } from "./interpreter.ts";
+import { General, largestTerms, WithNumbers } from "./mathml.tsx";
+import type { Names } from "./names.ts";
+import { counted, full, percent, power, short } from "./numbers.ts";
+import { measure, Picture } from "./picture.tsx";
+import { givenSentence, type Part, sentenceOf } from "./sentences.ts";
+import { go } from "./state.ts";
+import type { Answer } from "./store.ts";
+import { Absent } from "./tensor_view.tsx";
+import { factorLink } from "./views.ts";
+
+export function NumberView({ answer }: { answer: Answer | null }): VNode | null {
+  const { names } = useStore();
+  if (answer === null) return null;
+  if (answer.kind === "missing" && answer.value === null) return <Absent name={answer.name} />;
+  const value = answer.kind === "computed" ? answer.found.value : (answer.value ?? 0);
+  const role = names.role(answer.name);
+  return (
+    <article
+      data-tensor={answer.name}
+      data-cell={answer.cell.join(",")}
+      data-value={String(value)}
+      data-kind={answer.kind}
+    >
+      <div class="headline">
+        <div>
+          <h1 class={`big ${role}`}>{short(value)}</h1>
+          <p class="quiet">{full(value, names.run.precision)}</p>
+          {answer.kind === "computed" && <Check found={answer.found} />}
+        </div>
+        <p>
+          <Sentence
+            parts={answer.kind === "computed" ? sentenceOf(answer.found, names) : given(answer, value, names)}
+          />
+        </p>
+      </div>
+      {answer.kind === "missing" && <Absent name={answer.missing} />}
+      {answer.kind === "computed" && <Computed found={answer.found} />}
+    </article>
+  );
+}
+
+function given(answer: Answer, value: number, names: Names): Part[] {
+  if (answer.kind === "missing") return ["This number was computed, but this page cannot work it out again."];
+  return givenSentence(answer.name, answer.cell, value, names);
+}
+
+export function Sentence({ parts }: { parts: readonly Part[] }): VNode {
+  return (
+    <>
+      {parts.map((part) => {
+        if (typeof part === "string") return part;
+        return <b class={part.of === "strong" ? "" : part.of}>{part.text}</b>;
+      })}
+    </>
+  );
+}
+
+export function Check({ found }: { found: Explanation }): VNode {
+  const { names } = useStore();
+  const holds = found.error <= names.run.error_limit;
+  return (
+    <p class="check" data-holds={holds} data-recomputed={String(found.recomputed)} data-error={String(found.error)}>
+      <span class="mark" aria-hidden="true">
+        {holds ? "✓" : "✗"}
+      </span>
+      {holds && found.difference === 0 && "recomputed: the same"}
+      {holds && found.difference !== 0 && `recomputed: same to ${power(found.difference)}`}
+      {!holds && `recomputed: ${short(found.recomputed, 6)}, which is ${power(found.difference)} away`}
+    </p>
+  );
+}
+
+function Computed({ found }: { found: Explanation }): VNode {
+  const { names } = useStore();
+  const { terms, formula } = found;
+  const labels = terms.map((term) => termLabel(term, found, names));
+  const share = formula.rule.rule === "softmax" && terms[0]?.what !== "nothing" && terms.length > 1;
+  return (
+    <>
+      <section class="block">
+        <h2>Formula</h2>
+        <General mathml={formula.mathml} />
+        <WithNumbers found={found} names={names} />
+      </section>
+      {share && <Shares found={found} labels={labels} />}
+      {terms.length > 1 && <Terms found={found} labels={labels} />}
+      {terms.length > 0 && <Table found={found} labels={labels} />}
+    </>
+  );
+}
+
+/** A fraction as one bar: each term's share of the sum. */
+function Shares({ found, labels }: { found: Explanation; labels: readonly string[] }): VNode {
+  const { names } = useStore();
+  const sum = found.quantities["sum"] ?? 1;
+  const own = found.quantities["own"];
+  const shown = largestTerms(found.terms, 8).filter((term) => term.value / sum > 0.004);
+  const rest = found.terms.length - shown.length;
+  const left = Math.max(0, 1 - shown.reduce((all, term) => all + term.value / sum, 0));
+  // A narrow part has no room for its word; it is told when it is pointed at, and in the table.
+  const wide = (share: number): boolean => share > 0.07;
+  return (
+    <section class="block">
+      <h2>Its share of the whole</h2>
+      <div class="shares">
+        {shown.map((term) => {
+          const factor = term.factors[0];
+          const text = labels[found.terms.indexOf(term)];
+          return (
+            <a
+              href={factor === undefined ? "" : factorLink(factor, names)}
+              class="share"
+              data-own={term.value === own}
+              style={{ flexGrow: term.value / sum }}
+              title={`${text}: ${percent(term.value / sum)}`}
+            >
+              <span>{wide(term.value / sum) && text}</span>
+              <i />
+              <span>{wide(term.value / sum) && percent(term.value / sum)}</span>
+            </a>
+          );
+        })}
+        {left > 0.004 && (
+          <span class="share" data-rest="true" style={{ flexGrow: left }}>
+            <span>{wide(left) && "the others"}</span>
+            <i />
+            <span>{wide(left) && percent(left)}</span>
+          </span>
+        )}
+      </div>
+      {rest > 0 && (
+        <p class="label">
+          {counted(rest, "more term")} with {percent(left)} together
+        </p>
+      )}
+    </section>
+  );
+}
+
+const WORTH: Readonly<Record<string, string>> = { softmax: "e to the power", log_softmax: "e to the power" };
+
+function Terms({ found, labels }: { found: Explanation; labels: readonly string[] }): VNode {
+  const { names } = useStore();
+  const palette = usePalette();
+  const { box, width } = useWidth();
+  const bars: Bars = useMemo(() => {
+    const worth = WORTH[found.formula.rule.rule] ?? "product";
+    return barsOf(found.terms, names, worth, names.role(found.name), labels);
+  }, [found]);
+  const scene = useMemo(() => (width === 0 ? null : barsScene(bars, palette, measure, width)), [bars, palette, width]);
+  const factorAt = (row: number, column: number) => bars.rows[row]?.factors[column] ?? null;
+  return (
+    <section class="block">
+      <h2>
+        {WORTH[found.formula.rule.rule] === undefined ? "Multiply, then add" : "What is shared out"}{" "}
+        <span class="quiet label">
+          {counted(found.terms.length, "term")}
+          {bars.rest !== null &&
+            `, the largest ${bars.columns.length} drawn; ${bars.rest.count} more: ${short(bars.rest.sum)}`}
+        </span>
+      </h2>
+      <div ref={box}>
+        {scene !== null && (
+          <Picture
+            scene={scene}
+            label="The terms as bars. Arrow keys move, Enter follows an operand."
+            tensor=""
+            cell={[]}
+            onChoose={(_, [row = 0, column = 0]) => {
+              const factor = factorAt(row, column);
+              if (factor?.name != null) go({ level: "number", tensor: factor.name, cell: factor.index });
+            }}
+          />
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** At most so many terms stand in the table; it says how many are left out and what they come to. */
+const LISTED = 64;
+
+function Table({ found, labels }: { found: Explanation; labels: readonly string[] }): VNode {
+  const { names } = useStore();
+  const shown = largestTerms(found.terms, LISTED);
+  const left = found.terms.filter((term) => !shown.includes(term));
+  let running = 0;
+  return (
+    <details class="twin" open={found.terms.length <= 8}>
+      <summary>the terms as a table</summary>
+      <section class="scroll" tabIndex={0} aria-label="the terms as a table">
+        <table>
+          <thead>
+            <tr>
+              <th>term</th>
+              <th>made of</th>
+              <th>value</th>
+              <th>sum so far</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((term) => {
+              running += term.value;
+              return (
+                <tr>
+                  <th scope="row">{labels[found.terms.indexOf(term)]}</th>
+                  <td>
+                    {term.factors.map((factor, place) => (
+                      <>
+                        {place > 0 && (term.added === true ? " + " : " · ")}
+                        {factor.name === null ? (
+                          short(factor.value)
+                        ) : (
+                          <a
+                            class={names.role(factor.name)}
+                            href={factorLink(factor, names)}
+                            data-operand={factor.name}
+                            data-at={factor.index.join(",")}
+                            data-value={String(factor.value)}
+                          >
+                            {short(factor.value)}
+                          </a>
+                        )}
+                      </>
+                    ))}
+                  </td>
+                  <td>{short(term.value)}</td>
+                  <td>{short(running)}</td>
+                </tr>
+              );
+            })}
+            {left.length > 0 && (
+              <tr>
+                <th scope="row">{left.length} more</th>
+                <td />
+                <td>{short(left.reduce((sum, term) => sum + term.value, 0))}</td>
+                <td />
+              </tr>
+            )}
+          </tbody>
+        </table>
+      </section>
+    </details>
+  );
+}
+
+/** What a term is called: a step of an axis by its word, else what the rule calls it. */
+function termLabel(term: Term, found: Explanation, names: Names): string {
+  const [axis = "", index] = term.what.split(" ");
+  const step = Number(index);
+  if (!Number.isInteger(step)) return term.what;
+  const factor = term.factors.find((each) => each.name !== null && names.axes(each.name).includes(axis));
+  if (factor?.name == null) return term.what;
+  const sentence = found.cell["sentence"] ?? 0;
+  const text = names.label(factor.name, axis, step, sentence).text;
+  return text === String(step) ? `${axis} ${text}` : text;
+}

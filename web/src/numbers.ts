@@ -1,0 +1,60 @@
+/** Numbers as they are written: three digits that matter, a true minus sign, powers of ten as such. */
+
+const SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/** Three digits after the point, or as many as the size of the number calls for. */
+export function short(value: number, digits = 3): string {
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return minus(String(value));
+  const size = Math.abs(value);
+  if (size >= 1e5 || size < 10 ** -digits / 2) return power(value);
+  const after = size >= 1000 ? 0 : size >= 100 ? 1 : digits;
+  return minus(value.toFixed(after));
+}
+
+/** All digits that a float32 or float64 has. */
+export function full(value: number, precision: "float32" | "float64"): string {
+  if (!Number.isFinite(value) || Number.isInteger(value)) return short(value);
+  const digits = precision === "float32" ? shortest(value) : String(value);
+  return minus(digits);
+}
+
+/** The fewest digits that give the same float32. */
+function shortest(value: number): string {
+  for (let digits = 6; digits < 9; digits++) {
+    const text = value.toPrecision(digits);
+    if (Math.fround(Number(text)) === value) return String(Number(text));
+  }
+  return String(Number(value.toPrecision(9)));
+}
+
+/** 3·10⁻⁷ */
+export function power(value: number): string {
+  if (value === 0) return "0";
+  const [digits = "", exponent = "0"] = value.toExponential(0).split("e");
+  const raised = [...String(Math.abs(Number(exponent)))].map((digit) => SUPERSCRIPT[Number(digit)]).join("");
+  return minus(`${digits}·10${Number(exponent) < 0 ? "⁻" : ""}${raised}`);
+}
+
+/** In a cell of a grid: two digits; "0" is exactly zero, "0.00" is small. */
+export function inCell(value: number): string {
+  if (!Number.isFinite(value) || Number.isInteger(value)) return short(value);
+  const size = Math.abs(value);
+  if (size >= 1e4) return power(value);
+  return minus(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2));
+}
+
+export function percent(share: number): string {
+  const size = share * 100;
+  if (size === 0 || size >= 10) return `${size.toFixed(0)} %`;
+  return size < 0.05 ? "< 0.1 %" : `${size.toFixed(1)} %`;
+}
+
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+function minus(text: string): string {
+  return text.replaceAll("-", "−");
+}

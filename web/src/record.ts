@@ -1,0 +1,75 @@
+/** What a page knows of a run beside its numbers, as `glassformer/explorer/record.py` writes it. */
+
+export interface Operand {
+  readonly name: string;
+  readonly axes: string;
+}
+
+export type Setting = number | string | boolean;
+
+/** A rule by its name, with its operands (one, or several by role) and its settings. */
+export interface Rule {
+  readonly rule: string;
+  readonly [field: string]: Operand | Setting | Readonly<Record<string, Operand>>;
+}
+
+export interface Formula {
+  readonly name: string;
+  readonly axes: string;
+  readonly rule: Rule;
+  readonly tokens: Side;
+  readonly keys: Side;
+  readonly unit: string;
+  readonly title: string;
+  readonly extra: boolean;
+  readonly words: string;
+  readonly mathml: string;
+}
+
+export type Side = "inputs" | "decoder_inputs";
+
+export interface Words {
+  readonly inputs: readonly (readonly string[])[];
+  readonly decoder_inputs: readonly (readonly string[])[];
+  readonly vocabulary: readonly string[];
+  readonly labels: readonly string[];
+  readonly candidates: readonly string[];
+  readonly answers: readonly (readonly [number, number, string])[];
+}
+
+export interface Honesty {
+  readonly holds: boolean;
+  readonly watched: number;
+  readonly limit: number;
+  readonly traced_in: string;
+  readonly text: string;
+}
+
+export interface StackSizes {
+  readonly side: "encoder" | "decoder";
+  readonly layers: number;
+  readonly width: number;
+  readonly heads: number;
+}
+
+export interface RunRecord {
+  readonly format: number;
+  readonly title: string;
+  readonly model: { readonly family: string; readonly parameters: number; readonly stacks: readonly StackSizes[] };
+  readonly precision: "float32" | "float64";
+  readonly error_limit: number;
+  readonly words: Words;
+  readonly scored_at: readonly number[] | null;
+  readonly places: readonly (readonly [number, number])[];
+  readonly formulas: readonly Formula[];
+  readonly facts: Readonly<Record<string, { readonly axes: readonly string[]; readonly side: string }>>;
+  readonly weights: Readonly<Record<string, readonly number[]>>;
+  readonly shared: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly changes: string;
+  readonly honesty: Honesty | null;
+  /** Why each tensor that the page does not carry is left out. */
+  readonly left_out: Readonly<Record<string, "limit" | "not saved">>;
+  readonly limit: number;
+}
+
+export const FORMAT = 1;

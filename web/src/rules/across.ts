@@ -1,0 +1,103 @@
+/** Rules over a whole axis: see `look/rules/across.py`. */
+
+import { exactSum } from "../arithmetic.ts";
+import type { Cell } from "../axes.ts";
+import {
+  type Compute,
+  constant,
+  type Evaluator,
+  type Factor,
+  type Fields,
+  plain,
+  step,
+  type Term,
+  total,
+  type Working,
+} from "../evaluator.ts";
+
+function exponentials(rule: Fields, tensors: Evaluator, cell: Cell): Working {
+  const [x, over] = [rule.operand("x"), rule.text("over")];
+  const entries: Factor[] = [];
+  for (const [, here] of tensors.steps(x, over, cell)) entries.push(tensors.factor(x, here));
+  let largest = -Infinity;
+  for (const entry of entries) largest = Math.max(largest, entry.value);
+  if (largest === -Infinity) {
+    const terms = entries.map((entry) => ({ what: "nothing", factors: [entry], value: 0 }));
+    return { terms, result: 0, quantities: {} };
+  }
+  const terms = entries.map((entry, at) => ({
+    what: `${over} ${at}`,
+    factors: [entry],
+    value: Math.exp(entry.value - largest),
+  }));
+  const sum = exactSum(terms.map((term) => term.value));
+  const place = step(cell, over);
+  const [own, score] = [terms[place]?.value ?? 0, entries[place]?.value ?? 0];
+  return { terms, result: own / sum, quantities: { score, largest, own, sum } };
+}
+
+const logSoftmax: Compute = (rule, tensors, cell) => {
+  const { terms, quantities } = exponentials(rule, tensors, cell);
+  const { score, largest, sum } = quantities;
+  if (score === undefined || largest === undefined || sum === undefined) {
+    return { terms, result: Number.NaN, quantities };
+  }
+  return { terms, result: score - largest - Math.log(sum), quantities };
+};
+
+const largestOf: Compute = (rule, tensors, cell) => {
+  const [x, real, over] = [rule.operand("x"), rule.maybe("real"), rule.text("over")];
+  const terms: Term[] = [];
+  let result = -Infinity;
+  for (const [place, here] of tensors.steps(x, over, cell)) {
+    if (real !== null && tensors.value(real, here) === 0) continue;
+    const entry = tensors.factor(x, here);
+    terms.push({ what: `${over} ${place}`, factors: [entry], value: entry.value });
+    result = Math.max(result, entry.value);
+  }
+  return { terms, result, quantities: {} };
+};
+
+function norm(rule: Fields, tensors: Evaluator, cell: Cell, centred: boolean): Working {
+  const [x, over, bias] = [rule.operand("x"), rule.text("over"), rule.maybe("bias")];
+  const entries: number[] = [];
+  for (const [, here] of tensors.steps(x, over, cell)) entries.push(tensors.value(x, here));
+  const mean = centred ? exactSum(entries) / entries.length : 0;
+  const spread = exactSum(entries.map((entry) => (entry - mean) ** 2)) / entries.length;
+  const deviation = Math.sqrt(spread + rule.number("epsilon"));
+  const [own, weight] = [tensors.factor(x, cell), tensors.factor(rule.operand("weight"), cell)];
+  const per = constant(1 / deviation);
+  const terms: Term[] = [
+    { what: "x / deviation", factors: [own, weight, ...per], value: (own.value * weight.value) / deviation },
+  ];
+  if (centred) {
+    const value = (-mean * weight.value) / deviation;
+    terms.push({ what: "− mean / deviation", factors: [plain(-mean), weight, ...per], value });
+  }
+  if (bias !== null) {
+    const entry = tensors.factor(bias, cell);
+    terms.push({ what: "bias", factors: [entry], value: entry.value });
+  }
+  const quantities: Record<string, number> = centred ? { deviation, mean } : { deviation };
+  return { terms, result: total(terms).result, quantities };
+}
+
+const crossEntropy: Compute = (rule, tensors, cell) => {
+  const [x, labels, over] = [rule.operand("x"), rule.operand("labels"), rule.text("over")];
+  const count = tensors.size(labels, over);
+  const terms: Term[] = [];
+  for (const [place, here] of tensors.steps(labels, over, cell)) {
+    const entry = tensors.factor(x, { ...here, vocabulary: tensors.value(labels, here) });
+    terms.push({ what: `${over} ${place}`, factors: [entry, plain(-1 / count)], value: -entry.value / count });
+  }
+  return total(terms);
+};
+
+export const ACROSS: Readonly<Record<string, Compute>> = {
+  softmax: exponentials,
+  log_softmax: logSoftmax,
+  largest: largestOf,
+  layer_norm: (rule, tensors, cell) => norm(rule, tensors, cell, true),
+  rms_norm: (rule, tensors, cell) => norm(rule, tensors, cell, false),
+  cross_entropy: crossEntropy,
+};

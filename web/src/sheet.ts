@@ -1,0 +1,180 @@
+/** One tensor as sheets of rows and columns: which axes stand where, and how strongly each cell is coloured. */
+
+import { isOperand } from "./evaluator.ts";
+import { lastOf, type Names, type Role } from "./names.ts";
+import { at, sizeOf, type Tensor } from "./safetensors.ts";
+
+/** Which axis goes down, which goes right, which makes several sheets, and which goes into the depth. */
+export interface Arrangement {
+  readonly rows: string | null;
+  readonly columns: string | null;
+  readonly sheets: string | null;
+  readonly depth: string | null;
+}
+
+const ROW_AXES = ["token", "query", "place", "candidate", "key"];
+
+/** How the axes of a tensor are laid out when nothing else is asked for. */
+export function arrangement(axes: readonly string[]): Arrangement {
+  const sheets = axes.find((axis) => axis === "head" || axis === "key_value_head") ?? null;
+  const rest = axes.filter((axis) => axis !== sheets);
+  const rows = ROW_AXES.find((axis) => rest.includes(axis)) ?? rest[0] ?? null;
+  const columns = rest.filter((axis) => axis !== rows && axis !== "sentence").at(-1) ?? null;
+  const depth = rows !== "sentence" && axes.includes("sentence") ? "sentence" : null;
+  return { rows, columns, sheets, depth };
+}
+
+/** A number so many times beyond the scale is a fill, no score. */
+const FAR = 4;
+
+/** A tensor with its names, ready to be drawn. */
+export class Sheet {
+  readonly name: string;
+  readonly tensor: Tensor;
+  readonly axes: readonly string[];
+  readonly names: Names;
+  readonly role: Role;
+  readonly scale: number;
+  readonly #rows: number;
+  readonly #columns: number;
+
+  constructor(name: string, tensor: Tensor, names: Names, layout: Arrangement, scale = scaleOf(name, tensor)) {
+    this.name = name;
+    this.tensor = tensor;
+    this.names = names;
+    this.axes = names.axes(name);
+    this.role = names.role(name);
+    this.scale = scale;
+    this.layout = layout;
+    this.#rows = layout.rows === null ? -1 : this.axes.indexOf(layout.rows);
+    this.#columns = layout.columns === null ? -1 : this.axes.indexOf(layout.columns);
+  }
+
+  readonly layout: Arrangement;
+
+  size(axis: string | null): number {
+    return axis === null ? 1 : (this.tensor.shape[this.axes.indexOf(axis)] ?? 1);
+  }
+
+  get rows(): number {
+    return this.size(this.layout.rows);
+  }
+
+  get columns(): number {
+    return this.size(this.layout.columns);
+  }
+
+  /** The cell at a row and column of the sheet on which `base` lies. */
+  cell(base: readonly number[], row: number, column: number): number[] {
+    const found = [...base];
+    if (this.#rows >= 0) found[this.#rows] = row;
+    if (this.#columns >= 0) found[this.#columns] = column;
+    return found;
+  }
+
+  value(cell: readonly number[]): number {
+    return at(this.tensor, cell);
+  }
+
+  /** A first cell: along each axis 0, or what is given; an axis shared by all has the one index 0. */
+  base(given: Readonly<Record<string, number>>): number[] {
+    return this.axes.map((axis, place) => {
+      const size = this.tensor.shape[place] ?? 1;
+      return Math.min(given[axis] ?? 0, size - 1);
+    });
+  }
+
+  /**
+   * Calls `paint` with the role and strength of every cell of one sheet, row by row: what images are made of. As `paint`,
+   * but without an index for each cell, for there may be millions.
+   */
+  each(
+    base: readonly number[],
+    sentence: number,
+    paint: (row: number, column: number, role: Role, strength: number) => void,
+  ): void {
+    const strides = this.tensor.shape.map((_, axis) => sizeOf(this.tensor.shape.slice(axis + 1)));
+    const { rows, columns } = this;
+    const start = this.cell(base, 0, 0).reduce((sum, index, axis) => sum + index * (strides[axis] ?? 0), 0);
+    const [down, along] = [strides[this.#rows] ?? 0, strides[this.#columns] ?? 0];
+    const hidden = (axis: string | null, count: number): boolean[] => {
+      return Array.from({ length: count }, (_, index) => this.hides(axis, index, sentence));
+    };
+    const [hiddenRows, hiddenColumns] = [hidden(this.layout.rows, rows), hidden(this.layout.columns, columns)];
+    const { data } = this.tensor;
+    for (let row = 0; row < rows; row++) {
+      for (let column = 0; column < columns; column++) {
+        const value = data[start + row * down + column * along] ?? 0;
+        const red = hiddenRows[row] === true || hiddenColumns[column] === true;
+        if (red) paint(row, column, "hidden", this.hiddenStrength(value));
+        else paint(row, column, this.role, this.strength(value));
+      }
+    }
+  }
+
+  /** Whether a row or a column is a masked word that nothing has filled yet. */
+  hides(axis: string | null, index: number, sentence: number): boolean {
+    if (axis === null || !this.names.hides(this.name, axis)) return false;
+    return this.names.label(this.name, axis, index, sentence).hidden;
+  }
+
+  /** A cell's role and strength from 0 to 1: its size as a share of the tensor's largest, small ones lifted. */
+  paint(cell: readonly number[], sentence: number): { role: Role; strength: number; value: number } {
+    const value = this.value(cell);
+    const row = this.#rows < 0 ? 0 : (cell[this.#rows] ?? 0);
+    const column = this.#columns < 0 ? 0 : (cell[this.#columns] ?? 0);
+    const hidden = this.hides(this.layout.rows, row, sentence) || this.hides(this.layout.columns, column, sentence);
+    if (!hidden) return { role: this.role, strength: this.strength(value), value };
+    return { role: "hidden", strength: this.hiddenStrength(value), value };
+  }
+
+  /** A word that was zeroed stands as solid red; a weight that was masked as pale red: nothing passes there. */
+  private hiddenStrength(value: number): number {
+    const absent = value === 0 || !Number.isFinite(value) || Math.abs(value) > this.scale * FAR;
+    if (!absent) return this.strength(value);
+    return lastOf(this.name) === "word" ? 1 : 0.06;
+  }
+
+  strength(value: number): number {
+    if (!Number.isFinite(value) || this.scale === 0) return 0;
+    return Math.min(Math.abs(value) / this.scale, 1) ** 0.7;
+  }
+}
+
+/** A tensor's sheet, its scores measured by what they were before the fill. */
+export function sheetOf(name: string, names: Names, fetch: (name: string) => Tensor | undefined): Sheet | null {
+  const tensor = fetch(name);
+  if (tensor === undefined) return null;
+  const rule = names.formulas.get(name)?.rule;
+  const before = rule?.["x"];
+  const filled = rule?.rule.startsWith("fill_") === true && isOperand(before) ? before : null;
+  const other = filled === null ? undefined : fetch(filled.name);
+  const scale = filled === null || other === undefined ? scaleOf(name, tensor) : scaleOf(filled.name, other);
+  return new Sheet(name, tensor, names, arrangement(names.axes(name)), scale);
+}
+
+const scales = new WeakMap<Tensor, number>();
+
+/** How many numbers are looked at for the scale of a large tensor, and which share of them may lie beyond it. */
+const [LOOKED_AT, BEYOND] = [4096, 0.005];
+
+/**
+ * What counts as full strength: the largest size of a tensor's numbers; of a large tensor a size that few exceed, so that
+ * one outlier does not make all others pale; 1 for shares, so that they can be compared.
+ */
+function scaleOf(name: string, tensor: Tensor): number {
+  if (["weights", "probabilities", "may_look"].includes(lastOf(name))) return 1;
+  let found = scales.get(tensor);
+  if (found === undefined) {
+    const every = Math.max(1, Math.floor(tensor.data.length / LOOKED_AT));
+    const sizes: number[] = [];
+    for (let place = 0; place < tensor.data.length; place += every) {
+      const size = Math.abs(tensor.data[place] ?? 0);
+      if (size < 1e30) sizes.push(size);
+    }
+    sizes.sort((one, two) => one - two);
+    found = sizes.at(every === 1 ? -1 : -1 - Math.floor(sizes.length * BEYOND)) ?? 0;
+    scales.set(tensor, found);
+  }
+  return found;
+}

@@ -1,0 +1,233 @@
+/** One tensor: any slice of it as a grid of numbers, and the whole slice as a small map. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { isOperand } from "./evaluator.ts";
+import { gridScene, overviewScene, placeIn, windowOf } from "./grid_scene.ts";
+import { useOpened, usePalette, useStore, useWidth } from "./hooks.ts";
+import { General } from "./mathml.tsx";
+import { counted, inCell } from "./numbers.ts";
+import { measure, Picture } from "./picture.tsx";
+import { sizeOf } from "./safetensors.ts";
+import { arrangement, Sheet as Laid, type Sheet, sheetOf } from "./sheet.ts";
+import { go, state } from "./state.ts";
+import { sentenceOf, toNumber } from "./views.ts";
+
+export function TensorView(): VNode {
+  const store = useStore();
+  const { names } = store;
+  const { tensor: name, cell, layout } = state.value;
+  const formula = names.formulas.get(name);
+  const before = formula?.rule["x"];
+  const opened = useOpened([name, ...(isOperand(before) ? [before.name] : [])]);
+  const sheet = useMemo(() => {
+    const found = opened ? sheetOf(name, names, store.fetch) : null;
+    if (found === null || layout.length !== 2 || layout.some((axis) => !found.axes.includes(axis))) return found;
+    const [rows = null, columns = null] = layout;
+    return new Laid(name, found.tensor, names, { ...arrangement(found.axes), rows, columns }, found.scale);
+  }, [opened, name, names, store, layout.join(" ")]);
+  if (opened && sheet === null) return <Absent name={name} />;
+  return (
+    <>
+      <div class="headline">
+        <div>
+          <h1 class={`big ${names.role(name)}`}>{names.title(name)}</h1>
+          <p class="quiet">{names.place(name)}</p>
+        </div>
+        <p>
+          {formula?.title ??
+            (name.startsWith("parameters.") ? "Learned in training, the same for every text" : "Given with the text")}
+        </p>
+      </div>
+      {formula !== undefined && <General mathml={formula.mathml} />}
+      {sheet !== null && <Slice sheet={sheet} cell={cell} />}
+    </>
+  );
+}
+
+/** Says that a tensor is not in this page, why, and what helps. */
+export function Absent({ name }: { name: string }): VNode {
+  const { run } = useStore().names;
+  const full = run.left_out[name] === "limit";
+  return (
+    <p class="wrong">
+      This page does not carry <b>{name}</b>:{" "}
+      {full
+        ? `it was written with at most ${counted(Math.round(run.limit / 1e6), "megabyte")} of numbers, and this tensor was beyond that. Write it again with a larger limit`
+        : "its trace was saved without this tensor and without the model. Write it again from a trace that has its model"}
+      , or ask for one number with <span class="code">glassformer explain --cell</span>.
+    </p>
+  );
+}
+
+function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNode {
+  const store = useStore();
+  const { names } = store;
+  const palette = usePalette();
+  const { box, width } = useWidth();
+  const { sentence } = state.value;
+  const base = sheet.axes.map((_, axis) => Math.min(cell[axis] ?? 0, (sheet.tensor.shape[axis] ?? 1) - 1));
+  const [row, column] = placeIn(sheet, base);
+  const room = Math.max(280, (globalThis.innerHeight || 720) - 400);
+  const seen = useMemo(() => {
+    return width === 0 ? null : windowOf(sheet, row, column, width, room);
+  }, [sheet, width, room, row, column]);
+  const own = sheet.axes.indexOf("sentence") >= 0 ? (base[sheet.axes.indexOf("sentence")] ?? 0) : sentence;
+  const key = `${base.filter((_, axis) => ![sheet.layout.rows, sheet.layout.columns].includes(sheet.axes[axis] ?? "")).join()}`;
+  const scenes = useMemo(() => {
+    if (seen === null) return null;
+    return {
+      grid: gridScene(sheet, base, seen, own, palette, measure),
+      map: overviewScene(sheet, base, seen, own, palette, width),
+    };
+  }, [sheet, seen, own, palette, key]);
+  const pick = (at: number[]): void => go({ cell: at, ...sentenceOf(sheet.name, at, names) }, true);
+  const open = (at: number[]): void => go({ level: "number", cell: at, ...sentenceOf(sheet.name, at, names) });
+  return (
+    <>
+      <Controls sheet={sheet} cell={base} />
+      <div ref={box}>
+        {scenes?.map != null && (
+          <div class="block">
+            <p class="label">
+              the whole slice, {sheet.rows.toLocaleString("en")} × {sheet.columns.toLocaleString("en")}; the frame is
+              what stands below
+            </p>
+            <Picture scene={scenes.map} label="the whole slice" tensor="" cell={[]} onChoose={(_, at) => pick(at)} />
+          </div>
+        )}
+        {scenes !== null && (
+          <Picture
+            scene={scenes.grid}
+            label={`${names.title(sheet.name)} as a grid. Arrow keys move, Enter opens the number.`}
+            tensor={sheet.name}
+            cell={base}
+            step={(at, down, along) => {
+              const [r, c] = placeIn(sheet, at);
+              const bound = (place: number, count: number): number => Math.min(Math.max(place, 0), count - 1);
+              return sheet.cell(base, bound(r + down, sheet.rows), bound(c + along, sheet.columns));
+            }}
+            onPoint={(_, at, by) => {
+              if (by === "key") pick(at);
+              else store.pointed.value = { name: sheet.name, cell: at };
+            }}
+            onChoose={(_, at, further) => (further ? open(at) : pick(at))}
+          />
+        )}
+        {seen !== null && (
+          <Twin
+            sheet={sheet}
+            base={base}
+            row={seen.row}
+            column={seen.column}
+            rows={seen.rows}
+            columns={seen.columns}
+            sentence={own}
+          />
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Which axes stand where, and which step of the others is shown. */
+function Controls({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNode {
+  const { names } = useStore();
+  const { rows, columns } = sheet.layout;
+  const others = sheet.axes.flatMap((axis, place) => (axis === rows || axis === columns ? [] : [{ axis, place }]));
+  const choosable = sheet.axes.filter((_, place) => (sheet.tensor.shape[place] ?? 1) > 1);
+  const lay = (which: "rows" | "columns", axis: string): void => {
+    const [one, two] =
+      which === "rows" ? [axis, axis === columns ? rows : columns] : [axis === rows ? columns : rows, axis];
+    go({ layout: [one ?? "", two ?? ""] }, true);
+  };
+  const count = sizeOf(sheet.tensor.shape);
+  return (
+    <div class="controls">
+      <span class="quiet">
+        {sheet.tensor.shape.length > 1 ? `${sheet.tensor.shape.join(" × ")} = ` : ""}
+        {counted(count, "number")}
+      </span>
+      {others
+        .filter(({ place }) => (sheet.tensor.shape[place] ?? 1) > 1)
+        .map(({ axis, place }) => (
+          <label key={axis}>
+            {axis.replaceAll("_", " ")}
+            <select
+              value={cell[place]}
+              onChange={(event) => {
+                const next = cell.map((index, at) => (at === place ? Number(event.currentTarget.value) : index));
+                go({ cell: next, ...sentenceOf(sheet.name, next, names) }, true);
+              }}
+            >
+              {Array.from({ length: sheet.tensor.shape[place] ?? 1 }, (_, step) => (
+                <option value={step}>{names.label(sheet.name, axis, step, cell[0] ?? 0).text}</option>
+              ))}
+            </select>
+          </label>
+        ))}
+      {choosable.length > 2 &&
+        (["rows", "columns"] as const).map((which) => (
+          <label key={which}>
+            {which}
+            <select value={sheet.layout[which] ?? ""} onChange={(event) => lay(which, event.currentTarget.value)}>
+              {choosable.map((axis) => (
+                <option value={axis}>{axis.replaceAll("_", " ")}</option>
+              ))}
+            </select>
+          </label>
+        ))}
+    </div>
+  );
+}
+
+interface TwinProps {
+  readonly sheet: Sheet;
+  readonly base: readonly number[];
+  readonly row: number;
+  readonly column: number;
+  readonly rows: number;
+  readonly columns: number;
+  readonly sentence: number;
+}
+
+/** The window as a table of links. */
+function Twin({ sheet, base, row, column, rows, columns, sentence }: TwinProps): VNode {
+  const { names } = useStore();
+  const label = (axis: string | null, index: number): string => {
+    return axis === null ? "" : names.label(sheet.name, axis, index, sentence).text;
+  };
+  const steps = (from: number, count: number): number[] => Array.from({ length: count }, (_, step) => from + step);
+  return (
+    <details class="twin">
+      <summary>the same as a table</summary>
+      <section class="scroll" tabIndex={0} aria-label={`${names.title(sheet.name)} as a table`}>
+        <table>
+          <thead>
+            <tr>
+              <th />
+              {steps(column, columns).map((at) => (
+                <th scope="col">{label(sheet.layout.columns, at)}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {steps(row, rows).map((down) => (
+              <tr>
+                <th scope="row">{label(sheet.layout.rows, down)}</th>
+                {steps(column, columns).map((along) => {
+                  const cell = sheet.cell(base, down, along);
+                  return (
+                    <td>
+                      <a href={toNumber(sheet.name, cell, names)}>{inCell(sheet.value(cell))}</a>
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </details>
+  );
+}

@@ -1,0 +1,27 @@
+/** Small things that several views say in the same way. */
+
+import type { Factor } from "./evaluator.ts";
+import type { Names } from "./names.ts";
+import { link } from "./state.ts";
+
+/** The address of one number. */
+export function toNumber(name: string, cell: readonly number[], names: Names): string {
+  return link({ level: "number", tensor: name, cell, layout: [], ...sentenceOf(name, cell, names) });
+}
+
+export function toTensor(name: string, cell: readonly number[], names: Names): string {
+  return link({ level: "tensor", tensor: name, cell, layout: [], ...sentenceOf(name, cell, names) });
+}
+
+/** The sentence in front is that of the cell in hand. */
+export function sentenceOf(name: string, cell: readonly number[], names: Names): { sentence?: number } {
+  const axes = names.axes(name);
+  const place = axes.indexOf("place");
+  if (place >= 0) return { sentence: names.run.places[cell[place] ?? 0]?.[0] ?? 0 };
+  const at = axes.indexOf("sentence");
+  return at < 0 || "sentence" in (names.run.shared[name] ?? {}) ? {} : { sentence: cell[at] ?? 0 };
+}
+
+export function factorLink(factor: Factor, names: Names): string {
+  return factor.name === null ? "" : toNumber(factor.name, factor.index, names);
+}

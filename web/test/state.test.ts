@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { format, parse, START, type State } from "../src/state.ts";
+
+test("an address leads back to its state", () => {
+  const state: State = {
+    level: "number",
+    unit: "encoder.blocks.0",
+    tensor: "encoder.blocks.0.self_attention.weights",
+    cell: [0, 1, 2, 3],
+    sentence: 2,
+    layout: ["query", "key"],
+    theme: "dark",
+  };
+  assert.deepEqual(parse(format(state)), state);
+  assert.deepEqual(parse(format(START)), START);
+});
+
+test("what an address says wrongly is as at the start", () => {
+  assert.deepEqual(parse("#level=nowhere&cell=1,x&theme=pink&sentence=-3"), START);
+  assert.deepEqual(parse("#%E0%A4%A"), START);
+});
