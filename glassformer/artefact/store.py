@@ -44,7 +44,8 @@ from glassformer.text.tokenizer import FILE, TARGET_FILE, Tokenizer
 FORMAT = 2
 SETTINGS, WEIGHTS, METRICS, CARD = "glassformer.json", "model.safetensors", "metrics.json", "README.md"
 TOKENIZERS = (FILE, TARGET_FILE)
-FILES = (SETTINGS, WEIGHTS, *TOKENIZERS, RECIPE, METRICS, CARD)
+FILES = (SETTINGS, WEIGHTS, FILE, RECIPE, METRICS, CARD)
+"""Of a model with one vocabulary; TARGET_FILE beside them where translations have their own."""
 # Files that identify a folder with a model, of ours or of others, in one file or in shards.
 _OF_A_MODEL = (SETTINGS, "config.json", "*model*.safetensors", "*model*.bin")
 Kind = TypeVar("Kind", bound=Artefact)
@@ -98,7 +99,7 @@ def write(directory: str | Path, saved: Artefact) -> Path:
     refuse_no_path(directory, CheckpointError)
     directory = Path(directory)
     try:
-        with replace_files(directory, FILES) as folder:
+        with replace_files(directory, (*FILES, TARGET_FILE)) as folder:
             _write_files(folder, saved)
     except OSError as error:
         raise CheckpointError(

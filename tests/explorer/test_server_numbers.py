@@ -64,7 +64,7 @@ def test_the_overview_is_the_record_of_the_trace(page: Page) -> None:
     assert page.get("api/models/slides/vocabulary").json() == list(found.words.vocabulary)
     assert told["attentions"] == {ATTENTION: 2}
     assert told["shapes"][f"{ATTENTION}.weights"] == [3, 2, 5, 5]
-    assert (told["whole"], told["whole_weights"], told["left_out"], told["honesty"]) == (True, True, [], None)
+    assert (told["whole"], told["whole_weights"], told["left_out"], told["honesty"]) == (True, True, {}, None)
     for text, spans in zip(SENTENCES, told["spans"]["inputs"], strict=True):
         assert [text[start:end] for _, start, end in spans] == text.split()
     assert told["spans"]["decoder_inputs"] is None
