@@ -188,7 +188,9 @@ def test_the_words_of_each_side_are_its_own(model: Model, tmp_path: Path) -> Non
     trace = model.trace(ENGLISH[0], FRENCH[0])
     assert trace.verify().holds
     target = model.tokenizer.target
-    assert list(trace.words.sentence("decoder_inputs", 0)[1:3]) == target.encode(FRENCH[0]).tokens[:2]
+    assert list(trace.words.sentence("decoder_inputs", 0)[1:3]) == [
+        target.shown[id_] for id_ in target.encode(FRENCH[0]).ids[:2]
+    ]
     changed = trace.intervene(gf.ChangeWord(0, "He"), gf.ChangeWord(1, "Il", where="decoder_inputs"))
     ids = [step.id for step in changed.interventions if isinstance(step, gf.ChangeWord)]
     assert ids == [model.tokenizer.id("He"), target.id("Il")]
