@@ -40,8 +40,10 @@ web: web/node_modules/.installed  ## build the page of the explorer into the pac
 web-check: web/node_modules/.installed  ## types, lint, tests of the page, and that the committed build is what web/ builds to
 	cd web && npm run --silent check
 
+# Not `npm ci`: it refuses a lock without the other systems' builds of the tools, which not every registry has. The
+# versions and checksums are the lock's.
 web/node_modules/.installed: web/package.json web/package-lock.json
-	cd web && npm ci --no-fund --no-audit --loglevel=error
+	cd web && npm install --no-save --no-fund --no-audit --loglevel=error
 	@touch $@
 
 $(VENV)/.package: pyproject.toml constraints.txt
