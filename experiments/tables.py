@@ -92,6 +92,7 @@ def books_page() -> str:
             *commands,
             "",
             *_english(),
+            *_en_fr(),
             *encoder.section(),
             *translation.section(),
             "## Longer proofs",
@@ -121,6 +122,34 @@ def _english() -> list[str]:
         f"{row['split']} documents, chosen by a hash of their text: {row['scores']['targets']:,.0f} masked tokens.",
         "",
         table(["weights", "loss", "accuracy", "most frequent token"], rows),
+        "",
+        f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
+        "",
+    ]
+
+
+def _en_fr() -> list[str]:
+    """The translator in the package, beside the weights that were trained and copied sources."""
+    row = results.read("en-fr")
+    if row is None:
+        return []
+    packed, trained = row["scores"], row["scores_before_packing"]
+    rows = [
+        [label, *(f"{scores[f'{prefix}{name}']:.2f}" for name in ("bleu", "chrf", "ter"))]
+        for label, scores, prefix in (
+            ("bfloat16, as it is in the package", packed, ""),
+            ("float32, as it was trained", trained, ""),
+            ("sources copied", packed, "copy_source_"),
+        )
+    ]
+    return [
+        "## The model `en-fr` in the package",
+        "",
+        f"{row['parameters']:,} parameters, {row['megabytes']} MB; {row['steps']:,} steps on the training part of",
+        f"tatoeba_en_fr alone. Measured on its test part: {packed['targets']:,.0f} sources, each against all its references;",
+        "5 beams, length penalty 0.6. The model's card has the intervals.",
+        "",
+        table(["weights", "BLEU", "chrF", "TER (lower is better)"], rows),
         "",
         f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
         "",

@@ -28,6 +28,8 @@ from glassformer.tasks.verdict import intervals_by_flat_name
 PARAMETERS, MEGABYTES = 4_500_000, 9.0
 # Scores of a run that are about the machine or the training text, and no facts about the packed model.
 _LEFT_BEHIND = ("text_fingerprint",)
+# What the end of the training measured, on other data than the scores of the card.
+_OF_THE_TRAINING = ("measured", "verdict")
 # Scores of the weights before packing that the card tells.
 _BRIEF = {"loss": "{:.4f}", "accuracy": "{:.2%}", "bleu": "{:.2f}", "chrf": "{:.2f}"}
 _MORE = """
@@ -37,7 +39,7 @@ _MORE = """
 
 ## Before packing
 
-The weights that were trained, in float32, on the same masks: {before}.
+The weights that were trained, in float32, on the same data: {before}.
 """
 
 
@@ -134,7 +136,8 @@ def score(small: Small, run: Path, folder: Path) -> dict[str, Any]:
     of_run, scores = found.flat(), after.flat()
     told = small.told or _measured_on(whole.data.model_dump(), split)
     saved = open_as_saved(folder)
-    saved.metrics = {**saved.metrics, "scores": scores, "measured_on": told, "intervals": intervals_by_flat_name(after)}
+    known = {name: value for name, value in saved.metrics.items() if name not in _OF_THE_TRAINING}
+    saved.metrics = {**known, "scores": scores, "measured_on": told, "intervals": intervals_by_flat_name(after)}
     before = ", ".join(f"{name} {figure.format(of_run[name])}" for name, figure in _BRIEF.items() if name in of_run)
     _save(saved, small, folder, before=before)
     return {
