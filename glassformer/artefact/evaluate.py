@@ -149,7 +149,9 @@ def _training_source(model: Artefact, asked: Preparation, progress: Progress) ->
         again = replace(asked, data=data, shares={"validation": data.validation, "test": data.test}, log=_nothing)
         return task_named(model.task.name).prepared(model.task, again)[1]["train"]
     except (ConfigError, DataError) as error:
-        progress.note(f"no baseline is fitted: the training data cannot be read again ({error.got or error.wanted})")
+        progress.note(
+            f"no baseline is fitted on the training data, which cannot be read again ({error.got or error.wanted})"
+        )
         return None
 
 

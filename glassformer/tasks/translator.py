@@ -269,19 +269,24 @@ class Translator(Predictor[TextPair, Translation]):
     def n_best(
         self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
     ) -> tuple[Alternative, ...]:
-        """The best translations; of several sentences the k-th best of all together, or the last of one with fewer."""
-        ranked = []
+        """The best translations; of several sentences the k-th best of all together, or the last of one with fewer.
+
+        Beams may find a text twice, cut into other tokens: the better one stands for both.
+        """
+        ranked: dict[object, Alternative] = {}
         for rank in range(max(map(len, found), default=0)):
             chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in found]
             parts = [self.written(each)[0] for each in chosen]
-            ranked.append(
+            whole = join_sentences(text, sentences, parts)
+            ranked.setdefault(
+                whole if self.settings.method == "beam" else rank,
                 Alternative(
-                    join_sentences(text, sentences, parts),
+                    whole,
                     math.fsum(each.score for each in chosen),
                     math.fsum(each.log_probability for each in chosen),
-                )
+                ),
             )
-        return tuple(ranked)
+        return tuple(ranked.values())
 
 
 def check_translates(model: ModelConfig) -> None:

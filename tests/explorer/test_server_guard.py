@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import pytest
 from starlette.responses import PlainTextResponse
@@ -138,6 +139,15 @@ def test_a_large_body_is_refused_before_it_is_read(page: Page) -> None:
     page.error(page.client.post(f"/{TOKEN}/api/runs", content=b"{}", headers=headers), 413)
 
 
+Result = TypeVar("Result")
+
+
+def run(scene: Coroutine[Any, Any, Result]) -> Result:
+    """What a coroutine returns, in a thread of its own: a browser test leaves the loop of its driver in this one."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(asyncio.run, scene).result()
+
+
 class Client:
     """One request over ASGI: what it sends and what it gets."""
 
@@ -186,9 +196,9 @@ class Slow:
 
 def test_a_body_that_does_not_end_is_given_up() -> None:
     client = Client(BEGUN)
-    assert asyncio.run(client.ask(Guard(Slow(), TOKEN, seconds_to_read=0.05))) == 504
+    assert run(client.ask(Guard(Slow(), TOKEN, seconds_to_read=0.05))) == 504
     endless = Client(*[{"type": "http.request", "body": b" " * 300_000, "more_body": True}] * 9)
-    assert asyncio.run(endless.ask(Guard(Slow(), TOKEN))) == 413
+    assert run(endless.ask(Guard(Slow(), TOKEN))) == 413
     assert len(endless.messages) == 5
 
 
@@ -198,7 +208,7 @@ def test_an_answer_that_takes_too_long_is_stopped() -> None:
         assert await Client(WHOLE).ask(Guard(slow, TOKEN, seconds_to_answer=0.05)) == 504
         assert slow.stopped
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_nothing_is_done_for_one_who_has_gone() -> None:
@@ -210,7 +220,7 @@ def test_nothing_is_done_for_one_who_has_gone() -> None:
         assert await Client(BEGUN, GONE).ask(guard) is None
         assert guard.at_once == 0
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_so_many_at_once_and_no_more() -> None:
@@ -226,7 +236,7 @@ def test_so_many_at_once_and_no_more() -> None:
         assert await asyncio.gather(*waiting) == [200] * 3
         assert guard.at_once == 0
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_an_error_of_ours_is_told_in_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
@@ -234,7 +244,7 @@ def test_an_error_of_ours_is_told_in_a_sentence(caplog: pytest.LogCaptureFixture
         raise ZeroDivisionError
 
     client = Client(WHOLE)
-    assert asyncio.run(client.ask(Guard(broken, TOKEN))) == 500
+    assert run(client.ask(Guard(broken, TOKEN))) == 500
     assert b"ZeroDivisionError" in client.got[1]["body"]
     assert b"Traceback" not in client.got[1]["body"]
     assert "ZeroDivisionError" in caplog.text
@@ -243,5 +253,5 @@ def test_an_error_of_ours_is_told_in_a_sentence(caplog: pytest.LogCaptureFixture
 def test_a_web_socket_is_closed() -> None:
     client = Client()
     client.scope = {**client.scope, "type": "websocket"}
-    asyncio.run(Guard(Slow(), TOKEN)(client.scope, client.receive, client.send))
+    run(Guard(Slow(), TOKEN)(client.scope, client.receive, client.send))
     assert client.got == [{"type": "websocket.close", "code": 1008}]

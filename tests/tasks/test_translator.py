@@ -12,13 +12,15 @@ import glassformer as gf
 from glassformer.cli.decoding_options import TYPED
 from glassformer.config import ModelConfig
 from glassformer.decode.options import search_settings
+from glassformer.decode.request import Hypothesis
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.alignment import cross_weights
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
+from glassformer.tasks.pair_source import TextPair
 from glassformer.tasks.translate import TranslateSection
 from glassformer.tasks.translation import token_spans, unknown_characters
-from glassformer.tasks.translator import check_translates, special_ids
+from glassformer.tasks.translator import Translator, check_translates, special_ids
 from glassformer.text.special import SpecialTokens
 from glassformer.text.train import train_tokenizer
 from tests.refusals import refused
@@ -88,6 +90,22 @@ def test_the_best_translations_come_with_falling_scores(model: gf.Model) -> None
     assert (found.n_best[0].translation, found.n_best[0].score) == (found.translation, found.score)
 
 
+@pytest.mark.parametrize(("method", "count"), [("beam", 2), ("sample", 3)])
+def test_beams_that_write_one_text_in_other_tokens_give_it_once(model: gf.Model, method: str, count: int) -> None:
+    whole, letters = (
+        tuple(id_ for part in parts for id_ in model.tokenizer.encode(part, special=False).ids)
+        for parts in (["aime"], "aime")
+    )
+    assert len(whole) < len(letters)
+    ids = special_ids(model.tokenizer)
+    search = {"method": method, "n_best": 3, **({"beams": 3} if method == "beam" else {})}
+    translator = Translator(model.tokenizer, length=24, ids=ids, options=search)
+    answers = [Hypothesis(each, -n, -n, (), True) for n, each in enumerate((whole, letters, (*whole, *whole)), start=1)]
+    found = translator.merge(TextPair("He"), [answers])
+    assert len(found.n_best) == count
+    assert [each.score for each in found.n_best if each.translation == found.translation] == [-1, -2][: count - 1]
+
+
 def test_words_are_put_first_forced_and_forbidden(model: gf.Model) -> None:
     free = model.translate(TEXTS[1], max_tokens=10)
     begun = model.translate(TEXTS[1], max_tokens=10, prefix="Elle aime")
@@ -148,9 +166,9 @@ def test_the_translation_of_each_row_has_room_for_what_is_asked_for(model: gf.Mo
     assert "healthy food for his friends" in model.translate("He", search=search).translation
 
 
-@pytest.mark.parametrize(("weight", "blocks", "head"), [(0.0, (0, 1), None), (0.05, (1,), 0)])
-def test_alignment_is_the_attention_of_all_layers_and_heads_or_of_the_one_that_learned_it(
-    weight: float, blocks: tuple[int, ...], head: int | None, model: gf.Model
+@pytest.mark.parametrize(("weight", "head"), [(0.0, None), (0.05, 0)])
+def test_alignment_is_the_attention_of_the_last_layer_or_of_its_head_that_learned_it(
+    weight: float, head: int | None, model: gf.Model
 ) -> None:
     model = gf.Model(model.module, model.tokenizer, task=TranslateSection(alignment=weight), length=24)
     found = model.translate(ENGLISH[0], beams=1, max_tokens=8, alignment=True)
@@ -158,7 +176,7 @@ def test_alignment_is_the_attention_of_all_layers_and_heads_or_of_the_one_that_l
     ids = [model.tokenizer.id(each.token) or 0 for each in found.tokens]
     given = torch.tensor([[special_ids(model.tokenizer).begin, *ids[:-1]]])
     assert model.module.decoder is not None
-    with torch.no_grad(), cross_weights(model.module.decoder, blocks, head) as seen:
+    with torch.no_grad(), cross_weights(model.module.decoder, (1,), head) as seen:
         model.module(Inputs(ids=torch.tensor([source.ids])), Inputs(ids=given))
     table = seen.mean()[0]  # [T, M]
     assert found.alignment
