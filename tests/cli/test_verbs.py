@@ -9,6 +9,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -264,7 +265,8 @@ def test_evaluate_shows_systems_side_by_side(run: Run, trained: Path) -> None:
     scores = load(trained).metrics["scores"]
     head, *lines = [line for line in run("evaluate", trained).out.splitlines() if line.strip(" ─")]
     assert head.split() == ["this", "model", "unigram"]
-    rows = {line.split()[0]: line.split()[1:] for line in lines[:-1]}
+    table = takewhile(lambda line: not line.startswith("measured"), lines)
+    rows = {line.split()[0]: line.split()[1:] for line in table}
     assert rows.keys() == {"loss", "perplexity", "accuracy"}
     assert rows["loss"] == [f"{scores['loss']:,.4f}", f"{scores['unigram_loss']:,.4f}"]
     low, high = interval(scores["accuracy"], scores["targets"])
@@ -275,7 +277,7 @@ def test_evaluate_shows_systems_side_by_side(run: Run, trained: Path) -> None:
         f"{high:.2%})",
         f"{scores['unigram_accuracy']:.2%}",
     ]
-    assert f"{scores['targets']:,.0f} " in lines[-1]
+    assert f"{scores['targets']:,.0f} " in " ".join(lines[len(rows) :])
 
 
 def test_info(run: Run, trained: Path, text_file: Path) -> None:

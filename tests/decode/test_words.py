@@ -51,6 +51,6 @@ def test_words_of_the_settings_hold_for_every_request() -> None:
 
 @pytest.mark.parametrize("words", ["forced", "forbidden"])
 def test_words_without_a_tokenizer_are_refused(words: str) -> None:
-    settings = DecodeSettings.model_validate({"method": "beam", words: ("cat",)})
+    settings = DecodeSettings.model_validate({"method": "beam", "beams": 2, words: ("cat",)})
     with refused(ConfigError, wanted="ids_of", got="None"):
         list(decode(named("gpt2").model(), [], settings, ids=IDS))
