@@ -88,6 +88,7 @@ class TableReader:
                 yield Text({"text": document.text}, document.where, own=document.text)
             return
         columns = named(self._columns, self._usual) if objects or names_columns(path) else self._columns
+        columns = columns if objects else _first_two(columns, path)
         read_rows = json_rows if objects else read_table
         for row in read_rows(path, names_of(columns), optional=_KEPT, bad=bad):
             yield from _by_role(row, columns, bad)
@@ -99,6 +100,20 @@ class TableReader:
 
         columns = named(self._columns, self._usual)
         yield from _by_role(json_row(line, where, names_of(columns), _KEPT), columns, bad)
+
+
+def _first_two(columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
+    """The columns of a table of pairs: its first two where it names neither source nor target."""
+    from glassformer.data.settings import TranslateData
+    from glassformer.data.table_format import find_format, table_kind
+
+    pairs = TranslateData()
+    usual = {"text": pairs.text, "target": pairs.target}
+    if table_kind(path) in ("jsonl", "parquet") or any(usual.get(role) != column for role, column in columns.items()):
+        return columns
+    if {pairs.text, pairs.target} & {*find_format(path, ("0",), header=True).columns}:
+        return columns
+    return {role: {"text": "0", "target": "1"}[role] for role in columns}
 
 
 class SentenceReader:

@@ -11,6 +11,7 @@ import pytest
 
 from glassformer.artefact.open import load
 from glassformer.cli.decoding_options import DECODING, TYPED
+from glassformer.data.settings import TranslateData
 from glassformer.text.token_text import marked
 from tests.translators import ENGLISH, FRENCH, translating
 
@@ -40,6 +41,32 @@ def test_lines_keep_their_order_and_blank_ones_stay(run: Run, translator: Path, 
     out = tmp_path / "target.fr"
     assert run("translate", translator, "--file", lines, "--out", out, *FEW).code == 0
     assert out.read_text(encoding="utf-8") == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("", "{source}\t{target}"),
+        ("source\ttarget", "{source}\t{target}"),
+        ("target\tid\tsource", "{target}\t7\t{source}"),
+    ],
+    ids=["no header", "both names", "another order"],
+)
+def test_a_table_of_pairs_has_the_columns_that_it_names_else_the_first_two(
+    header: str, row: str, run: Run, tmp_path: Path
+) -> None:
+    table = tmp_path / "pairs.tsv"
+    rows = [row.format(source=source, target=target) for source, target in zip(ENGLISH, FRENCH, strict=True)]
+    table.write_text("\n".join([*filter(None, [header]), *rows]) + "\n", encoding="utf-8")
+    model = translating(double=False)
+    model.data = TranslateData()
+    folder = model.save(tmp_path / "model")
+    expected = [found.translation for found in model.translate(list(ENGLISH), max_tokens=5)]
+    assert run("translate", folder, "--file", table, *FEW).out.splitlines() == expected
+    scored = run("score", folder, "--file", table, "--json").records
+    assert [found["total"] for found in scored] == [
+        pytest.approx(model.score(source, target).total) for source, target in zip(ENGLISH, FRENCH, strict=True)
+    ]
 
 
 def test_a_stopped_command_goes_on(run: Run, translator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
