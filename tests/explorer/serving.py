@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from safetensors.torch import load as read_tensors
 from starlette.testclient import TestClient
@@ -89,3 +91,12 @@ def served(desk: Desk, **guard: Any) -> Iterator[Page]:
     app = application(desk, TOKEN, Asked(model="slides", texts=SENTENCES), guard)
     with TestClient(app, base_url=HOST) as client:
         yield Page(client, desk)
+
+
+Result = TypeVar("Result")
+
+
+def run(scene: Coroutine[Any, Any, Result]) -> Result:
+    """What a coroutine returns, in a thread of its own: a browser test leaves the loop of its driver in this one."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(asyncio.run, scene).result()

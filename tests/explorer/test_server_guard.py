@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from glassformer.explorer.server.guard import HEADERS, MOST_BYTES, Guard, hostname
-from tests.explorer.serving import HOST, SENTENCES, TOKEN, Page, desk_of, served
+from tests.explorer.serving import HOST, SENTENCES, TOKEN, Page, desk_of, run, served
 
 
 @pytest.fixture(scope="module")
@@ -137,15 +136,6 @@ def test_a_large_body_is_refused_before_it_is_read(page: Page) -> None:
         assert str(f"{MOST_BYTES:,}") in page.error(page.post(b" " * size), 413)["wanted"]
     headers = {"Content-Length": "9" * 30}
     page.error(page.client.post(f"/{TOKEN}/api/runs", content=b"{}", headers=headers), 413)
-
-
-Result = TypeVar("Result")
-
-
-def run(scene: Coroutine[Any, Any, Result]) -> Result:
-    """What a coroutine returns, in a thread of its own: a browser test leaves the loop of its driver in this one."""
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(asyncio.run, scene).result()
 
 
 class Client:

@@ -22,7 +22,7 @@ from glassformer.explorer.server.offers import Models, Offer
 from glassformer.explorer.server.refusals import BusyError, MissingError
 from glassformer.explorer.server.stopping import Stoppable, Unwanted, in_thread
 from glassformer.look.interventions import allow, forbid, patch, zero_head
-from tests.explorer.serving import ATTENTION, SENTENCES, TEXTS, Page, desk_of, served, small_model
+from tests.explorer.serving import ATTENTION, SENTENCES, TEXTS, Page, desk_of, run, served, small_model
 from tests.refusals import refused
 
 SLIDES = Asked(model="slides", texts=SENTENCES)
@@ -173,7 +173,7 @@ def test_the_same_wish_is_run_once_for_all(monkeypatch: pytest.MonkeyPatch) -> N
         assert desk.waiting == {}
         desk.close()
 
-    asyncio.run(scene())
+    run(scene())
 
 
 class Held:
@@ -217,7 +217,7 @@ def test_a_run_nobody_waits_for_is_stopped(monkeypatch: pytest.MonkeyPatch) -> N
         assert (await desk.ask(SLIDES)).key == SLIDES.key
         desk.close()
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_so_many_runs_are_waited_for_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_so_many_runs_are_waited_for_and_no_more(monkeypatch: pytest.MonkeyPatch
             desk.run("0" * 32)
         desk.close()
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_closing_stops_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +253,7 @@ def test_closing_stops_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> No
             await waiting
         assert await asyncio.to_thread(held.stopped.wait, 10)
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_work_that_is_unwanted_stops_at_the_next_call_of_torch() -> None:
@@ -273,4 +273,4 @@ def test_what_goes_wrong_in_a_thread_comes_back() -> None:
         raise MissingError("x")
 
     with ThreadPoolExecutor(1) as executor, refused(MissingError, wanted="x"):
-        asyncio.run(in_thread(executor, wrong))
+        run(in_thread(executor, wrong))

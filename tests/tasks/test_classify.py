@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.artefact import artefact
 from glassformer.artefact.adapt import adapt
 from glassformer.artefact.independence import independence
 from glassformer.artefact.progress import NoProgress
@@ -127,7 +128,8 @@ def test_the_rows_of_other_labels_are_not_taken_over(tmp_path: Path) -> None:
     assert torch.equal(again.module.get_parameter(row), first.module.get_parameter(row))
 
 
-def test_what_is_measured_is_what_is_predicted_with(tmp_path: Path) -> None:
+def test_what_is_measured_is_what_is_predicted_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artefact, "has_fast_bfloat16", lambda device: True)
     records = texts(40, ["a", "b"])
     folder = tmp_path / "fast"
     train(folder, records)
