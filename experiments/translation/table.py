@@ -151,12 +151,17 @@ def _tatoeba() -> list[str]:
         "",
         table(["", "BLEU", "chrF", "TER"], rows),
         "",
-        f"{len(samples)} sentences drawn at random, with up to two of their translations:",
-        "",
-        table(["source", "ours", "people"], samples),
-        "",
+        *_drawn(samples),
         *made(row),
     ]
+
+
+def _drawn(samples: list[list[str]]) -> list[str]:
+    """The sentences that were drawn; none before ours has been trained."""
+    if not samples:
+        return []
+    told = f"{len(samples)} sentences drawn at random, with up to two of their translations:"
+    return [told, "", table(["source", "ours", "people"], samples), ""]
 
 
 def _cut(text: str) -> str:

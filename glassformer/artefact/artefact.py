@@ -70,7 +70,7 @@ class Artefact:
         return self._fast and has_fast_bfloat16(self.device) and self._converted
 
     @property
-    def in_vain(self) -> bool:
+    def only_emulated(self) -> bool:
         """Whether it was asked to be fast on a machine where bfloat16 is not."""
         return self._fast and not has_fast_bfloat16(self.device) and self._converted
 

@@ -96,7 +96,7 @@ def _tokenizer(model: Artefact) -> dict[str, Any] | None:
 
 def _precision(model: Artefact) -> str:
     kept = str(next(model.module.parameters()).dtype).removeprefix("torch.")
-    if model.in_vain:
+    if model.only_emulated:
         return f"{kept} (fast was asked for: this machine has no fast bfloat16)"
     return f"bfloat16 (fast), weights {kept}" if model.fast else kept
 
