@@ -1,16 +1,16 @@
 /** Starts the page, where there is one; the interpreter is given out for whoever has none. */
 
 import { render } from "preact";
-import { App } from "./app.tsx";
-import { largestWeight } from "./first.ts";
-import { HttpSource } from "./http_source.ts";
-import { EmbeddedSource } from "./source.ts";
-import { follow, go, state } from "./state.ts";
-import { Store } from "./store.ts";
+import { App } from "./frame/app.tsx";
+import { largestWeight } from "./frame/first.ts";
+import { follow, go, state } from "./frame/state.ts";
+import { HttpSource } from "./run/http_source.ts";
+import { EmbeddedSource } from "./run/source.ts";
+import { Store } from "./run/store.ts";
 
-export { axisNames } from "./axes.ts";
-export { cellAt, explainCell, RULES, recompute } from "./interpreter.ts";
-export { readTensors } from "./safetensors.ts";
+export { axisNames } from "./run/axes.ts";
+export { cellAt, explainCell, RULES, recompute } from "./run/interpreter.ts";
+export { readTensors } from "./run/safetensors.ts";
 
 async function start(root: HTMLElement): Promise<void> {
   const source = document.getElementById("record") === null ? await HttpSource.open() : await EmbeddedSource.open();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { erfc, exactSum } from "../src/arithmetic.ts";
+import { erfc, exactSum } from "../src/run/arithmetic.ts";
 
 test("a sum is rounded once", () => {
   assert.equal(exactSum([1e16, 1, -1e16]), 1);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { HttpSource, RefusedError } from "../src/http_source.ts";
-import { FORMAT, type Formula } from "../src/record.ts";
+import { HttpSource, RefusedError } from "../src/run/http_source.ts";
+import { FORMAT, type Formula } from "../src/run/record.ts";
 
 const FORMULA = { name: "scaled", axes: "query key", rule: { rule: "scale" } } as unknown as Formula;
 const KEY = "0".repeat(32);

@@ -3,15 +3,15 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { blockScene } from "../src/block_scene.ts";
-import type { Look } from "../src/box.ts";
-import type { Palette } from "../src/colour.ts";
-import { gridScene, windowOf } from "../src/grid_scene.ts";
-import { Names } from "../src/names.ts";
-import type { Formula, Operand, RunRecord } from "../src/record.ts";
-import type { Tensor } from "../src/safetensors.ts";
-import { frameOf, panelAt, type Scene } from "../src/scene.ts";
-import { sheetOf } from "../src/sheet.ts";
+import type { Look } from "../src/draw/box.ts";
+import type { Palette } from "../src/draw/colour.ts";
+import { frameOf, panelAt, type Scene } from "../src/draw/scene.ts";
+import { blockScene } from "../src/levels/block/block_scene.ts";
+import { gridScene, windowOf } from "../src/levels/tensor/grid_scene.ts";
+import { sheetOf } from "../src/levels/tensor/sheet.ts";
+import { Names } from "../src/run/names.ts";
+import type { Formula, Operand, RunRecord } from "../src/run/record.ts";
+import type { Tensor } from "../src/run/safetensors.ts";
 
 function formula(name: string, axes: string, rule: string, read: Readonly<Record<string, Operand>>): Formula {
   const more = { unit: "encoder.blocks.0", title: "", extra: false, words: "", mathml: "" };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { format, parse, START, type State } from "../src/state.ts";
+import { format, parse, START, type State } from "../src/frame/state.ts";
 
 test("an address leads back to its state", () => {
   const state: State = {

@@ -2,19 +2,19 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import { General, largestTerms, WithNumbers } from "../../draw/mathml.tsx";
+import { measure, Picture } from "../../draw/picture.tsx";
+import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { go } from "../../frame/state.ts";
+import { factorLink } from "../../frame/views.ts";
+import type { Term } from "../../run/evaluator.ts";
+import type { Explanation } from "../../run/interpreter.ts";
+import type { Names } from "../../run/names.ts";
+import { counted, full, percent, power, short } from "../../run/numbers.ts";
+import { givenSentence, type Part, sentenceOf } from "../../run/sentences.ts";
+import type { Answer } from "../../run/store.ts";
+import { Absent } from "../tensor/tensor_view.tsx";
 import { type Bars, barsOf, barsScene } from "./bars_scene.ts";
-import type { Term } from "./evaluator.ts";
-import { usePalette, useStore, useWidth } from "./hooks.ts";
-import type { Explanation } from "./interpreter.ts";
-import { General, largestTerms, WithNumbers } from "./mathml.tsx";
-import type { Names } from "./names.ts";
-import { counted, full, percent, power, short } from "./numbers.ts";
-import { measure, Picture } from "./picture.tsx";
-import { givenSentence, type Part, sentenceOf } from "./sentences.ts";
-import { go } from "./state.ts";
-import type { Answer } from "./store.ts";
-import { Absent } from "./tensor_view.tsx";
-import { factorLink } from "./views.ts";
 
 export function NumberView({ answer }: { answer: Answer | null }): VNode | null {
   const { names } = useStore();

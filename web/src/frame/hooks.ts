@@ -2,9 +2,9 @@
 
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type Palette, pagePalette } from "./colour.ts";
+import { type Palette, pagePalette } from "../draw/colour.ts";
+import type { Answer, Store } from "../run/store.ts";
 import { state } from "./state.ts";
-import type { Answer, Store } from "./store.ts";
 
 export const StoreContext = createContext<Store | null>(null);
 

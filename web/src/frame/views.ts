@@ -1,7 +1,7 @@
 /** Small things that several views say in the same way. */
 
-import type { Factor } from "./evaluator.ts";
-import type { Names } from "./names.ts";
+import type { Factor } from "../run/evaluator.ts";
+import type { Names } from "../run/names.ts";
 import { link } from "./state.ts";
 
 /** The address of one number. */

@@ -1,12 +1,12 @@
 /** The terms of one number as rows of bars that stand under each other: operands, products, the running sum. */
 
-import type { Measure } from "./box.ts";
-import { cut } from "./box.ts";
-import type { Palette } from "./colour.ts";
-import type { Factor, Term } from "./evaluator.ts";
-import type { Names, Role } from "./names.ts";
-import { short } from "./numbers.ts";
-import type { Item, Panel, Scene } from "./scene.ts";
+import type { Measure } from "../../draw/box.ts";
+import { cut } from "../../draw/box.ts";
+import type { Palette } from "../../draw/colour.ts";
+import type { Item, Panel, Scene } from "../../draw/scene.ts";
+import type { Factor, Term } from "../../run/evaluator.ts";
+import type { Names, Role } from "../../run/names.ts";
+import { short } from "../../run/numbers.ts";
 
 /** One row of bars; a bar that stands for a cell of a tensor leads there. */
 export interface Row {

@@ -2,16 +2,16 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { isOperand } from "./evaluator.ts";
+import { General } from "../../draw/mathml.tsx";
+import { measure, Picture } from "../../draw/picture.tsx";
+import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { go, state } from "../../frame/state.ts";
+import { sentenceOf, toNumber } from "../../frame/views.ts";
+import { isOperand } from "../../run/evaluator.ts";
+import { counted, inCell } from "../../run/numbers.ts";
+import { sizeOf } from "../../run/safetensors.ts";
 import { gridScene, overviewScene, placeIn, windowOf } from "./grid_scene.ts";
-import { useOpened, usePalette, useStore, useWidth } from "./hooks.ts";
-import { General } from "./mathml.tsx";
-import { counted, inCell } from "./numbers.ts";
-import { measure, Picture } from "./picture.tsx";
-import { sizeOf } from "./safetensors.ts";
 import { arrangement, Sheet as Laid, type Sheet, sheetOf } from "./sheet.ts";
-import { go, state } from "./state.ts";
-import { sentenceOf, toNumber } from "./views.ts";
 
 export function TensorView(): VNode {
   const store = useStore();

@@ -2,9 +2,9 @@
 
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useStore } from "../frame/hooks.ts";
 import type { Measure } from "./box.ts";
 import { paint } from "./canvas.ts";
-import { useStore } from "./hooks.ts";
 import { frameOf, type Panel, panelAt, type Scene } from "./scene.ts";
 
 interface Place {

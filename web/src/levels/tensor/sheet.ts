@@ -1,8 +1,8 @@
 /** One tensor as sheets of rows and columns: which axes stand where, and how strongly each cell is coloured. */
 
-import { isOperand } from "./evaluator.ts";
-import { lastOf, type Names, type Role } from "./names.ts";
-import { at, sizeOf, type Tensor } from "./safetensors.ts";
+import { isOperand } from "../../run/evaluator.ts";
+import { lastOf, type Names, type Role } from "../../run/names.ts";
+import { at, sizeOf, type Tensor } from "../../run/safetensors.ts";
 
 /** Which axis goes down, which goes right, which makes several sheets, and which goes into the depth. */
 export interface Arrangement {

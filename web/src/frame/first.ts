@@ -1,8 +1,8 @@
 /** Which number is in hand when the page opens. */
 
-import { at } from "./safetensors.ts";
+import { at } from "../run/safetensors.ts";
+import type { Store } from "../run/store.ts";
 import type { State } from "./state.ts";
-import type { Store } from "./store.ts";
 
 /** A weight above this leaves nothing to share out: its formula would show 1 = 1. */
 const SHARED = 0.95;

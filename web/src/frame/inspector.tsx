@@ -2,17 +2,17 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Factor } from "./evaluator.ts";
+import { WithNumbers } from "../draw/mathml.tsx";
+import { Check, Sentence } from "../levels/number/number_view.tsx";
+import type { Factor } from "../run/evaluator.ts";
+import { type Explanation, operandsIn } from "../run/interpreter.ts";
+import { lastOf, type Names } from "../run/names.ts";
+import { counted, short } from "../run/numbers.ts";
+import { givenSentence, sentenceOf } from "../run/sentences.ts";
+import type { Answer, Store } from "../run/store.ts";
+import { type Use, usedBy } from "../run/used_by.ts";
 import { useAnswer, useStore } from "./hooks.ts";
-import { type Explanation, operandsIn } from "./interpreter.ts";
-import { WithNumbers } from "./mathml.tsx";
-import { lastOf, type Names } from "./names.ts";
-import { Check, Sentence } from "./number_view.tsx";
-import { counted, short } from "./numbers.ts";
-import { givenSentence, sentenceOf } from "./sentences.ts";
 import { state } from "./state.ts";
-import type { Answer, Store } from "./store.ts";
-import { type Use, usedBy } from "./used_by.ts";
 import { factorLink, toNumber, toTensor } from "./views.ts";
 
 export function Inspector({ answer }: { answer: Answer | null }): VNode {

@@ -1,9 +1,9 @@
 /** A window of a tensor as a grid of numbers with the words of its rows and columns, and the whole of it in small. */
 
-import { cut, type Measure, namesWords } from "./box.ts";
-import type { Palette } from "./colour.ts";
-import { inCell } from "./numbers.ts";
-import type { Item, Panel, Scene } from "./scene.ts";
+import { cut, type Measure, namesWords } from "../../draw/box.ts";
+import type { Palette } from "../../draw/colour.ts";
+import type { Item, Panel, Scene } from "../../draw/scene.ts";
+import { inCell } from "../../run/numbers.ts";
 import type { Sheet } from "./sheet.ts";
 
 export interface Window {

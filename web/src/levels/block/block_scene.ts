@@ -1,13 +1,13 @@
 /** A part of the model as boxes in the order of computation, joined by what flows between them. */
 
-import { type Box, type Look, measureBox } from "./box.ts";
-import { drawBox } from "./draw_box.ts";
-import { operandsOf } from "./evaluator.ts";
-import type { Names } from "./names.ts";
-import type { Formula } from "./record.ts";
-import type { Tensor } from "./safetensors.ts";
-import { type Item, type Panel, rounded, type Scene } from "./scene.ts";
-import { type Sheet, sheetOf } from "./sheet.ts";
+import { type Box, type Look, measureBox } from "../../draw/box.ts";
+import { drawBox } from "../../draw/draw_box.ts";
+import { type Item, type Panel, rounded, type Scene } from "../../draw/scene.ts";
+import { operandsOf } from "../../run/evaluator.ts";
+import type { Names } from "../../run/names.ts";
+import type { Formula } from "../../run/record.ts";
+import type { Tensor } from "../../run/safetensors.ts";
+import { type Sheet, sheetOf } from "../tensor/sheet.ts";
 
 interface Node {
   readonly formula: Formula;

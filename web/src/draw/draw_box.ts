@@ -1,8 +1,8 @@
 /** Draws a box that has been measured: its front, its depth, its words and counts, and the frame of the word in hand. */
 
+import type { Sheet } from "../levels/tensor/sheet.ts";
 import { type Box, cut, type Face, LABEL, type Look, namesColumns, namesRows, SENTENCES } from "./box.ts";
 import { frameOf, type Item, type Panel } from "./scene.ts";
-import type { Sheet } from "./sheet.ts";
 
 /** Below this a cell is no brick any more: the face is drawn as an image. */
 const BRICK = 6;

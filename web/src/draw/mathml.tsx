@@ -2,10 +2,10 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { h } from "preact";
-import type { Factor, Term } from "./evaluator.ts";
-import type { Explanation } from "./interpreter.ts";
-import type { Names, Role } from "./names.ts";
-import { short } from "./numbers.ts";
+import type { Factor, Term } from "../run/evaluator.ts";
+import type { Explanation } from "../run/interpreter.ts";
+import type { Names, Role } from "../run/names.ts";
+import { short } from "../run/numbers.ts";
 
 const TAGS = new Set([
   ...["math", "mrow", "mi", "mo", "mn", "msub", "msup", "mfrac", "msqrt", "munder", "mtable", "mtr", "mtd", "mtext"],

@@ -2,17 +2,17 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import type { Look } from "../../draw/box.ts";
+import { measure, Picture } from "../../draw/picture.tsx";
+import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { go, state } from "../../frame/state.ts";
+import { sentenceOf, toTensor } from "../../frame/views.ts";
+import { operandsOf } from "../../run/evaluator.ts";
+import { percent } from "../../run/numbers.ts";
+import type { RunRecord } from "../../run/record.ts";
+import { at, type Tensor } from "../../run/safetensors.ts";
+import type { Store } from "../../run/store.ts";
 import { blockScene, drawnTogether } from "./block_scene.ts";
-import type { Look } from "./box.ts";
-import { operandsOf } from "./evaluator.ts";
-import { useOpened, usePalette, useStore, useWidth } from "./hooks.ts";
-import { percent } from "./numbers.ts";
-import { measure, Picture } from "./picture.tsx";
-import type { RunRecord } from "./record.ts";
-import { at, type Tensor } from "./safetensors.ts";
-import { go, state } from "./state.ts";
-import type { Store } from "./store.ts";
-import { sentenceOf, toTensor } from "./views.ts";
 
 export function BlockView(): VNode {
   const store = useStore();

@@ -1,0 +1,70 @@
+/** The page: what is looked at on the left, the picture in the middle, why on the right. */
+
+import type { VNode } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { LEVELS } from "../levels/levels.ts";
+import { short } from "../run/numbers.ts";
+import type { Store } from "../run/store.ts";
+import { Foot } from "./foot.tsx";
+import { Help } from "./help.tsx";
+import { StoreContext, useAnswer, usePalette, useStore } from "./hooks.ts";
+import { Inspector } from "./inspector.tsx";
+import { Rail } from "./rail.tsx";
+import { go, state } from "./state.ts";
+import { Top } from "./top.tsx";
+import { toTensor } from "./views.ts";
+
+export function App({ store }: { store: Store }): VNode {
+  return (
+    <StoreContext.Provider value={store}>
+      <Page />
+    </StoreContext.Provider>
+  );
+}
+
+function Page(): VNode {
+  const store = useStore();
+  const { names } = store;
+  usePalette();
+  const { level, tensor, cell } = state.value;
+  const answer = useAnswer(tensor, cell);
+  const { View } = LEVELS[level];
+  const up = (): void => {
+    const above = LEVELS[level].up(state.value, names);
+    if (above !== null) go(above);
+  };
+  const help = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "?") help.current?.showModal();
+      if (event.key === "Escape" && help.current?.open !== true) up();
+      if (event.key === "t" && level !== "tensor" && tensor !== "") location.hash = toTensor(tensor, cell, names);
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  });
+  const main = useRef<HTMLElement>(null);
+  useEffect(() => {
+    main.current?.scrollTo(0, 0);
+    if (level === "number") store.pointed.value = null;
+  }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
+  const value = answer === null ? null : answer.kind === "computed" ? answer.found.value : answer.value;
+  return (
+    <div class="frame">
+      <Top onHelp={() => help.current?.showModal()} />
+      <Rail />
+      <main class="main" ref={main}>
+        <View answer={answer} />
+      </main>
+      <Inspector answer={answer} />
+      <Foot />
+      <Help dialog={help} />
+      <p class="away" aria-live="polite">
+        {answer !== null &&
+          value !== null &&
+          `${names.title(answer.name)}, ${names.cell(answer.name, answer.cell)}: ${short(value)}`}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,30 @@
+/** Below: what can be done here, and whether the numbers hold. */
+
+import type { VNode } from "preact";
+import { LEVELS } from "../levels/levels.ts";
+import { counted, power } from "../run/numbers.ts";
+import { useStore } from "./hooks.ts";
+import { state } from "./state.ts";
+
+export function Foot(): VNode {
+  const store = useStore();
+  const { honesty, error_limit } = store.names.run;
+  const checked = store.checked.value;
+  const holds = checked === null || checked.error <= error_limit;
+  return (
+    <footer class="foot">
+      <span>{LEVELS[state.value.level].hint}</span>
+      <span data-holds={holds} data-checked={checked?.count ?? 0}>
+        {checked !== null &&
+          (holds
+            ? `${counted(checked.count, "number")}${checked.count < checked.of ? ` of ${checked.of.toLocaleString("en")}` : ""} recomputed in this page, max error ${power(checked.error)}`
+            : `${checked.worst} does not agree with its formula: ${power(checked.error)}`)}
+      </span>
+      {honesty !== null && (
+        <span data-holds={honesty.holds} title={honesty.text}>
+          {honesty.holds ? `watched = unwatched, max ${power(honesty.watched)}` : honesty.text}
+        </span>
+      )}
+    </footer>
+  );
+}

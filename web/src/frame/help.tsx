@@ -1,0 +1,35 @@
+/** The keys of the page. */
+
+import type { VNode } from "preact";
+
+export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null } }): VNode {
+  const keys = [
+    ["Tab", "to the picture, and to every link"],
+    ["← ↑ → ↓", "the next cell"],
+    ["Page Up, Page Down", "the tensor before and after"],
+    ["Enter", "open the number"],
+    ["t", "the tensor of the number in hand"],
+    ["Escape", "one level up"],
+    ["Alt ←", "back"],
+  ];
+  return (
+    <dialog ref={dialog} aria-label="keys">
+      <p class="strong">Keys</p>
+      <dl>
+        {keys.map(([key, does]) => (
+          <>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </>
+        ))}
+      </dl>
+      <form method="dialog">
+        <button type="submit" class="strong">
+          Close
+        </button>
+      </form>
+    </dialog>
+  );
+}

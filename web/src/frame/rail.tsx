@@ -1,0 +1,100 @@
+/** On the left: the model, its texts, its parts and what was changed by hand. */
+
+import type { ComponentChildren, VNode } from "preact";
+import { useState } from "preact/hooks";
+import { counted } from "../run/numbers.ts";
+import { useStore } from "./hooks.ts";
+import { link, state } from "./state.ts";
+
+export function Rail(): VNode {
+  const { names } = useStore();
+  const { run } = names;
+  const { unit, sentence, level } = state.value;
+  const [open, setOpen] = useState(false);
+  const units = [...new Set(run.formulas.map((formula) => formula.unit))];
+  const together = run.formulas.length <= 30;
+  const texts = Math.max(run.words.inputs.length, run.words.decoder_inputs.length);
+  return (
+    <aside class="rail drawer" data-open={open} aria-label="model and text">
+      <button type="button" class="handle" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <span>Model, text, parts</span>
+        <span class="quiet">{open ? "▴" : "▾"}</span>
+      </button>
+      <div class="inside">
+        <div class="part">
+          <p class="label">Model</p>
+          <p class="strong">{run.title}</p>
+          {run.model.stacks.map((stack) => (
+            <p class="quiet" key={stack.side}>
+              {stack.side}: {counted(stack.layers, "block")}, {counted(stack.heads, "head")}, {stack.width} wide
+            </p>
+          ))}
+          <p class="quiet">{counted(run.model.parameters, "weight")}</p>
+        </div>
+        <div class="part">
+          <p class="label">{texts > 1 ? "Sentences" : "Text"}</p>
+          {Array.from({ length: texts }, (_, row) => (
+            <a
+              class="choice"
+              key={row}
+              href={link({ sentence: row, ...moved(names.axes(state.value.tensor), row) })}
+              aria-current={row === sentence}
+            >
+              <Words row={row} />
+            </a>
+          ))}
+        </div>
+        {!together && (
+          <nav class="part" aria-label="parts of the model">
+            <p class="label">Parts, in the order of computation</p>
+            {units.map((each) => (
+              <a
+                class="choice"
+                key={each}
+                href={link({ level: "block", unit: each, layout: [] })}
+                aria-current={each === unit && level === "block"}
+              >
+                {names.unit(each)}
+              </a>
+            ))}
+          </nav>
+        )}
+        <div class="part">
+          <p class="label">Changes</p>
+          {run.changes === "" ? <p>None.</p> : <p class="code">{run.changes}</p>}
+        </div>
+        {Object.keys(run.left_out).length > 0 && (
+          <div class="part">
+            <p class="label">Not in this page</p>
+            <p>
+              {counted(Object.keys(run.left_out).length, "tensor")} beyond the limit of {Math.round(run.limit / 1e6)}{" "}
+              MB. Formulas that read them cannot be worked out here.
+            </p>
+          </div>
+        )}
+      </div>
+    </aside>
+  );
+}
+
+/** The cell in hand, moved to another sentence. */
+function moved(axes: readonly string[], row: number): { cell?: number[] } {
+  const place = axes.indexOf("sentence");
+  if (place < 0) return {};
+  return { cell: state.value.cell.map((index, axis) => (axis === place ? row : index)) };
+}
+
+function Words({ row }: { row: number }): VNode {
+  const { names } = useStore();
+  const parts: ComponentChildren[] = [];
+  for (const side of ["inputs", "decoder_inputs"] as const) {
+    const words = names.run.words[side][row] ?? [];
+    if (parts.length > 0 && words.length > 0) parts.push(" → ");
+    words.slice(0, 24).forEach((_, token) => {
+      const { text, hidden } = names.word(side, row, token);
+      parts.push(token > 0 ? " " : "", hidden ? <span class="masked">{text}</span> : text);
+    });
+    if (words.length > 24) parts.push(` … ${words.length} tokens`);
+  }
+  return <>{parts}</>;
+}

@@ -1,0 +1,58 @@
+/** Above: where this is, as links, and the colours of the page. */
+
+import type { VNode } from "preact";
+import { LEVELS, ORDER } from "../levels/levels.ts";
+import { useStore } from "./hooks.ts";
+import { go, link, state, type Theme } from "./state.ts";
+
+export function Top({ onHelp }: { onHelp: () => void }): VNode {
+  const { names } = useStore();
+  const { level } = state.value;
+  const path = ORDER.slice(0, ORDER.indexOf(level) + 1).map((each) => LEVELS[each].crumb(state.value, names));
+  const crumbs = [
+    { text: names.run.title, href: link({ level: "block", layout: [] }) },
+    ...path.filter((crumb) => crumb !== null),
+  ];
+  return (
+    <header class="top">
+      <a class="brand" href={link({ level: "block", layout: [] })}>
+        glassformer
+      </a>
+      <nav aria-label="where this is" style={{ flex: 1, minWidth: 0 }}>
+        <ol class="crumbs">
+          {crumbs.map(({ text, href }, place) => (
+            <li key={href}>
+              {place === crumbs.length - 1 ? <span aria-current="page">{text}</span> : <a href={href}>{text}</a>}
+            </li>
+          ))}
+        </ol>
+      </nav>
+      <div class="tools">
+        <Themes />
+        <button type="button" onClick={onHelp} aria-label="the keys of this page">
+          ?
+        </button>
+      </div>
+    </header>
+  );
+}
+
+const THEMES: Readonly<Record<Theme, string>> = {
+  auto: "as the system",
+  light: "light",
+  dark: "dark",
+  contrast: "high contrast",
+};
+
+function Themes(): VNode {
+  return (
+    <label>
+      <span class="away">colours of the page</span>
+      <select value={state.value.theme} onChange={(event) => go({ theme: event.currentTarget.value as Theme }, true)}>
+        {Object.entries(THEMES).map(([theme, text]) => (
+          <option value={theme}>{text}</option>
+        ))}
+      </select>
+    </label>
+  );
+}

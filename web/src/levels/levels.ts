@@ -1,0 +1,60 @@
+/** The levels of the page, from the widest to the last: what each draws, what it says, what lies above it. */
+
+import type { FunctionComponent } from "preact";
+import type { Level, State } from "../frame/state.ts";
+import { link } from "../frame/state.ts";
+import { toNumber, toTensor } from "../frame/views.ts";
+import type { Names } from "../run/names.ts";
+import type { Answer } from "../run/store.ts";
+import { BlockView } from "./block/block_view.tsx";
+import { NumberView } from "./number/number_view.tsx";
+import { TensorView } from "./tensor/tensor_view.tsx";
+
+export interface LevelView {
+  /** The picture; `answer` is what is known of the number in hand. */
+  readonly View: FunctionComponent<{ readonly answer: Answer | null }>;
+  /** What can be done here, in one line at the foot. */
+  readonly hint: string;
+  /** What this place is called in the path above, and its address; null where the level above says it already. */
+  crumb(state: State, names: Names): { readonly text: string; readonly href: string } | null;
+  /** Where Escape leads; null where nothing lies above. */
+  up(state: State, names: Names): Partial<State> | null;
+}
+
+/** The path above names these levels, in this order, down to the one that is shown. */
+export const ORDER: readonly Level[] = ["block", "tensor", "number"];
+
+export const LEVELS: Readonly<Record<Level, LevelView>> = {
+  block: {
+    View: BlockView,
+    hint: "Point at a cell: its number. Click: its word is framed. Enter or double click: the number. ? all keys",
+    crumb(state, names) {
+      const unit = unitInHand(state, names);
+      // A small model is drawn in one picture.
+      if (names.run.formulas.length <= 30 || unit === "") return null;
+      return { text: names.unit(unit), href: link({ level: "block", unit, layout: [] }) };
+    },
+    up: () => null,
+  },
+  tensor: {
+    View: TensorView,
+    hint: "Click or arrow keys: the number in hand. Enter or double click: its formula. Escape: back to the boxes",
+    crumb: ({ tensor, cell }, names) => ({ text: names.title(tensor), href: toTensor(tensor, cell, names) }),
+    up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
+  },
+  number: {
+    View: NumberView,
+    hint: "Click a bar or a number: where it comes from. Escape: back to its tensor",
+    crumb: ({ tensor, cell }, names) => ({
+      text: names.cell(tensor, cell) || "the number",
+      href: toNumber(tensor, cell, names),
+    }),
+    up: () => ({ level: "tensor", layout: [] }),
+  },
+};
+
+/** The part of the model that is drawn, or that the tensor in hand belongs to. */
+export function unitInHand({ level, tensor, unit }: State, names: Names): string {
+  if (level === "block") return unit;
+  return names.formulas.get(tensor)?.unit ?? names.readers(tensor)[0]?.[0].unit ?? unit;
+}
