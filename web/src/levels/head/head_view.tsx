@@ -104,8 +104,8 @@ function Heads({ attention }: { attention: Attention }): VNode {
       </div>
       {shown !== null && <Note shown={shown} />}
       {opened && <ScoreTable attention={attention} cell={cell} />}
-      {opened && <Taken attention={attention} cell={cell} />}
-      {opened && <Pair attention={attention} cell={cell} />}
+      {opened && <Taken attention={attention} cell={cell} width={width} />}
+      {opened && <Pair attention={attention} cell={cell} width={width} />}
     </>
   );
 }

@@ -3,19 +3,18 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { measure, Picture } from "../../draw/picture.tsx";
-import { useAnswer, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { useAnswer, usePalette, useStore } from "../../frame/hooks.ts";
 import { go } from "../../frame/state.ts";
 import { toNumber } from "../../frame/views.ts";
 import { short } from "../../run/numbers.ts";
 import { barsOf, barsScene } from "../number/bars_scene.ts";
-import type { Attention } from "./attention.ts";
+import type { DetailProps } from "./taken.tsx";
 
-export function Pair({ attention, cell }: { attention: Attention; cell: readonly number[] }): VNode | null {
+export function Pair({ attention, cell, width }: DetailProps): VNode | null {
   const { names } = useStore();
   const scores = attention.stages[0] ?? "";
   const answer = useAnswer(scores, cell);
   const palette = usePalette();
-  const { box, width } = useWidth();
   const found = answer?.kind === "computed" && answer.name === scores ? answer.found : null;
   const bars = useMemo(() => {
     if (found === null) return null;
@@ -36,21 +35,19 @@ export function Pair({ attention, cell }: { attention: Attention; cell: readonly
           {short(found.value)}
         </a>
       </h2>
-      <div ref={box}>
-        {scene !== null && (
-          <Picture
-            scene={scene}
-            label={`query of ${looks.text}, key of ${at.text}, their products and the running sum`}
-            tensor=""
-            cell={[]}
-            onChoose={(_, [row = 0, column = 0]) => {
-              const factor = bars.rows[row]?.factors[column];
-              const [name, index] = factor?.name == null ? [scores, answer?.cell ?? cell] : [factor.name, factor.index];
-              go({ level: "number", tensor: name, cell: [...index], layout: [] });
-            }}
-          />
-        )}
-      </div>
+      {scene !== null && (
+        <Picture
+          scene={scene}
+          label={`query of ${looks.text}, key of ${at.text}, their products and the running sum`}
+          tensor=""
+          cell={[]}
+          onChoose={(_, [row = 0, column = 0]) => {
+            const factor = bars.rows[row]?.factors[column];
+            const [name, index] = factor?.name == null ? [scores, answer?.cell ?? cell] : [factor.name, factor.index];
+            go({ level: "number", tensor: name, cell: [...index], layout: [] });
+          }}
+        />
+      )}
     </section>
   );
 }

@@ -86,9 +86,9 @@ function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan
   const wordsOfSquare = words + 24;
   const beside = width - fixed - wordsOfSquare - 88;
   // Beside the lines, where its cells are not much narrower than they are high; else below them.
-  const cell = Math.min(pitch, beside / keys.length);
+  const cell = Math.min(keys.length <= 12 ? 40 : pitch, beside / keys.length);
   const isBeside = !narrow && cell >= Math.min(pitch, 14);
-  const line = Math.min(176, Math.max(width - fixed - (isBeside ? wordsOfSquare + cell * keys.length : 0), 56));
+  const line = Math.min(224, Math.max(width - fixed - (isBeside ? wordsOfSquare + cell * keys.length : 0), 56));
   const lines = [words + 8, words + 8 + line] as const;
   const start = isBeside && cell >= 11 ? COLUMN_WORDS + 8 : 40;
   const digits = Array.from({ length: shownDigits }, (_, head) => lines[1] + 8 + words + 8 + head * digitsWidth);

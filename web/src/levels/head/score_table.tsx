@@ -116,7 +116,11 @@ export function ScoreTable({ attention, cell }: { attention: Attention; cell: re
                     const value = numberAt(tensor, here);
                     return (
                       <>
-                        {name === weights && found !== null && <td class="quiet">{short(found.powers[key] ?? 0)}</td>}
+                        {name === weights && found !== null && (
+                          <td class="quiet">
+                            <span>{short(found.powers[key] ?? 0)}</span>
+                          </td>
+                        )}
                         <td>
                           <a
                             href={toNumber(name, boundTo(tensor, here), names)}

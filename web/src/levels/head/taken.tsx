@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { measure, Picture } from "../../draw/picture.tsx";
-import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { usePalette, useStore } from "../../frame/hooks.ts";
 import { go } from "../../frame/state.ts";
 import { indexOf } from "../../run/axes.ts";
 import type { Fetch } from "../../run/evaluator.ts";
@@ -15,12 +15,17 @@ import { type Mix, mixScene } from "./mix_scene.ts";
 import { useRow } from "./parts.ts";
 import { listed, numberAt, weightsOf } from "./score_table.tsx";
 
-export function Taken({ attention, cell }: { attention: Attention; cell: readonly number[] }): VNode | null {
+export interface DetailProps {
+  readonly attention: Attention;
+  readonly cell: readonly number[];
+  readonly width: number;
+}
+
+export function Taken({ attention, cell, width }: DetailProps): VNode | null {
   const store = useStore();
   const { names } = store;
   const { weights, mayLook, mixed, values } = attention;
   const palette = usePalette();
-  const { box, width } = useWidth();
   const needed = [weights, mayLook, mixed?.name, values?.name].filter((name) => name != null);
   const fetch = useRow(needed, weights, cell);
   const [sentence = 0, head = 0, query = 0] = cell;
@@ -59,20 +64,18 @@ export function Taken({ attention, cell }: { attention: Attention; cell: readonl
           itself is 0, and it is made of the others alone.
         </p>
       )}
-      <div ref={box}>
-        {scene !== null && (
-          <Picture
-            scene={scene}
-            label={`values times weights for ${mix.word}, and their sum. Arrow keys move, Enter opens the number.`}
-            tensor=""
-            cell={[]}
-            onPoint={(name, index, by) => {
-              if (by === "mouse") store.pointed.value = { name, cell: index };
-            }}
-            onChoose={(name, index) => go({ level: "number", tensor: name, cell: index, layout: [] })}
-          />
-        )}
-      </div>
+      {scene !== null && (
+        <Picture
+          scene={scene}
+          label={`values times weights for ${mix.word}, and their sum. Arrow keys move, Enter opens the number.`}
+          tensor=""
+          cell={[]}
+          onPoint={(name, index, by) => {
+            if (by === "mouse") store.pointed.value = { name, cell: index };
+          }}
+          onChoose={(name, index) => go({ level: "number", tensor: name, cell: index, layout: [] })}
+        />
+      )}
     </section>
   );
 }
