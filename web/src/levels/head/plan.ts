@@ -59,6 +59,8 @@ export interface Plan {
 /** The least pitch at which each word is named. */
 const NAMED = 14;
 export const COLUMN_WORDS = 76;
+/** How deep words are that stand across and are not turned. */
+export const LEVEL = 20;
 
 export function planOf(shown: Shown, width: number, across: boolean): Plan {
   return across ? acrossPlan(shown, width) : downPlan(shown, width);
@@ -84,11 +86,11 @@ function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan
   const shownDigits = Math.min(heads.length, Math.max(1, Math.floor((width - 2 * words - 96) / digitsWidth)));
   const fixed = words + 8 + 8 + words + 8 + digitsWidth * shownDigits;
   const wordsOfSquare = words + 24;
-  const beside = width - fixed - wordsOfSquare - 88;
+  const beside = width - fixed - wordsOfSquare - 92;
   // Beside the lines, where its cells are not much narrower than they are high; else below them.
   const cell = Math.min(keys.length <= 12 ? 40 : pitch, beside / keys.length);
   const isBeside = !narrow && cell >= Math.min(pitch, 14);
-  const line = Math.min(224, Math.max(width - fixed - (isBeside ? wordsOfSquare + cell * keys.length : 0), 56));
+  const line = Math.min(224, Math.max(width - fixed - (isBeside ? wordsOfSquare + cell * keys.length + 4 : 0), 56));
   const lines = [words + 8, words + 8 + line] as const;
   const start = isBeside && cell >= 11 ? COLUMN_WORDS + 8 : 40;
   const digits = Array.from({ length: shownDigits }, (_, head) => lines[1] + 8 + words + 8 + head * digitsWidth);
@@ -113,7 +115,7 @@ function acrossPlan({ heads, queries, keys, measure }: Shown, width: number): Pl
   const room = widest([...queries, ...keys], measure, 64) + 10;
   const pitch = Math.min(Math.max(room, 28), (width - side - 4) / count);
   const dense = pitch < NAMED;
-  const words = pitch >= room ? 20 : dense ? 64 : room;
+  const words = pitch >= room ? LEVEL : dense ? 64 : room;
   const lines = [words + 8, words + 8 + 128] as const;
   const first = lines[1] + words + 12;
   const digitsWidth = pitch >= 36 ? 18 : 0;

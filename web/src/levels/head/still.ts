@@ -3,7 +3,7 @@
 import { cut } from "../../draw/box.ts";
 import { blended } from "../../draw/colour.ts";
 import type { Item, Scene } from "../../draw/scene.ts";
-import { middle, type Plan, type Shown } from "./plan.ts";
+import { LEVEL, middle, type Plan, type Shown } from "./plan.ts";
 import { drawSquare, round } from "./square.ts";
 import { MOST, SHARE, strongest, type Weights } from "./weights.ts";
 
@@ -102,13 +102,20 @@ export function wordItem(shown: Shown, plan: Plan, side: "queries" | "keys", pla
   const { text = "", hidden = false } = units[place] ?? {};
   const at = middle(plan, place, units.length, rightToLeft);
   const [begin, end] = plan.lines;
+  const level = plan.across && plan.words === LEVEL;
   const fill = hidden ? palette.text("hidden") : side === "queries" && !bold ? palette.quiet : palette.ink;
-  const look = { kind: "text", text: cut(text, plan.words, measure), size: 12, fill, bold } as const;
+  const look = {
+    kind: "text",
+    text: cut(text, level ? plan.pitch - 6 : plan.words, measure),
+    size: 12,
+    fill,
+    bold,
+  } as const;
   if (!plan.across) {
     const x = side === "queries" ? begin - 8 : end + 8;
     return { ...look, x, y: at + 4, align: side === "queries" ? "right" : "left" };
   }
-  if (plan.words === 20) return { ...look, x: at, y: side === "queries" ? begin - 8 : end + 16, align: "center" };
+  if (level) return { ...look, x: at, y: side === "queries" ? begin - 8 : end + 16, align: "center" };
   return { ...look, x: at + 4, y: side === "queries" ? begin - 4 : end + plan.words + 4, turned: true };
 }
 
