@@ -10,6 +10,8 @@ test("an address leads back to its state", () => {
     cell: [0, 1, 2, 3],
     sentence: 2,
     layout: ["query", "key"],
+    heads: ["3.1", "2.0"],
+    show: ["words", "across"],
     theme: "dark",
   };
   assert.deepEqual(parse(format(state)), state);
@@ -17,6 +19,6 @@ test("an address leads back to its state", () => {
 });
 
 test("what an address says wrongly is as at the start", () => {
-  assert.deepEqual(parse("#level=nowhere&cell=1,x&theme=pink&sentence=-3"), START);
+  assert.deepEqual(parse("#level=nowhere&cell=1,x&theme=pink&sentence=-3&heads=one"), START);
   assert.deepEqual(parse("#%E0%A4%A"), START);
 });

@@ -64,6 +64,11 @@ export function pagePalette(): Palette {
   return paletteOf((variable) => style.getPropertyValue(variable).trim());
 }
 
+/** A colour so far on the way from one to another, both as `#rrggbb`. */
+export function blended(from: string, to: string, share: number): string {
+  return css(toRgb(mix(toLab(parse(from)), toLab(parse(to)), share)));
+}
+
 function luminous(colour: Rgb): boolean {
   return toLab(colour)[0] > 0.62;
 }

@@ -23,7 +23,7 @@ export interface PictureProps {
   /** The cell so many rows down and columns along, for a picture that shows only a part; null = stay. */
   step?(cell: readonly number[], down: number, along: number): number[] | null;
   /** A cell was pointed at, by mouse or key; null = no longer. */
-  onPoint?(tensor: string, cell: number[], by: "mouse" | "key"): void;
+  onPoint?(tensor: string, cell: number[], by: "mouse" | "key", panel: Panel): void;
   /** A cell was chosen; `further` = it is to be opened. */
   onChoose(tensor: string, cell: number[], further: boolean): void;
 }
@@ -51,7 +51,7 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }:
     const found = under(event);
     if (found?.panel === hover?.panel && found?.row === hover?.row && found?.column === hover?.column) return;
     setHover(found);
-    if (found !== null) onPoint?.(found.panel.tensor, found.panel.cell(found.row, found.column), "mouse");
+    if (found !== null) onPoint?.(found.panel.tensor, found.panel.cell(found.row, found.column), "mouse", found.panel);
   };
   const choose = (event: MouseEvent): void => {
     const found = under(event);
@@ -72,13 +72,13 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }:
     const further = arrow === undefined ? null : (step?.(cell, ...arrow) ?? null);
     if (further !== null) {
       event.preventDefault();
-      onPoint?.(tensor, further, "key");
+      onPoint?.(tensor, further, "key", from.panel);
       return;
     }
     const next = moved(scene, from, event.key);
     if (next === null) return;
     event.preventDefault();
-    onPoint?.(next.panel.tensor, next.panel.cell(next.row, next.column), "key");
+    onPoint?.(next.panel.tensor, next.panel.cell(next.row, next.column), "key", next.panel);
   };
   return (
     <div class="picture">

@@ -13,7 +13,7 @@ import type { Answer, Store } from "../run/store.ts";
 import { type Use, usedBy } from "../run/used_by.ts";
 import { useAnswer, useStore } from "./hooks.ts";
 import { state } from "./state.ts";
-import { factorLink, toNumber, toTensor } from "./views.ts";
+import { factorLink, toHead, toNumber, toTensor } from "./views.ts";
 
 export function Inspector({ answer }: { answer: Answer | null }): VNode {
   const store = useStore();
@@ -86,7 +86,12 @@ function InHand({ answer }: { answer: Answer }): VNode {
               Follow it home →
             </a>
           </li>
-          {state.value.level === "block" && (
+          {toHead(name, cell, names) !== null && state.value.level !== "head" && (
+            <li>
+              <a href={toHead(name, cell, names) ?? ""}>its attention head</a>
+            </li>
+          )}
+          {state.value.level !== "tensor" && (
             <li>
               <a href={toTensor(name, cell, names)}>the whole tensor</a>
             </li>

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-export type Level = "block" | "tensor" | "number";
+export type Level = "block" | "head" | "tensor" | "number";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 export interface State {
@@ -17,10 +17,14 @@ export interface State {
   readonly sentence: number;
   /** The axes that a tensor is laid out by: rows, then columns; empty: the last two. */
   readonly layout: readonly string[];
+  /** The heads whose lines are drawn, each as `block.head`; empty: the one in hand. */
+  readonly heads: readonly string[];
+  /** How a head is shown: see `levels/head/options.ts`. */
+  readonly show: readonly string[];
   readonly theme: Theme;
 }
 
-const LEVELS: readonly string[] = ["block", "tensor", "number"] satisfies Level[];
+const LEVELS: readonly string[] = ["block", "head", "tensor", "number"] satisfies Level[];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];
 
 export const START: State = {
@@ -30,6 +34,8 @@ export const START: State = {
   cell: [],
   sentence: 0,
   layout: [],
+  heads: [],
+  show: [],
   theme: "auto",
 };
 
@@ -44,13 +50,19 @@ export function parse(hash: string): State {
     tensor: given.get("tensor") ?? "",
     cell: numbersIn(given.get("cell")),
     sentence: numbersIn(given.get("sentence"))[0] ?? 0,
-    layout: given.get("layout")?.split(",").filter(Boolean) ?? [],
+    layout: listIn(given.get("layout")),
+    heads: listIn(given.get("heads")).filter((head) => /^\d+\.\d+$/.test(head)),
+    show: listIn(given.get("show")),
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
   };
 }
 
 function numbersIn(text: string | null): number[] {
   return text !== null && /^\d+(,\d+)*$/.test(text) ? text.split(",").map(Number) : [];
+}
+
+function listIn(text: string | null): string[] {
+  return text?.split(",").filter(Boolean) ?? [];
 }
 
 /** The address of a state, without what is as at the start. */

@@ -1,5 +1,6 @@
 /** Small things that several views say in the same way. */
 
+import { cellNear, weightsNear } from "../levels/head/attention.ts";
 import type { Factor } from "../run/evaluator.ts";
 import type { Names } from "../run/names.ts";
 import { link } from "./state.ts";
@@ -11,6 +12,14 @@ export function toNumber(name: string, cell: readonly number[], names: Names): s
 
 export function toTensor(name: string, cell: readonly number[], names: Names): string {
   return link({ level: "tensor", tensor: name, cell, layout: [], ...sentenceOf(name, cell, names) });
+}
+
+/** The address of the head that a number is part of; null where it is part of none. */
+export function toHead(name: string, cell: readonly number[], names: Names): string | null {
+  const weights = weightsNear(name, names);
+  if (weights === null) return null;
+  const at = cellNear(name, cell, names);
+  return link({ level: "head", tensor: weights, cell: at, layout: [], sentence: at[0] ?? 0 });
 }
 
 /** The sentence in front is that of the cell in hand. */

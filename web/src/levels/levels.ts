@@ -3,10 +3,12 @@
 import type { FunctionComponent } from "preact";
 import type { Level, State } from "../frame/state.ts";
 import { link } from "../frame/state.ts";
-import { toNumber, toTensor } from "../frame/views.ts";
+import { toHead, toNumber, toTensor } from "../frame/views.ts";
 import type { Names } from "../run/names.ts";
 import type { Answer } from "../run/store.ts";
 import { BlockView } from "./block/block_view.tsx";
+import { cellNear } from "./head/attention.ts";
+import { HeadView } from "./head/head_view.tsx";
 import { NumberView } from "./number/number_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
 
@@ -22,7 +24,7 @@ export interface LevelView {
 }
 
 /** The path above names these levels, in this order, down to the one that is shown. */
-export const ORDER: readonly Level[] = ["block", "tensor", "number"];
+export const ORDER: readonly Level[] = ["block", "head", "tensor", "number"];
 
 export const LEVELS: Readonly<Record<Level, LevelView>> = {
   block: {
@@ -35,6 +37,15 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
       return { text: names.unit(unit), href: link({ level: "block", unit, layout: [] }) };
     },
     up: () => null,
+  },
+  head: {
+    View: HeadView,
+    hint: "Point at a word: its lines. Arrow keys: the cell in hand. [ ] { }: another head or block. 0–9: a head beside it",
+    crumb({ tensor, cell }, names) {
+      const href = toHead(tensor, cell, names);
+      return href === null ? null : { text: headInHand(tensor, cell, names), href };
+    },
+    up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
   },
   tensor: {
     View: TensorView,
@@ -52,6 +63,12 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     up: () => ({ level: "tensor", layout: [] }),
   },
 };
+
+/** What the head is called that a number is part of: `head 3`, behind its kind where a block has two attentions. */
+function headInHand(tensor: string, cell: readonly number[], names: Names): string {
+  const [, head = 0] = cellNear(tensor, cell, names);
+  return `${tensor.includes("cross_attention") ? "cross-attention " : ""}head ${head}`;
+}
 
 /** The part of the model that is drawn, or that the tensor in hand belongs to. */
 export function unitInHand({ level, tensor, unit }: State, names: Names): string {

@@ -6,7 +6,7 @@ import { General } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
 import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
-import { sentenceOf, toNumber } from "../../frame/views.ts";
+import { sentenceOf, toHead, toNumber } from "../../frame/views.ts";
 import { isOperand } from "../../run/evaluator.ts";
 import { counted, inCell } from "../../run/numbers.ts";
 import { sizeOf } from "../../run/safetensors.ts";
@@ -27,6 +27,7 @@ export function TensorView(): VNode {
     return new Laid(name, found.tensor, names, { ...arrangement(found.axes), rows, columns }, found.scale);
   }, [opened, name, names, store, layout.join(" ")]);
   if (opened && sheet === null) return <Absent name={name} />;
+  const head = toHead(name, cell, names);
   return (
     <>
       <div class="headline">
@@ -37,6 +38,12 @@ export function TensorView(): VNode {
         <p>
           {formula?.title ??
             (name.startsWith("parameters.") ? "Learned in training, the same for every text" : "Given with the text")}
+          {head !== null && (
+            <>
+              {" "}
+              <a href={head}>See its head</a>
+            </>
+          )}
         </p>
       </div>
       {formula !== undefined && <General mathml={formula.mathml} />}

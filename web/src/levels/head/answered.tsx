@@ -1,0 +1,93 @@
+/** The answer first: where the word in hand looks, in each head that is shown. */
+
+import type { VNode } from "preact";
+import { useStore } from "../../frame/hooks.ts";
+import { toNumber } from "../../frame/views.ts";
+import { short } from "../../run/numbers.ts";
+import type { Attention } from "./attention.ts";
+import type { Shown, ShownHead } from "./plan.ts";
+import { rowOf } from "./stage.tsx";
+import { strongest } from "./weights.ts";
+
+const COUNTS = ["", "", "two", "three", "four", "five", "six", "seven", "eight"];
+
+export function Answered({
+  shown,
+  attention,
+  cell,
+}: {
+  shown: Shown;
+  attention: Attention;
+  cell: readonly number[];
+}): VNode {
+  const { names } = useStore();
+  const query = rowOf(shown.queries, cell[2]);
+  const word = shown.queries[query];
+  const { heads, own } = shown;
+  const where = heads.length === 1 ? (heads[0]?.name ?? "") : `${COUNTS[heads.length]} heads`;
+  // One head: its three strongest. Several: the strongest of each.
+  const most = heads.length === 1 ? 3 : 1;
+  return (
+    <div class="answered">
+      <h1 class="big">
+        In {where}, <span class={word?.hidden === true ? "hidden" : ""}>“{word?.text}”</span> looks at{" "}
+        {heads.map((head, order) => {
+          const ends = endsOf(head, query, most);
+          return (
+            <>
+              {order > 0 && (order === heads.length - 1 ? " and " : ", ")}
+              {ends.length === 0 && "nothing shown"}
+              {ends.map(({ key, value }, place) => (
+                <>
+                  {place > 0 && ", "}
+                  <span style={{ borderBottom: `4px ${head.dash === 0 ? "solid" : "dashed"} ${head.colour}` }}>
+                    {shown.keys[key]?.text}
+                  </span>{" "}
+                  {order === own ? (
+                    <a class="share-of" href={toNumber(shown.tensor, cellOf(shown, query, key), names)}>
+                      {short(value)}
+                    </a>
+                  ) : (
+                    <span class="share-of">{short(value)}</span>
+                  )}
+                </>
+              ))}
+            </>
+          );
+        })}
+        .
+      </h1>
+      <p class="quiet">
+        {names.place(attention.weights)}
+        {heads.map((head) => unseen(head, query, heads.length > 1)).join("")}
+      </p>
+    </div>
+  );
+}
+
+function endsOf({ weights }: ShownHead, query: number, most: number): { key: number; value: number }[] {
+  const row = weights.row(query) ?? new Float64Array();
+  return strongest(row, 0.95, most).map((key) => ({ key, value: row[key] ?? 0 }));
+}
+
+/** What the tokens hold that have no row. */
+function unseen({ weights, name }: ShownHead, query: number, named: boolean): string {
+  const row = weights.row(query);
+  const looking = weights.queries[query]?.tokens ?? [];
+  if (row === null) return "";
+  let whole = 0;
+  for (const token of looking) {
+    const found = weights.tokens.row(token);
+    if (found === null) return "";
+    for (let key = 0; key < weights.tokens.keys; key++) whole += (found.data[found.from + key] ?? 0) / looking.length;
+  }
+  const left = whole - row.reduce((sum, value) => sum + value, 0);
+  return left > 1e-6 ? `; ${named ? `${name}: ` : ""}what is hidden holds ${short(left)} more` : "";
+}
+
+function cellOf({ queries, keys, sentence, head, heads, own }: Shown, query: number, key: number): number[] {
+  const from = queries[query]?.tokens[0] ?? 0;
+  const unit = keys[key];
+  const weights = heads[own]?.weights;
+  return [sentence, head, from, unit === undefined || weights === undefined ? 0 : weights.strongestIn(from, unit)];
+}

@@ -1,0 +1,212 @@
+/** One attention head of one sentence, or several: lines between words, all weights as a square, and how they came about. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { measure } from "../../draw/picture.tsx";
+import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { state } from "../../frame/state.ts";
+import { HttpSource } from "../../run/http_source.ts";
+import type { Store } from "../../run/store.ts";
+import { Absent } from "../tensor/tensor_view.tsx";
+import { Answered } from "./answered.tsx";
+import { type Attention, attentionOf, blockOf, peersOf } from "./attention.ts";
+import { Controls } from "./controls.tsx";
+import { useHeadKeys } from "./keys.ts";
+import { optionsIn } from "./options.ts";
+import { Pair } from "./pair.tsx";
+import { serverOf, shapeOf, useHeadNumbers } from "./parts.ts";
+import { planOf, type Shown, type ShownHead } from "./plan.ts";
+import { numberAt, ScoreTable } from "./score_table.tsx";
+import { Stage } from "./stage.tsx";
+import { drawnOf } from "./still.ts";
+import { Taken } from "./taken.tsx";
+import { isRightToLeft, type Spans, segmentsOf, type Text, tokensOf, type Unit, wordsOf } from "./units.ts";
+import { Weights } from "./weights.ts";
+
+export function HeadView(): VNode {
+  const { names } = useStore();
+  const { tensor } = state.value;
+  const attention = useMemo(() => attentionOf(tensor, names), [tensor, names]);
+  if (attention === null) {
+    return (
+      <p class="wrong">
+        <b>{tensor === "" ? "No tensor" : tensor}</b> has no heads to draw: this level shows the weights of an
+        attention. Open one from its block.
+      </p>
+    );
+  }
+  return <Heads attention={attention} />;
+}
+
+/** A head as the address calls it: its attention's weights and its number there. */
+export interface Chosen {
+  readonly id: string;
+  readonly weights: string;
+  readonly head: number;
+}
+
+/** The heads that the address names, the one in hand among them. */
+export function chosenHeads(
+  attention: Attention,
+  head: number,
+  asked: readonly string[],
+  peers: readonly string[],
+): Chosen[] {
+  const own = `${blockOf(attention.weights)}.${head}`;
+  const ids = asked.includes(own) ? asked : [own, ...asked];
+  return [...new Set(ids)].slice(0, 8).flatMap((id) => {
+    const [block = "", at = ""] = id.split(".");
+    const weights = peers.find((name) => blockOf(name) === block);
+    return weights === undefined ? [] : [{ id, weights, head: Number(at) }];
+  });
+}
+
+function Heads({ attention }: { attention: Attention }): VNode {
+  const store = useStore();
+  const { names } = store;
+  const { weights, mayLook, queries, keys } = attention;
+  const asked = state.value;
+  const peers = useMemo(() => peersOf(weights, names), [weights, names]);
+  const facts = [queries, keys].flatMap((side) => [`${side}.real`, `${side}.segments`]);
+  const here = serverOf(store) !== null ? [] : mayLook === null ? [weights] : [weights, mayLook];
+  const opened = useOpened([...here, ...facts.filter((name) => name in names.run.facts)]);
+  const shape = shapeOf(store, weights) ?? [];
+  const cell = [0, 1, 2, 3].map((axis) => Math.max(0, Math.min(asked.cell[axis] ?? 0, (shape[axis] ?? 1) - 1)));
+  const [sentence = 0, head = 0] = cell;
+  const heads = chosenHeads(attention, head, asked.heads, peers).filter(({ weights: name, head: at }) => {
+    return at < (shapeOf(store, name)?.[1] ?? Number.POSITIVE_INFINITY);
+  });
+  useHeadKeys(attention, cell, heads, peers, shape[1] ?? 1);
+  const { box, width } = useWidth();
+  const shown = useShown(store, attention, heads, sentence, head, opened);
+  const { across } = optionsIn(asked.show);
+  const plan = useMemo(
+    () => (shown === null || width === 0 ? null : planOf(shown, width, across)),
+    [shown, width, across],
+  );
+  if (opened && shape.length === 0) return <Absent name={weights} />;
+  return (
+    <>
+      {shown !== null && <Answered shown={shown} attention={attention} cell={cell} />}
+      {shape.length > 0 && (
+        <Controls
+          attention={attention}
+          cell={cell}
+          heads={heads}
+          peers={peers}
+          count={shape[1] ?? 1}
+          shown={shown}
+          text={textOf(store, keys, sentence)}
+        />
+      )}
+      <div ref={box} class="scroll-across">
+        {shown !== null && plan !== null && <Stage shown={shown} plan={plan} cell={cell} />}
+      </div>
+      {shown !== null && <Note shown={shown} />}
+      {opened && <ScoreTable attention={attention} cell={cell} />}
+      {opened && <Taken attention={attention} cell={cell} width={width} />}
+      {opened && <Pair attention={attention} cell={cell} width={width} />}
+    </>
+  );
+}
+
+export function textOf(store: Store, side: Text["side"], sentence: number): Text {
+  const { source } = store;
+  const spans: Spans = source instanceof HttpSource ? (source.run.spans[side]?.[sentence] ?? null) : null;
+  return { names: store.names, side, sentence, spans, fetch: store.fetch };
+}
+
+const DASHES = [0, 7, 3, 14, 5, 10, 2, 18];
+
+function useShown(
+  store: Store,
+  attention: Attention,
+  heads: readonly Chosen[],
+  sentence: number,
+  head: number,
+  opened: boolean,
+): Shown | null {
+  const palette = usePalette();
+  const { show } = state.value;
+  const numbers = useHeadNumbers(heads, sentence);
+  return useMemo(() => {
+    if (!opened) return null;
+    const options = optionsIn(show);
+    const unitsOf = (side: Text["side"], segment: number | null): Unit[] => {
+      const text = textOf(store, side, sentence);
+      const segments = segment === null ? null : segmentsOf(text);
+      const tokens = tokensOf(text);
+      const units = options.words ? wordsOf(text, tokens) : tokens;
+      const kept = units.filter((unit) => {
+        return !(options.bare && unit.mark) && (segments === null || segments[unit.tokens[0] ?? 0] === segment);
+      });
+      return kept.length === 0 ? units : kept;
+    };
+    const [queries, keys] = [unitsOf(attention.queries, options.from), unitsOf(attention.keys, options.to)];
+    const colours = headColours();
+    const several = new Set(heads.map((each) => each.weights)).size > 1;
+    const shownHeads = heads.flatMap(({ head: at, id }, order): ShownHead[] => {
+      const found = numbers[order];
+      if (found == null) return [];
+      const rows = new Weights(found, queries, keys);
+      const name = several ? `block ${id.replace(".", ", head ")}` : `head ${at}`;
+      return [
+        {
+          name: heads.length > 3 && several ? id : name,
+          weights: rows,
+          colour: colours[order] ?? "",
+          dash: DASHES[order] ?? 0,
+        },
+      ];
+    });
+    if (shownHeads.length < heads.length) return null;
+    const looks = attention.mayLook === null ? undefined : store.fetch(attention.mayLook);
+    return {
+      heads: shownHeads,
+      own: Math.max(
+        heads.findIndex((each) => each.weights === attention.weights && each.head === head),
+        0,
+      ),
+      queries,
+      keys,
+      tensor: attention.weights,
+      sentence,
+      head,
+      masked: (query, key) => {
+        const at = [sentence, head, queries[query]?.tokens[0] ?? 0, keys[key]?.tokens[0] ?? 0];
+        return looks !== undefined && numberAt(looks, at) === 0;
+      },
+      only: options.only,
+      rightToLeft: isRightToLeft([...queries, ...keys]),
+      palette,
+      measure,
+    };
+  }, [store, attention, numbers, heads.map(({ id }) => id).join(), sentence, head, opened, palette, show.join()]);
+}
+
+/** The eight colours of the heads, from the theme. */
+function headColours(): string[] {
+  const style = getComputedStyle(document.documentElement);
+  return Array.from({ length: 8 }, (_, place) => style.getPropertyValue(`--head-${place + 1}`).trim());
+}
+
+/** What is drawn, what is not, and how words came from tokens. */
+function Note({ shown }: { shown: Shown }): VNode {
+  const drawn = useMemo(() => shown.heads.map(({ weights }) => drawnOf(weights, shown)), [shown]);
+  const { bare, words } = optionsIn(state.value.show);
+  const sum = (of: (each: (typeof drawn)[number]) => number): number => drawn.reduce((all, each) => all + of(each), 0);
+  const left = sum(({ of }) => of) - sum(({ lines }) => lines);
+  return (
+    <p class="label">
+      {!shown.only && (
+        <>
+          Faint lines: the strongest of every word until they hold 0.7 of its weight,{" "}
+          {sum(({ lines }) => lines).toLocaleString("en")} in all; {left.toLocaleString("en")} are not drawn.{" "}
+        </>
+      )}
+      All lines of the word in hand are drawn. Striped: may not be looked at, “0”; “0.00” is small.
+      {words && " Words of several tokens: summed where they are looked at, averaged where they look."}
+      {bare && " Marks are hidden: their weight is counted, see above."}
+    </p>
+  );
+}
