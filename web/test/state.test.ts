@@ -12,6 +12,8 @@ test("an address leads back to its state", () => {
     layout: ["query", "key"],
     heads: ["3.1", "2.0"],
     show: ["words", "across"],
+    arrange: "previous",
+    only: "first",
     theme: "dark",
   };
   assert.deepEqual(parse(format(state)), state);

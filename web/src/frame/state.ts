@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-export type Level = "block" | "head" | "tensor" | "number";
+export type Level = "model" | "heads" | "block" | "head" | "tensor" | "number";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 export interface State {
@@ -21,10 +21,14 @@ export interface State {
   readonly heads: readonly string[];
   /** How a head is shown: see `levels/head/options.ts`. */
   readonly show: readonly string[];
+  /** How all heads are ordered; empty: by block and head. */
+  readonly arrange: string;
+  /** What the heads do that are picked out; empty: all. */
+  readonly only: string;
   readonly theme: Theme;
 }
 
-const LEVELS: readonly string[] = ["block", "head", "tensor", "number"] satisfies Level[];
+const LEVELS: readonly string[] = ["model", "heads", "block", "head", "tensor", "number"] satisfies Level[];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];
 
 export const START: State = {
@@ -36,6 +40,8 @@ export const START: State = {
   layout: [],
   heads: [],
   show: [],
+  arrange: "",
+  only: "",
   theme: "auto",
 };
 
@@ -53,6 +59,8 @@ export function parse(hash: string): State {
     layout: listIn(given.get("layout")),
     heads: listIn(given.get("heads")).filter((head) => /^\d+\.\d+$/.test(head)),
     show: listIn(given.get("show")),
+    arrange: given.get("arrange") ?? "",
+    only: given.get("only") ?? "",
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
   };
 }
