@@ -4,6 +4,9 @@ import { render } from "preact";
 import { App } from "./frame/app.tsx";
 import { largestWeight } from "./frame/first.ts";
 import { follow, go, state } from "./frame/state.ts";
+import { keepNotice } from "./leave/whole.ts";
+import { inNotebook } from "./leave/widget.ts";
+import { reachKernel } from "./run/carrier.ts";
 import { HttpSource } from "./run/http_source.ts";
 import { EmbeddedSource } from "./run/source.ts";
 import { Store } from "./run/store.ts";
@@ -12,7 +15,11 @@ export { axisNames } from "./run/axes.ts";
 export { cellAt, explainCell, RULES, recompute } from "./run/interpreter.ts";
 export { readTensors } from "./run/safetensors.ts";
 
+/** What anywidget calls to show a trace in a notebook. */
+export default { render: inNotebook };
+
 async function start(root: HTMLElement): Promise<void> {
+  if (root.dataset["host"] === "kernel") await reachKernel();
   const source = document.getElementById("record") === null ? await HttpSource.open() : await EmbeddedSource.open();
   const store = new Store(source);
   const { run } = store.source;
@@ -20,6 +27,7 @@ async function start(root: HTMLElement): Promise<void> {
   follow();
   if (state.value.unit === "") go({ unit: firstUnit(run.formulas.map((formula) => formula.unit)) }, true);
   if (state.value.tensor === "") go(largestWeight(store), true);
+  keepNotice(root);
   root.replaceChildren();
   render(<App store={store} />, root);
   performance.mark("drawn");

@@ -9,6 +9,7 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
     ["Page Up, Page Down", "the tensor before and after"],
     ["Enter", "open the number"],
     ["t", "the tensor of the number in hand"],
+    ["s", "save the picture, the numbers, the page"],
     ["Escape", "one level up"],
     ["Alt ←", "back"],
   ];
