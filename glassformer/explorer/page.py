@@ -10,6 +10,7 @@ import base64
 import gzip
 import hashlib
 import json
+from collections.abc import Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -59,6 +60,12 @@ def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) 
         "tensors": save(own_memory(carried.tensors)),
         "weights": save(own_memory(carried.weights)),
     }
+    scripts = [f'<script type="application/gzip" id="{name}">{packed(data)}</script>' for name, data in blocks.items()]
+    return document(title, '<div id="explorer">', scripts)
+
+
+def document(title: str, root: str, scripts: Sequence[str]) -> str:
+    """The page around its inert blocks, with script and style in it. `root` begins the element that the views fill."""
     script, style = built("explorer.js"), built("explorer.css")
     policy = (
         f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
@@ -76,8 +83,8 @@ def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) 
             f"<style>{style}</style>",
             "</head>",
             "<body>",
-            f'<div id="explorer"><noscript>{WITHOUT_SCRIPT}</noscript></div>',
-            *(f'<script type="application/gzip" id="{name}">{packed(data)}</script>' for name, data in blocks.items()),
+            f"{root}<noscript>{WITHOUT_SCRIPT}</noscript></div>",
+            *scripts,
             f'<script type="module">{script}</script>',
             "</body>",
             "</html>",

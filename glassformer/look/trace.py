@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -26,6 +27,9 @@ from glassformer.look.steps import listed
 from glassformer.look.tensors import Tensors
 from glassformer.look.verify import LIMITS, WITHOUT_WEIGHTS, Check, Verification, check, check_rounded
 from glassformer.models.transformer import Transformer
+
+if TYPE_CHECKING:
+    from glassformer.explorer.notebook import Shown
 
 REPEATED = 12
 """How many words of a text fit into the line that describes a trace."""
@@ -192,6 +196,24 @@ class Trace(Tensors):
         from glassformer.explorer.page import write_page
 
         write_page(self, path, title=title, megabytes=megabytes)
+
+    def show(
+        self,
+        *,
+        height: int = 640,
+        title: str | None = None,
+        megabytes: int = 16,
+        live: bool = False,
+    ) -> Shown:
+        """Show this run in a notebook, `height` points high, as the page that `to_html` writes.
+
+        The page is stored in the notebook with at most so many megabytes of numbers, and works without Python: also in
+        what is exported from the notebook. A `live` one asks this Python instead, so that changes by hand are run by the
+        model; it needs the package anywidget. Raises ConfigError for a limit or a height below 1, MissingExtraError.
+        """
+        from glassformer.explorer.notebook import show
+
+        return show(self, height=height, title=title, megabytes=megabytes, live=live)
 
     def save(self, path: str | Path, *, weights: bool = False) -> None:
         """Write what is stored to a safetensors file, with the model's fingerprint; its weights only when asked."""

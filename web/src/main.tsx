@@ -4,7 +4,10 @@ import { render } from "preact";
 import { App } from "./frame/app.tsx";
 import { largestWeight } from "./frame/first.ts";
 import { follow, go, type Level, state } from "./frame/state.ts";
+import { keepNotice } from "./leave/whole.ts";
+import { inNotebook } from "./leave/widget.ts";
 import { LEVELS } from "./levels/levels.ts";
+import { reachKernel } from "./run/carrier.ts";
 import { HttpSource } from "./run/http_source.ts";
 import type { RunRecord } from "./run/record.ts";
 import { EmbeddedSource } from "./run/source.ts";
@@ -16,8 +19,11 @@ export { readTensors } from "./run/safetensors.ts";
 
 /** So many formulas are drawn together at the level of a block. */
 const DRAWN_WHOLE = 30;
+/** What anywidget calls to show a trace in a notebook. */
+export default { render: inNotebook };
 
 async function start(root: HTMLElement): Promise<void> {
+  if (root.dataset["host"] === "kernel") await reachKernel();
   const source = document.getElementById("record") === null ? await HttpSource.open() : await EmbeddedSource.open();
   const store = new Store(source);
   const { run } = source;
@@ -28,6 +34,7 @@ async function start(root: HTMLElement): Promise<void> {
   if (source.whole) await store.open([...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
   else if (LEVELS[state.value.level].Beside === undefined) await store.open(firstWeights(run));
   if (state.value.tensor === "") go(largestWeight(store), true);
+  keepNotice(root);
   root.replaceChildren();
   render(<App store={store} />, root);
   performance.mark("drawn");

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from safetensors.torch import save
 
 from glassformer.errors import UnknownNameError, did_you_mean
 from glassformer.explorer.carried import lossless
-from glassformer.explorer.page import own_memory
+from glassformer.explorer.page import own_memory, page
 from glassformer.explorer.record import honesty_record
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
@@ -44,6 +44,7 @@ class Run:
     overview: bytes
     whole: bool
     numbers: Numbers
+    title: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -63,6 +64,11 @@ class Run:
             raise TooLargeError("the tensors of a large run are sent one by one", do="ask for a part of one tensor")
         tensors = self.numbers.fetch(self.key, self.trace, [*self.trace.facts, *self.trace])
         return save(own_memory({name: lossless(tensor) for name, tensor in tensors.items()}))
+
+    def page(self) -> bytes:
+        """The run as one file, which needs no server."""
+        with self.lock:
+            return page(self.trace, title=self.title).encode("utf-8", "backslashreplace")
 
     def described(self, name: str) -> tuple[Axes, torch.Tensor]:
         """A tensor by its whole name, with its axes; raises UnknownNameError."""
@@ -163,12 +169,17 @@ def begin(model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any]) ->
         interventions=steps,
     )
     told, whole = overview(model, asked, trace)
-    return Run(asked.key, trace, told, whole, numbers)
+    return Run(asked.key, trace, told, whole, numbers, asked.model)
 
 
 def weights_of(model: Model) -> bytes:
     """All weights of a small model by their public names; raises TooLargeError for a larger one."""
-    weights = {name: weight.detach().float().cpu() for name, weight in parameter_names(model.module).items()}
+    return packed_weights({name: weight.float() for name, weight in parameter_names(model.module).items()})
+
+
+def packed_weights(parameters: Mapping[str, torch.Tensor]) -> bytes:
+    """Weights by name, in a narrower type where that loses nothing; raises TooLargeError for those of a larger model."""
+    weights = {name: weight.detach().cpu() for name, weight in parameters.items()}
     if sum(weight.nbytes for weight in weights.values()) > MOST_WHOLE:
         raise TooLargeError("the weights of a large model are sent one by one", do="ask for a part of one of them")
     return save(own_memory({name: lossless(weight) for name, weight in weights.items()}))

@@ -105,6 +105,12 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     async def numbers(key: RunKey) -> Response:
         return Response(await desk.answer(desk.run(key).all_numbers), 200, NEVER_CHANGES, BINARY)
 
+    @app.get("/api/runs/{key}/page")
+    async def whole(key: RunKey) -> Response:
+        # Opened here it would stand under the policy of this server: it is a file to keep.
+        headers = {"Content-Disposition": 'attachment; filename="page.html"'}
+        return Response(await desk.answer(desk.run(key).page), 200, headers, "text/html")
+
     @app.get("/api/runs/{key}/tensor")
     async def tensor(key: RunKey, name: TensorName, part: Part = "") -> Response:
         run = desk.run(key)

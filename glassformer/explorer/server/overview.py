@@ -32,6 +32,13 @@ def overview(model: Model, asked: Asked, trace: Trace) -> tuple[bytes, bool]:
 
     The honesty gate is no part of it: it takes as long as the run itself, and is asked for apart.
     """
+    return overview_of(asked, trace, spans(model, asked, trace))
+
+
+def overview_of(
+    asked: Asked, trace: Trace, found_spans: dict[str, list[list[Span]] | None]
+) -> tuple[bytes, bool]:
+    """The same where it is known already where each token is in the texts, or where nobody knows."""
     found = shapes(trace)
     whole = numbers(found) * trace.dtype.itemsize <= MOST_WHOLE
     record = run_record(replace(trace, measure_honesty=None), Carried(MOST_WHOLE), asked.model)
@@ -41,7 +48,7 @@ def overview(model: Model, asked: Asked, trace: Trace) -> tuple[bytes, bool]:
         "run": asked.key,
         "asked": asked.model_dump(mode="json"),
         "shapes": {name: list(shape) for name, shape in found.items()},
-        "spans": spans(model, asked, trace),
+        "spans": found_spans,
         "attentions": attentions(found),
         "whole": whole,
         "whole_weights": weight_bytes(trace) <= MOST_WHOLE,

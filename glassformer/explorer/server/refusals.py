@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
-
-from starlette.responses import JSONResponse
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from glassformer.errors import GlassformerError, UnknownNameError
+
+if TYPE_CHECKING:
+    from starlette.responses import JSONResponse
 
 
 class RequestError(GlassformerError):
@@ -58,9 +59,16 @@ class BrokenError(RequestError):
     status = 500
 
 
+def told(error: GlassformerError) -> tuple[int, dict[str, Any]]:
+    """The status and the body of the answer to a request that is refused."""
+    status = 404 if isinstance(error, UnknownNameError) else getattr(error, "status", 400)
+    return status, {"error": {"text": str(error), "wanted": error.wanted, "got": error.got, "do": error.do}}
+
+
 def refused(error: GlassformerError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The answer to a request that is refused."""
-    status = 404 if isinstance(error, UnknownNameError) else getattr(error, "status", 400)
-    told = {"text": str(error), "wanted": error.wanted, "got": error.got, "do": error.do}
+    from starlette.responses import JSONResponse  # a notebook's kernel refuses too, without a server
+
+    status, body = told(error)
     more = dict(headers or {}) | ({"Retry-After": "1"} if status == BusyError.status else {})
-    return JSONResponse({"error": told}, status, more)
+    return JSONResponse(body, status, more)

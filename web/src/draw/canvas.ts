@@ -2,9 +2,17 @@
 
 import type { Item, Scene } from "./scene.ts";
 
+const painted = new WeakMap<HTMLCanvasElement, Scene>();
+
+/** What a canvas of the page shows. */
+export function sceneOn(canvas: HTMLCanvasElement): Scene | undefined {
+  return painted.get(canvas);
+}
+
 export function paint(context: CanvasRenderingContext2D, scene: Scene, sans: string): void {
   const ratio = Math.max(1, Math.min(globalThis.devicePixelRatio || 1, 3));
   const { canvas } = context;
+  painted.set(canvas, scene);
   const [width, height] = [Math.ceil(scene.width * ratio), Math.ceil(scene.height * ratio)];
   if (canvas.width !== width || canvas.height !== height) {
     canvas.width = width;
@@ -18,7 +26,7 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, sans: str
   for (const item of scene.items) draw(context, item, sans);
 }
 
-function draw(context: CanvasRenderingContext2D, item: Item, sans: string): void {
+export function draw(context: CanvasRenderingContext2D, item: Item, sans: string): void {
   switch (item.kind) {
     case "rect":
       if (item.fill !== undefined) {

@@ -12,6 +12,7 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
     ["{ }", "the same head of the block before and after"],
     ["0 … 9", "a head's lines beside those of the head in hand"],
     ["t", "the tensor of the number in hand"],
+    ["s", "save the picture, the numbers, the page"],
     ["Escape", "one level up"],
     ["Alt ←", "back"],
   ];

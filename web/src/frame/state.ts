@@ -103,7 +103,8 @@ export function go(change: Partial<State>, replace = false): void {
 /** Follows the address from now on. */
 export function follow(): void {
   const read = (): void => {
-    state.value = parse(location.hash);
+    // A page that was saved opens where it was left.
+    state.value = parse(location.hash || (document.documentElement.dataset["place"] ?? ""));
   };
   addEventListener("hashchange", read);
   addEventListener("popstate", read);

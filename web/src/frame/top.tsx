@@ -1,6 +1,7 @@
 /** Above: where this is, as links, and the colours of the page. */
 
 import type { VNode } from "preact";
+import { Save } from "../leave/save.tsx";
 import { LEVELS, ORDER } from "../levels/levels.ts";
 import { useStore } from "./hooks.ts";
 import { go, link, state, type Theme } from "./state.ts";
@@ -28,6 +29,7 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
         </ol>
       </nav>
       <div class="tools">
+        <Save />
         <Themes />
         <button type="button" onClick={onHelp} aria-label="the keys of this page">
           ?

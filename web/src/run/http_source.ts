@@ -1,6 +1,7 @@
 /** A server as the source of a run: `glassformer explore`. All addresses are below that of the page, which bears its token. */
 
 import { axisNames, type Cell } from "./axes.ts";
+import { carrier } from "./carrier.ts";
 import { MissingTensor, type Term } from "./evaluator.ts";
 import { type Heads, headsOf, type Measure, measuredFrom } from "./heads.ts";
 import { type Explanation, explainCell } from "./interpreter.ts";
@@ -263,6 +264,11 @@ export class HttpSource implements Source {
     }
   }
 
+  /** The page of this run as one file. */
+  async page(): Promise<string> {
+    return this.#again(async () => (await request(this.#path("page"))).text());
+  }
+
   async #explained(formula: Formula, cell: Cell): Promise<Shortened> {
     const index = axisNames(formula.axes).map((axis) => cell[axis] ?? 0);
     const query = { name: formula.name, cell: index.join(",") };
@@ -335,7 +341,7 @@ function modelPath(name: string): string {
 }
 
 async function request(path: string, options: RequestInit = {}): Promise<Response> {
-  const answer = await fetch(path, options);
+  const answer = await carrier.fetch(path, options);
   if (answer.ok) return answer;
   const told = (await answer.json().catch(() => null)) as {
     error?: ConstructorParameters<typeof RefusedError>[1];

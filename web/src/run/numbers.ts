@@ -20,6 +20,11 @@ export function full(value: number, precision: "float32" | "float64"): string {
   return minus(digits);
 }
 
+/** The fewest digits that give the same number again, as programs read them. */
+export function digits(value: number, precision: "float32" | "float64"): string {
+  return precision === "float32" && Math.fround(value) === value ? shortest(value) : String(value);
+}
+
 /** The fewest digits that give the same float32. */
 function shortest(value: number): string {
   for (let digits = 6; digits < 9; digits++) {

@@ -3,6 +3,8 @@
 export interface Tensor {
   readonly shape: readonly number[];
   readonly data: ArrayLike<number>;
+  /** The type that it was read in; none for what was made in the page. */
+  readonly dtype?: string;
 }
 
 interface Entry {
@@ -47,11 +49,13 @@ function headerOf(buffer: ArrayBuffer): [Record<string, unknown>, number] {
 
 class Stored implements Tensor {
   readonly shape: readonly number[];
+  readonly dtype: string;
   #data: ArrayLike<number> | undefined;
   readonly #read: () => ArrayLike<number>;
 
   constructor(entry: Entry, buffer: ArrayBuffer, start: number) {
     this.shape = entry.shape;
+    this.dtype = entry.dtype;
     const reader = READERS[entry.dtype];
     if (reader === undefined) throw new Error(`numbers of the type ${entry.dtype} cannot be read`);
     this.#read = () => reader(buffer, start + entry.data_offsets[0], sizeOf(entry.shape));
