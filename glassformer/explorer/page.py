@@ -10,6 +10,7 @@ import base64
 import gzip
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -35,9 +36,14 @@ WITHOUT_SCRIPT = "This page draws its pictures with a script of its own; allow s
 
 def write_page(trace: Trace, path: str | Path, *, title: str | None = None, megabytes: int = MEGABYTES) -> None:
     """Write the page of a trace; raises DataError where it cannot be written, and as `page` does."""
+    write_document(path, lambda: page(trace, title=title, megabytes=megabytes))
+
+
+def write_document(path: str | Path, make: Callable[[], str]) -> None:
+    """Write what `make` returns, once the path is known to be one; raises DataError where it cannot be written."""
     check_path(path, DataError)
     file = behind_links(Path(path), DataError)
-    text = page(trace, title=title, megabytes=megabytes)
+    text = make()
     try:
         with atomic_write(file) as draft:
             # A lone surrogate in a title is no reason to lose the page.
@@ -59,6 +65,11 @@ def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) 
         "tensors": save(own_memory(carried.tensors)),
         "weights": save(own_memory(carried.weights)),
     }
+    return document(title, blocks)
+
+
+def document(title: str, blocks: Mapping[str, bytes]) -> str:
+    """The page's script and style with these blocks: a record as JSON, tensors and weights as safetensors."""
     script, style = built("explorer.js"), built("explorer.css")
     policy = (
         f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "

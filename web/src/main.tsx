@@ -18,6 +18,9 @@ async function start(root: HTMLElement): Promise<void> {
   const { run } = store.source;
   await store.open([...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
   follow();
+  // Words and vectors without a model: there is nothing but a mask to draw.
+  if (run.formulas.length === 0 && state.value.level === "block")
+    go({ level: "mask", options: run.options ?? [] }, true);
   if (state.value.unit === "") go({ unit: firstUnit(run.formulas.map((formula) => formula.unit)) }, true);
   if (state.value.tensor === "") go(largestWeight(store), true);
   root.replaceChildren();

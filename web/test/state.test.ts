@@ -10,6 +10,9 @@ test("an address leads back to its state", () => {
     cell: [0, 1, 2, 3],
     sentence: 2,
     layout: ["query", "key"],
+    picture: "distances",
+    options: ["halves", "cosine"],
+    at: [3, 7],
     theme: "dark",
   };
   assert.deepEqual(parse(format(state)), state);

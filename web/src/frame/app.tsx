@@ -28,7 +28,8 @@ function Page(): VNode {
   usePalette();
   const { level, tensor, cell } = state.value;
   const answer = useAnswer(tensor, cell);
-  const { View } = LEVELS[level];
+  // A page of words and vectors alone has no boxes.
+  const { View } = LEVELS[level === "block" && names.run.formulas.length === 0 ? "mask" : level];
   const up = (): void => {
     const above = LEVELS[level].up(state.value, names);
     if (above !== null) go(above);

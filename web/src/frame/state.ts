@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-export type Level = "block" | "tensor" | "number";
+export type Level = "block" | "tensor" | "number" | "mask";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 export interface State {
@@ -17,10 +17,16 @@ export interface State {
   readonly sentence: number;
   /** The axes that a tensor is laid out by: rows, then columns; empty: the last two. */
   readonly layout: readonly string[];
+  /** How a tensor is drawn; empty: as numbers. */
+  readonly picture: string;
+  /** What is chosen within a picture or a workshop. */
+  readonly options: readonly string[];
+  /** The place in a picture of numbers that no tensor holds, such as the distance of two positions. */
+  readonly at: readonly number[];
   readonly theme: Theme;
 }
 
-const LEVELS: readonly string[] = ["block", "tensor", "number"] satisfies Level[];
+const LEVELS: readonly string[] = ["block", "tensor", "number", "mask"] satisfies Level[];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];
 
 export const START: State = {
@@ -30,6 +36,9 @@ export const START: State = {
   cell: [],
   sentence: 0,
   layout: [],
+  picture: "",
+  options: [],
+  at: [],
   theme: "auto",
 };
 
@@ -45,6 +54,9 @@ export function parse(hash: string): State {
     cell: numbersIn(given.get("cell")),
     sentence: numbersIn(given.get("sentence"))[0] ?? 0,
     layout: given.get("layout")?.split(",").filter(Boolean) ?? [],
+    picture: given.get("picture") ?? "",
+    options: given.get("options")?.split(",").filter(Boolean) ?? [],
+    at: numbersIn(given.get("at")),
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
   };
 }

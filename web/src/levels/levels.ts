@@ -7,6 +7,7 @@ import { toNumber, toTensor } from "../frame/views.ts";
 import type { Names } from "../run/names.ts";
 import type { Answer } from "../run/store.ts";
 import { BlockView } from "./block/block_view.tsx";
+import { MaskView } from "./mask/mask_view.tsx";
 import { NumberView } from "./number/number_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
 
@@ -50,6 +51,12 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
       href: toNumber(tensor, cell, names),
     }),
     up: () => ({ level: "tensor", layout: [] }),
+  },
+  mask: {
+    View: MaskView,
+    hint: "Click a word to hide it, a cell to forbid or allow it. Arrow keys move, Enter changes the cell",
+    crumb: () => ({ text: "mask workshop", href: link({ level: "mask" }) }),
+    up: () => ({ level: "block", options: [], at: [] }),
   },
 };
 
