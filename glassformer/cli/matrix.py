@@ -62,6 +62,12 @@ def matrix(
         str, typer.Option("--nothing-to-see", help="A word that may see none: it sees itself, or its row is zero.")
     ] = "itself",
     notes: Annotated[bool, typer.Option("--notes", help="Add where the post is imprecise.")] = False,
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write a page on which the mask can be drawn by hand.", show_default=False
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show the "masked word activity matrix" of the mask-matrix post for a text, step by step, in the post's order:
@@ -78,10 +84,15 @@ def matrix(
             raise ConfigError(
                 f"{option} must be one of {', '.join(known)}", got=repr(value), do=did_you_mean(value, known)
             )
-    for count, each in enumerate(texts_to_explain([text])):
+    texts = tuple(texts_to_explain([text]))
+    if html is not None and len(texts) > 1:
+        raise DataError("--html draws one text", got=str(len(texts)), do="give one text")
+    for count, each in enumerate(texts):
         shown = _shown(
             each, hide, seed, features, width, cast("Reading", reading), cast("NothingToSee", nothing_to_see)
         )
+        if html is not None:
+            shown.write_page(html)
         if json:
             record(shown.to_dict(), sys.stdout)
             continue
@@ -126,6 +137,12 @@ class _Shown:
             "without_keys": matrix.without_keys,
             **{name: step.tolist() for name, step in matrix.steps.items()},
         }
+
+    def write_page(self, path: str) -> None:
+        """The same as a page."""
+        from glassformer.explorer.matrix_page import write_matrix_page
+
+        write_matrix_page(path, self.words, self.masked_words, self.features, self.matrix)
 
     def lines(self, width: int) -> Iterator[str]:
         """The steps as text of at most this width."""

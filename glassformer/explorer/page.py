@@ -10,7 +10,7 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -36,9 +36,14 @@ WITHOUT_SCRIPT = "This page draws its pictures with a script of its own; allow s
 
 def write_page(trace: Trace, path: str | Path, *, title: str | None = None, megabytes: int = MEGABYTES) -> None:
     """Write the page of a trace; raises DataError where it cannot be written, and as `page` does."""
+    write_document(path, lambda: page(trace, title=title, megabytes=megabytes))
+
+
+def write_document(path: str | Path, make: Callable[[], str]) -> None:
+    """Write what `make` returns, once the path is known to be one; raises DataError where it cannot be written."""
     check_path(path, DataError)
     file = behind_links(Path(path), DataError)
-    text = page(trace, title=title, megabytes=megabytes)
+    text = make()
     try:
         with atomic_write(file) as draft:
             # A lone surrogate in a title is no reason to lose the page.
@@ -60,12 +65,14 @@ def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) 
         "tensors": save(own_memory(carried.tensors)),
         "weights": save(own_memory(carried.weights)),
     }
+    return document(title, blocks)
+
+
+def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="explorer">') -> str:
+    """The page's script and style with these blocks: a record as JSON, tensors and weights as safetensors. `root` begins
+    the element that the views fill.
+    """
     scripts = [f'<script type="application/gzip" id="{name}">{packed(data)}</script>' for name, data in blocks.items()]
-    return document(title, '<div id="explorer">', scripts)
-
-
-def document(title: str, root: str, scripts: Sequence[str]) -> str:
-    """The page around its inert blocks, with script and style in it. `root` begins the element that the views fill."""
     script, style = built("explorer.js"), built("explorer.css")
     policy = (
         f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "

@@ -26,7 +26,7 @@ class LivePage(anywidget.AnyWidget):
         self.kernel = Kernel(trace, title)
         self.told = repr(trace)
         root = '<div id="explorer" data-host="kernel">'
-        super().__init__(page=document(title, root, ()), title=self.told, height=height)
+        super().__init__(page=document(title, {}, root), title=self.told, height=height)
         self.on_msg(self.answer)
 
     def __repr__(self) -> str:

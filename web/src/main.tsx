@@ -29,6 +29,9 @@ async function start(root: HTMLElement): Promise<void> {
   const { run } = source;
   follow();
   if (!/[#&]level=/.test(location.hash)) go({ level: firstLevel(run) }, true);
+  // Words and vectors without a model: there is nothing but a mask to draw.
+  if (run.formulas.length === 0 && state.value.level === "block")
+    go({ level: "mask", options: run.options ?? [] }, true);
   if (state.value.unit === "") go({ unit: firstUnit(run.formulas.map((formula) => formula.unit)) }, true);
   // Of a large run the views fetch what they show, and nothing is in hand at the widest levels.
   if (source.whole) await store.open([...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);

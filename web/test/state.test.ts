@@ -14,6 +14,9 @@ test("an address leads back to its state", () => {
     show: ["words", "across"],
     arrange: "previous",
     only: "first",
+    picture: "distances",
+    options: ["halves", "cosine"],
+    at: [3, 7],
     theme: "dark",
   };
   assert.deepEqual(parse(format(state)), state);

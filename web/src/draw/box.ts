@@ -18,9 +18,18 @@ export interface Look {
   /** The word that is framed everywhere: its text and its place; −1 for none. */
   readonly text: string;
   readonly word: number;
+  /** How large a face may be where a box has a picture to itself. */
+  readonly largest?: Size;
+  /** Neither words nor counts: they stand at the boxes beside it. */
+  readonly bare?: true;
 }
 
-const LARGEST = { width: 176, height: 208 };
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+const LARGEST: Size = { width: 176, height: 208 };
 export const SENTENCES = 4;
 export const [GAP, LABEL, LINE, HEAD_NAME] = [4, 64, 16, 16];
 
@@ -57,12 +66,12 @@ export function measureBox(sheet: Sheet, title: string, look: Look, withWords: b
   const depth = behind * look.step + (layout.depth === null ? 0 : look.step);
   const together = square ? 1 : count;
   const gaps = (together - 1) * GAP;
-  const widest = sheet.columns <= 16 ? 16 * look.side + gaps : LARGEST.width;
+  const widest = look.largest?.width ?? (sheet.columns <= 16 ? 16 * look.side + gaps : LARGEST.width);
   const cell = Math.min(look.side, (widest - gaps) / (sheet.columns * together));
   const w = sheet.columns * cell;
-  const h = Math.min(look.side * sheet.rows, square ? (w / sheet.columns) * sheet.rows : LARGEST.height);
+  const h = Math.min(look.side * sheet.rows, square ? (w / sheet.columns) * sheet.rows : largestOf(look).height);
   const words = withWords ? wordsWidth(sheet, look) : square && count > 1 ? HEAD_NAME : 0;
-  const columnWords = namesColumns(sheet, cell) ? columnLabels(sheet, look) : 0;
+  const columnWords = look.bare !== true && namesColumns(sheet, cell) ? columnLabels(sheet, look) : 0;
   const top = LINE + 4 + columnWords + depth;
   const faces: Face[] = [];
   const tall = Math.min(count, 4);
@@ -97,7 +106,7 @@ export function measureBox(sheet: Sheet, title: string, look: Look, withWords: b
 function wordsWidth(sheet: Sheet, look: Look): number {
   const axis = sheet.layout.rows;
   if (axis === null || !namesWords(axis)) return 0;
-  if (!namesRows(sheet)) return LABEL;
+  if (!namesRows(sheet, look)) return LABEL;
   let widest = 0;
   for (let row = 0; row < sheet.rows; row++) {
     const label = sheet.names.label(sheet.name, axis, row, look.sentence);
@@ -111,8 +120,12 @@ export function namesWords(axis: string | null): boolean {
 }
 
 /** Whether there is room for the word of each row; where there is none, only the framed word is written. */
-export function namesRows(sheet: Sheet): boolean {
-  return LARGEST.height / sheet.rows >= 11;
+export function namesRows(sheet: Sheet, look: Look): boolean {
+  return largestOf(look).height / sheet.rows >= 11;
+}
+
+function largestOf(look: Look): Size {
+  return look.largest ?? LARGEST;
 }
 
 export function namesColumns(sheet: Sheet, cell: number): boolean {

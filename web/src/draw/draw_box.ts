@@ -1,11 +1,18 @@
 /** Draws a box that has been measured: its front, its depth, its words and counts, and the frame of the word in hand. */
 
 import type { Sheet } from "../levels/tensor/sheet.ts";
+import { inCell } from "../run/numbers.ts";
 import { type Box, cut, type Face, LABEL, type Look, namesColumns, namesRows, SENTENCES } from "./box.ts";
 import { frameOf, type Item, type Panel } from "./scene.ts";
 
 /** Below this a cell is no brick any more: the face is drawn as an image. */
 const BRICK = 6;
+
+/** At most so many cells of a face are drawn as bricks. */
+const BRICKS = 5000;
+
+/** From this size on a brick bears its number. */
+const NUMBERED = { w: 36, h: 18 };
 
 /** Draws a box whose upper left corner, without the words beside it, is at x, y. */
 export function drawBox(box: Box, x: number, y: number, look: Look, items: Item[], panels: Panel[]): void {
@@ -28,20 +35,21 @@ export function drawBox(box: Box, x: number, y: number, look: Look, items: Item[
     if (box.worded && (order === 0 || (sheet.layout.columns === "key" && face.dx === 0))) {
       drawRowWords(box, fx, fy, look, items);
     }
-    if (namesColumns(sheet, w / sheet.columns) && face.dy === 0) drawColumnWords(box, fx, fy, look, items);
+    const named = look.bare !== true && namesColumns(sheet, w / sheet.columns);
+    if (named && face.dy === 0) drawColumnWords(box, fx, fy, look, items);
     if (face.title !== "") {
       const [text, fill] = [face.title, palette.text(sheet.role)];
       items.push({ kind: "text", x: fx - 6, y: fy - 6, text, size: 12, fill, align: "right" });
     }
   });
-  drawCounts(box, x, y, look, items);
+  if (look.bare !== true) drawCounts(box, x, y, look, items);
   drawWordFrame(box, x, y, look, items);
 }
 
 function drawFront(box: Box, face: Face, x: number, y: number, look: Look, items: Item[]): void {
   const { sheet, w, h } = box;
   const [cw, ch] = [w / sheet.columns, h / sheet.rows];
-  if (cw < BRICK || ch < BRICK) {
+  if (!asBricks(box)) {
     items.push(imageOf(sheet, face.base, x, y, w, h, look));
     return;
   }
@@ -51,12 +59,19 @@ function drawFront(box: Box, face: Face, x: number, y: number, look: Look, items
       const [cx, cy] = [x + column * cw, y + row * ch];
       const fill = look.palette.cell(role, strength);
       items.push({ kind: "rect", x: cx + 0.5, y: cy + 0.5, w: cw - 1, h: ch - 1, fill });
-      if (value < 0 && cw >= 11 && ch >= 11 && strength > 0.02) {
+      if (cw >= NUMBERED.w && ch >= NUMBERED.h) {
+        const [text, colour] = [inCell(value), look.palette.on(role, strength)];
+        items.push({ kind: "text", x: cx + cw / 2, y: cy + ch / 2 + 4, text, size: 12, fill: colour, align: "center" });
+      } else if (value < 0 && cw >= 11 && ch >= 11 && strength > 0.02) {
         const stroke = look.palette.on(role, strength);
         items.push({ kind: "path", d: `M${cx + cw / 2 - 2} ${cy + ch / 2}h4`, stroke, line: 1 });
       }
     }
   }
+}
+
+function asBricks({ sheet, w, h }: Box): boolean {
+  return w / sheet.columns >= BRICK && h / sheet.rows >= BRICK && sheet.rows * sheet.columns <= BRICKS;
 }
 
 /** The face as an image of at most a pixel a cell; where several cells share a pixel, the largest is seen. */
@@ -87,8 +102,7 @@ function drawDepth(box: Box, face: Face, x: number, y: number, look: Look, items
   const { step } = look;
   const place = sheet.axes.indexOf(axis);
   const count = sheet.size(axis);
-  const [cw, ch] = [w / sheet.columns, h / sheet.rows];
-  const bricks = cw >= BRICK && ch >= BRICK;
+  const bricks = asBricks(box);
   for (let behind = Math.min(count, SENTENCES) - 1; behind >= 0; behind--) {
     const sentence = count === 1 ? 0 : (look.sentence + behind) % count;
     const base = face.base.map((index, dimension) => (dimension === place ? sentence : index));
@@ -141,7 +155,7 @@ function drawRowWords(box: Box, x: number, y: number, look: Look, items: Item[])
   const { sheet, h } = box;
   const axis = sheet.layout.rows ?? "";
   for (let row = 0; row < sheet.rows; row++) {
-    if (!namesRows(sheet) && (row !== look.word || sheet.names.side(sheet.name, axis) !== look.text)) continue;
+    if (!namesRows(sheet, look) && (row !== look.word || sheet.names.side(sheet.name, axis) !== look.text)) continue;
     const label = sheet.names.label(sheet.name, axis, row, look.sentence);
     items.push({
       kind: "text",

@@ -27,7 +27,8 @@ function Page(): VNode {
   const { names } = store;
   usePalette();
   const { level, tensor, cell } = state.value;
-  const { View, Beside } = LEVELS[level];
+  // A page of words and vectors alone has no boxes.
+  const { View, Beside } = LEVELS[level === "block" && names.run.formulas.length === 0 ? "mask" : level];
   // Where no number is in hand, none is opened: of a large run it would have to be fetched.
   const answer = useAnswer(Beside === undefined ? tensor : "", cell);
   const up = (): void => {

@@ -70,6 +70,12 @@ export function Rail(): VNode {
           )}
         </nav>
         <div class="part">
+          <p class="label">Workshop</p>
+          <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>
+            Draw a mask
+          </a>
+        </div>
+        <div class="part">
           <p class="label">Changes</p>
           {run.changes === "" ? <p>None.</p> : <p class="code">{run.changes}</p>}
         </div>

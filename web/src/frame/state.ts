@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-export type Level = "model" | "heads" | "block" | "head" | "tensor" | "number";
+export type Level = "model" | "heads" | "block" | "head" | "tensor" | "number" | "mask";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 export interface State {
@@ -25,10 +25,16 @@ export interface State {
   readonly arrange: string;
   /** What the heads do that are picked out; empty: all. */
   readonly only: string;
+  /** How a tensor is drawn; empty: as numbers. */
+  readonly picture: string;
+  /** What is chosen within a picture or a workshop. */
+  readonly options: readonly string[];
+  /** The place in a picture of numbers that no tensor holds, such as the distance of two positions. */
+  readonly at: readonly number[];
   readonly theme: Theme;
 }
 
-const LEVELS: readonly string[] = ["model", "heads", "block", "head", "tensor", "number"] satisfies Level[];
+const LEVELS: readonly string[] = ["model", "heads", "block", "head", "tensor", "number", "mask"] satisfies Level[];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];
 
 export const START: State = {
@@ -42,6 +48,9 @@ export const START: State = {
   show: [],
   arrange: "",
   only: "",
+  picture: "",
+  options: [],
+  at: [],
   theme: "auto",
 };
 
@@ -61,6 +70,9 @@ export function parse(hash: string): State {
     show: listIn(given.get("show")),
     arrange: given.get("arrange") ?? "",
     only: given.get("only") ?? "",
+    picture: given.get("picture") ?? "",
+    options: listIn(given.get("options")),
+    at: numbersIn(given.get("at")),
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
   };
 }

@@ -9,7 +9,9 @@ import { go, link, state, type Theme } from "./state.ts";
 export function Top({ onHelp }: { onHelp: () => void }): VNode {
   const { names } = useStore();
   const { level } = state.value;
-  const path = ORDER.slice(0, ORDER.indexOf(level) + 1).map((each) => LEVELS[each].crumb(state.value, names));
+  // What lies beside the path is named alone.
+  const above = ORDER.includes(level) ? ORDER.slice(0, ORDER.indexOf(level) + 1) : [level];
+  const path = above.map((each) => LEVELS[each].crumb(state.value, names));
   const crumbs = [
     { text: names.run.title, href: link({ level: "model", layout: [] }) },
     ...path.filter((crumb) => crumb !== null),

@@ -11,6 +11,7 @@ import { cellNear } from "./head/attention.ts";
 import { HeadView } from "./head/head_view.tsx";
 import { HeadsBeside } from "./heads/heads_beside.tsx";
 import { HeadsView } from "./heads/heads_view.tsx";
+import { MaskView } from "./mask/mask_view.tsx";
 import { ModelBeside } from "./model/model_beside.tsx";
 import { ModelView } from "./model/model_view.tsx";
 import { NumberView } from "./number/number_view.tsx";
@@ -83,6 +84,12 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
       href: toNumber(tensor, cell, names),
     }),
     up: () => ({ level: "tensor", layout: [] }),
+  },
+  mask: {
+    View: MaskView,
+    hint: "Click a word to hide it, a cell to forbid or allow it. Arrow keys move, Enter changes the cell",
+    crumb: () => ({ text: "mask workshop", href: link({ level: "mask" }) }),
+    up: () => ({ level: "block", options: [], at: [] }),
   },
 };
 

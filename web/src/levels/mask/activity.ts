@@ -1,0 +1,97 @@
+/**
+ * The "masked word activity matrix" of the mask-matrix post, in the steps of `glassformer/parts/activity.py`: products of
+ * all pairs, −∞ where one may not look, softmax. Each step is a rule of the formula table, worked out by the interpreter.
+ */
+
+import type { Cell } from "../../run/axes.ts";
+import { Evaluator, Fields, type Working } from "../../run/evaluator.ts";
+import { RULES } from "../../run/interpreter.ts";
+import type { Formula, Rule } from "../../run/record.ts";
+import type { Tensor } from "../../run/safetensors.ts";
+
+export const READINGS = ["stated", "pairs", "code"] as const;
+export type Reading = (typeof READINGS)[number];
+
+/** The words' vectors, [sentence, token, channel], and who may look at whom before a cell is changed by hand. */
+export interface Asked {
+  readonly features: Tensor;
+  /** The tensor that the features are a part of, and the sentence. */
+  readonly from: string;
+  readonly sentence: number;
+  readonly words: number;
+  readonly hidden: ReadonlySet<number>;
+  readonly reading: Reading;
+  /** What a word does that may look at nothing. */
+  readonly nothing: "itself" | "zero";
+  /** Cells changed by hand, as `query-key`. */
+  readonly flipped: ReadonlySet<string>;
+}
+
+export interface Activity {
+  readonly allowed: readonly (readonly boolean[])[];
+  /** The words that had nothing to look at. */
+  readonly alone: readonly number[];
+  readonly pairs: readonly (readonly number[])[];
+  readonly masked: readonly (readonly number[])[];
+  readonly weights: readonly (readonly number[])[];
+  /** How a pair's product and a weight came about. */
+  pair(query: number, key: number): Working;
+  weight(query: number, key: number): Working;
+}
+
+const SQUARE = "sentence query key";
+
+/** What each reading forbids, as the rule of the mask says it. */
+const MASKS: Readonly<Record<Reading, Readonly<Record<string, Rule[string]>>>> = {
+  code: { window: 0 },
+  stated: { causal: true, masked_words: { name: "hidden", axes: "sentence key" } },
+  pairs: { masked_words: { name: "hidden", axes: "sentence key" } },
+};
+
+export function activityMatrix(asked: Asked): Activity {
+  const { words, hidden } = asked;
+  const tensors = new Map<string, Tensor>([[asked.from, asked.features]]);
+  const work = (rule: Rule): ((query: number, key: number) => Working) => {
+    const formula = { name: "", axes: SQUARE, rule, tokens: "inputs", keys: "inputs" } as const;
+    const more: Omit<Formula, keyof typeof formula> = { unit: "", title: "", extra: false, words: "", mathml: "" };
+    const run = { scored_at: null, precision: "float64" } as const;
+    const evaluator = new Evaluator({ ...formula, ...more }, (name) => tensors.get(name), run);
+    const compute = RULES[rule.rule];
+    if (compute === undefined) throw new Error(`this page knows no rule ${rule.rule}`);
+    return (query, key) => {
+      const cell: Cell = { sentence: asked.sentence, query, key };
+      return compute(new Fields(rule), evaluator, cell);
+    };
+  };
+  const square = <T>(make: (query: number, key: number) => T): T[][] => {
+    return Array.from({ length: words }, (_, query) => Array.from({ length: words }, (_, key) => make(query, key)));
+  };
+  const keep = (name: string, rows: readonly (readonly number[])[]): void => {
+    tensors.set(name, { shape: [1, words, words], data: rows.flat() });
+  };
+  tensors.set("hidden", { shape: [1, words], data: Array.from({ length: words }, (_, at) => Number(hidden.has(at))) });
+  const mask = work({ rule: "may_look", ...MASKS[asked.reading] });
+  const allowed = square((query, key) => {
+    const changed = asked.flipped.has(`${query}-${key}`);
+    return (mask(query, key).result !== 0) !== changed;
+  });
+  const alone = allowed.flatMap((row, query) => (row.includes(true) ? [] : [query]));
+  if (asked.nothing === "itself") {
+    for (const query of alone) (allowed[query] ?? [])[query] = true;
+  }
+  keep(
+    "allowed",
+    allowed.map((row) => row.map(Number)),
+  );
+  const product = { left: { name: asked.from, axes: "sentence query channel" }, over: "channel", scale: 1 };
+  const pair = work({ rule: "dot_product", ...product, right: { name: asked.from, axes: "sentence key channel" } });
+  const pairs = square((query, key) => pair(query, key).result);
+  keep("pairs", pairs);
+  const filled = { may_look: { name: "allowed", axes: SQUARE }, fill: "-inf" };
+  const fill = work({ rule: "fill_set", x: { name: "pairs", axes: SQUARE }, ...filled });
+  const masked = square((query, key) => fill(query, key).result);
+  keep("masked", masked);
+  const weight = work({ rule: "softmax", x: { name: "masked", axes: SQUARE }, over: "key" });
+  const weights = square((query, key) => weight(query, key).result);
+  return { allowed, alone, pairs, masked, weights, pair, weight };
+}

@@ -1,0 +1,296 @@
+/** A workshop: a person hides words and forbids cells, and sees at once what the softmax makes of it. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { measure, Picture } from "../../draw/picture.tsx";
+import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { go, link, state } from "../../frame/state.ts";
+import { short } from "../../run/numbers.ts";
+import { at as numberAt } from "../../run/safetensors.ts";
+import { Worked } from "../tensor/pictures/worked.tsx";
+import { type Activity, type Asked, activityMatrix, type Reading } from "./activity.ts";
+import { askedOf, hiddenAtFirst, toggled, vectorsOf } from "./asked.ts";
+import { maskScene, type Words } from "./mask_scene.ts";
+
+/** The three readings of the post, each with what is wrong with it. */
+const SAID: Readonly<Record<Reading, readonly [name: string, says: string]>> = {
+  stated: [
+    "earlier words, none hidden",
+    "As the post's text says: a word sees itself and those before it, never a hidden word.",
+  ],
+  pairs: [
+    "all words, none hidden",
+    "As the post says elsewhere, “all possible pairs”: both directions, hidden words excepted (C-35).",
+  ],
+  code: [
+    "itself alone",
+    "As the post's code does: it forbids all before and all after each word, so each sees itself alone, and the matrix is the identity (C-27).",
+  ],
+};
+
+export function MaskView(): VNode {
+  const store = useStore();
+  const { names } = store;
+  const { sentence, options } = state.value;
+  const offered = vectorsOf(names);
+  const from = offered.find((name) => options.includes(name)) ?? offered[0] ?? "";
+  const opened = useOpened([from, "python.weights"]);
+  const features = opened ? store.fetch(from) : undefined;
+  const asked = useMemo(() => {
+    return features === undefined ? null : askedOf(options, names, from, features, sentence);
+  }, [features, options, names, from, sentence]);
+  if (opened && asked === null)
+    return <p class="wrong">This page carries no vectors of words to compare: the mask workshop needs them.</p>;
+  return <div class="workshop">{asked !== null && <Workshop asked={asked} offered={offered} />}</div>;
+}
+
+function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[] }): VNode {
+  const store = useStore();
+  const { names } = store;
+  const palette = usePalette();
+  const { box, width } = useWidth();
+  const { at, options } = state.value;
+  const found = useMemo(() => activityMatrix(asked), [asked]);
+  const [which = 0, row = 0, key = 0] =
+    at.length === 3
+      ? at.map((index, place) => (place === 0 ? index : Math.min(index, asked.words - 1)))
+      : [0, firstRow(asked), 0];
+  const laid = Number(options.find((each) => each.startsWith("rows."))?.slice(5) ?? asked.words);
+  const side = names.side(asked.from, "token") ?? "inputs";
+  const words: Words = useMemo(() => {
+    const text = Array.from({ length: asked.words }, (_, token) => names.word(side, asked.sentence, token).text);
+    return { text, hidden: asked.hidden };
+  }, [asked, names, side]);
+  const scene = useMemo(() => {
+    return width === 0
+      ? null
+      : maskScene(found, words, row, laid, palette, measure, {
+          width,
+          height: (globalThis.innerHeight || 720) - 432,
+        });
+  }, [found, words, row, laid, palette, width]);
+  const change = (option: string, to: readonly number[] = [which, row, key]): void => {
+    go({ options: toggled(options, option), at: to }, true);
+  };
+  const total = names.run.words[side][asked.sentence]?.length ?? asked.words;
+  return (
+    <>
+      <h1 class="big">Who may look at whom?</h1>
+      <p class="says plain">
+        Each word asks each word how alike they are: the product of their vectors. The mask forbids some; the softmax
+        shares out what is left of each row. {SAID[asked.reading][1]}
+      </p>
+      <div class="sentences">
+        <p class="line">
+          <span class="quiet">hide a word</span>
+          {words.text.map((text, token) => (
+            <button
+              type="button"
+              class={asked.hidden.has(token) ? "masked" : ""}
+              aria-pressed={asked.hidden.has(token)}
+              onClick={() =>
+                change(`${hiddenAtFirst(names, asked.from, asked.sentence, token) ? "show" : "hide"}.${token}`)
+              }
+            >
+              {text}
+            </button>
+          ))}
+        </p>
+      </div>
+      <Controls asked={asked} offered={offered} laid={laid} />
+      {total > asked.words && (
+        <p class="label">
+          the first {asked.words} of {total} tokens
+        </p>
+      )}
+      <div ref={box}>
+        {scene !== null && (
+          <Picture
+            scene={scene}
+            label="Who may look at whom, and the shares. Arrow keys move, Page Up and Page Down change the square, Enter forbids or allows the cell."
+            tensor=""
+            cell={[which, row, key]}
+            onPoint={(_, to, by) => by === "key" && go({ at: to }, true)}
+            onChoose={(_, to) => {
+              const [square, query, over] = to;
+              if (square === 0) change(`flip.${query}-${over}`, to);
+              else go({ at: to }, true);
+            }}
+          />
+        )}
+      </div>
+      <Row found={found} words={words} row={row} asked={asked} />
+      <Pair found={found} words={words} row={row} column={key} />
+      <Reference found={found} asked={asked} />
+    </>
+  );
+}
+
+/** The first hidden word is the one to look at. */
+function firstRow({ hidden, words }: Asked): number {
+  return Math.min(...hidden, words - 1);
+}
+
+/** Which reading, what a word does that may look at nothing, whose vectors; row by row. */
+function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly string[]; laid: number }): VNode {
+  const { names } = useStore();
+  const { options } = state.value;
+  const choose = (values: readonly string[], value: string): void => {
+    go({ options: [...options.filter((each) => !values.includes(each)), value] }, true);
+  };
+  const rows = (count: number): string => {
+    return link({
+      options: [...options.filter((each) => !each.startsWith("rows.")), `rows.${count}`],
+      at: [1, Math.max(count - 1, 0), 0],
+    });
+  };
+  const changed = options.some((each) => /^(flip|hide|show)\./.test(each));
+  return (
+    <div class="controls">
+      <label>
+        a word sees
+        <select value={asked.reading} onChange={(event) => choose(Object.keys(SAID), event.currentTarget.value)}>
+          {Object.entries(SAID).map(([reading, [name]]) => (
+            <option value={reading}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        one that may see none
+        <select value={asked.nothing} onChange={(event) => choose(["itself", "zero"], event.currentTarget.value)}>
+          <option value="itself">sees itself</option>
+          <option value="zero">is a row of zeros</option>
+        </select>
+      </label>
+      {offered.length > 1 && (
+        <label>
+          vectors
+          <select value={asked.from} onChange={(event) => choose(offered, event.currentTarget.value)}>
+            {offered.map((name) => (
+              <option value={name}>
+                {names.title(name)}, {names.place(name)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <span class="stepper">
+        <span class="quiet">rows</span>{" "}
+        {laid > 0 ? (
+          <a href={rows(laid - 1)} aria-label="one row less">
+            −
+          </a>
+        ) : (
+          <span class="quiet">−</span>
+        )}{" "}
+        {laid} of {asked.words}{" "}
+        {laid < asked.words ? (
+          <a href={rows(laid + 1)} aria-label="lay the next row in">
+            +
+          </a>
+        ) : (
+          <span class="quiet">+</span>
+        )}{" "}
+        <a href={rows(0)}>none</a> <a href={rows(asked.words)}>all</a>
+      </span>
+      {changed && (
+        <a href={link({ options: options.filter((each) => !/^(flip|hide|show)\./.test(each)) })}>as it was</a>
+      )}
+    </div>
+  );
+}
+
+interface Part {
+  readonly found: Activity;
+  readonly words: Words;
+  readonly row: number;
+}
+
+/** The row in hand, step by step. */
+function Row({ found, words, row, asked }: Part & { asked: Asked }): VNode {
+  const { terms, quantities } = found.weight(row, 0);
+  const sum = quantities["sum"];
+  return (
+    <section class="block">
+      <h2>
+        The row of {words.text[row]}
+        {found.alone.includes(row) && (
+          <span class="quiet">
+            {" "}
+            may look at no word: {asked.nothing === "itself" ? "it looks at itself" : "it is a row of zeros"} (C-29)
+          </span>
+        )}
+      </h2>
+      <section class="scroll" tabIndex={0} aria-label={`the row of ${words.text[row]}`}>
+        <table>
+          <thead>
+            <tr>
+              <th>word</th>
+              <th>product</th>
+              <th>masked</th>
+              <th>exp(masked − largest)</th>
+              <th>share</th>
+            </tr>
+          </thead>
+          <tbody>
+            {words.text.map((text, key) => (
+              <tr>
+                <th scope="row" class={words.hidden.has(key) ? "hidden" : ""}>
+                  {text}
+                </th>
+                <td>{short(found.pairs[row]?.[key] ?? 0)}</td>
+                <td>{short(found.masked[row]?.[key] ?? 0)}</td>
+                <td>{short(terms[key]?.value ?? 0)}</td>
+                <td data-share={`${row},${key}`} data-value={String(found.weights[row]?.[key])}>
+                  {short(found.weights[row]?.[key] ?? 0)}
+                </td>
+              </tr>
+            ))}
+            <tr>
+              <th scope="row">together</th>
+              <td />
+              <td />
+              <td>{sum === undefined ? "0" : short(sum)}</td>
+              <td>{short((found.weights[row] ?? []).reduce((all, one) => all + one, 0))}</td>
+            </tr>
+          </tbody>
+        </table>
+      </section>
+    </section>
+  );
+}
+
+/** The product of the pair in hand, whose operands lead to the run. */
+function Pair({ found, words, row, column }: Part & { column: number }): VNode {
+  const { terms, result } = found.pair(row, column);
+  return (
+    <Worked
+      title={`${words.text[row]} · ${words.text[column]}:`}
+      value={result}
+      terms={terms}
+      how="the sum of the products"
+    />
+  );
+}
+
+/** What Python has computed, where the page carries it and nothing was changed. */
+function Reference({ found, asked }: { found: Activity; asked: Asked }): VNode | null {
+  const { names, fetch } = useStore();
+  const python = fetch("python.weights");
+  const made = names.run.options ?? [];
+  const asks = state.value.options.filter((each) => !each.startsWith("rows."));
+  const touched = asks.length !== made.length || asks.some((each) => !made.includes(each));
+  if (python === undefined || touched || asked.words * asked.words !== python.data.length) return null;
+  const apart = found.weights.flatMap((row, query) =>
+    row.map((value, key) => Math.abs(value - numberAt(python, [query, key]))),
+  );
+  const most = Math.max(...apart);
+  return (
+    <p class="check" data-holds={most <= 1e-6} data-apart={String(most)}>
+      <span class="mark" aria-hidden="true">
+        {most <= 1e-6 ? "✓" : "✗"}
+      </span>
+      as gf.activity_matrix, to {short(most)}
+    </p>
+  );
+}
