@@ -61,11 +61,12 @@ function drawFront(box: Box, face: Face, x: number, y: number, look: Look, items
 
 /** The face as an image of at most a pixel a cell; where several cells share a pixel, the largest is seen. */
 function imageOf(sheet: Sheet, base: readonly number[], x: number, y: number, w: number, h: number, look: Look): Item {
-  const columns = Math.min(sheet.columns, Math.ceil(w * 2));
-  const rows = Math.min(sheet.rows, Math.ceil(h * 2));
+  const { drawn } = sheet;
+  const columns = Math.min(drawn.columns, Math.ceil(w * 2));
+  const rows = Math.min(drawn.rows, Math.ceil(h * 2));
   const pixels = new Uint8ClampedArray(columns * rows * 4);
   sheet.each(base, look.sentence, (row, column, role, strength) => {
-    const place = Math.floor((row * rows) / sheet.rows) * columns + Math.floor((column * columns) / sheet.columns);
+    const place = Math.floor((row * rows) / drawn.rows) * columns + Math.floor((column * columns) / drawn.columns);
     // The alpha of a pixel holds the strength seen so far until all cells are in.
     const own = 1 + Math.round(strength * 253);
     if (own <= (pixels[place * 4 + 3] ?? 0)) return;

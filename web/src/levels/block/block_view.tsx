@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Look } from "../../draw/box.ts";
 import { measure, Picture } from "../../draw/picture.tsx";
-import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { sentenceOf, toTensor } from "../../frame/views.ts";
 import { operandsOf } from "../../run/evaluator.ts";
@@ -23,13 +23,13 @@ export function BlockView(): VNode {
   const formulas = useMemo(() => drawnTogether(names, unit), [names, unit]);
   const read = formulas.flatMap((formula) => operandsOf(formula.rule).map(([, operand]) => operand.name));
   const needed = [...new Set([...formulas.map((formula) => formula.name), ...read])];
-  const opened = useOpened(needed.filter((name) => !name.startsWith("parameters.")));
+  const opened = useDrawn(needed.filter((name) => !name.startsWith("parameters.")));
   const word = wordOf(store, tensor, cell);
   const scene = useMemo(() => {
     if (!opened || width === 0) return null;
     const small = width < 560;
     const look: Look = { palette, measure, side: small ? 12 : 13, step: small ? 4 : 6, sentence, ...word };
-    return blockScene(formulas, names, store.fetch, look, width);
+    return blockScene(formulas, names, store.drawn, look, width);
   }, [opened, width, palette, formulas, sentence, word.text, word.word, names, store]);
   const label = `${names.unit(unit)}: ${formulas.map((formula) => names.title(formula.name)).join(", ")}`;
   return (
@@ -166,7 +166,7 @@ function Tensors({ store }: { store: Store }): VNode {
           </thead>
           <tbody>
             {formulas.map((formula) => {
-              const shape = store.fetch(formula.name)?.shape;
+              const shape = store.shape(formula.name);
               const first = shape?.map(() => 0) ?? [];
               return (
                 <tr key={formula.name}>
