@@ -8,6 +8,7 @@ import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { sentenceOf, toTensor } from "../../frame/views.ts";
 import { operandsOf } from "../../run/evaluator.ts";
+import { unmarked } from "../../run/names.ts";
 import { percent } from "../../run/numbers.ts";
 import type { RunRecord } from "../../run/record.ts";
 import { at, type Tensor } from "../../run/safetensors.ts";
@@ -93,7 +94,7 @@ function SentenceHead(): VNode {
       {sides.map((side) => {
         const row = words[side][Math.min(sentence, words[side].length - 1)] ?? [];
         return (
-          <div class="sentence" data-long={row.length > 9} key={side}>
+          <div class="sentence" dir="auto" data-long={row.length > 9} key={side}>
             {row.map((_, token) => {
               const label = names.word(side, sentence, token);
               if (!label.hidden) return <span class="word">{label.text}</span>;
@@ -110,7 +111,11 @@ function SentenceHead(): VNode {
                 </span>
               );
             })}
-            {side === sides[0] && <p class="says">{says(title, hidden)}</p>}
+            {side === sides[0] && (
+              <p class="says" dir="ltr">
+                {says(title, hidden)}
+              </p>
+            )}
           </div>
         );
       })}
@@ -132,7 +137,11 @@ function guessesOf(
     const shares = Array.from({ length: count }, (_, id): [string, number] => {
       return [run.words.vocabulary[id] ?? String(id), at(probabilities, [place, id])];
     });
-    found.set(token, shares.sort((one, two) => two[1] - one[1]).slice(0, 2));
+    const best = shares.sort((one, two) => two[1] - one[1]).slice(0, 2);
+    found.set(
+      token,
+      best.map(([word, share]) => [unmarked(word), share]),
+    );
   });
   return found;
 }

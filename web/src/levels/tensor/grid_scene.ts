@@ -79,7 +79,7 @@ export function gridScene(
       align: "right",
     });
     for (let along = 0; along < seen.columns; along++) {
-      const { role, strength, value } = sheet.paint(sheet.cell(base, row, seen.column + along), sentence);
+      const { role, strength, value, crossed } = sheet.paint(sheet.cell(base, row, seen.column + along), sentence);
       // Lighter than a brick without digits, so that they can be read.
       const shown = strength * 0.88;
       const x = left + CELL.w * along;
@@ -91,6 +91,12 @@ export function gridScene(
         h: CELL.h - 1,
         fill: palette.cell(role, shown),
       });
+      // In the corner, so that the digits can be read.
+      if (crossed) {
+        const d = `M${x + 2} ${y + CELL.h - 12}L${x + 12} ${y + CELL.h - 2}M${x + 2} ${y + CELL.h - 7}l5 5`;
+        const stroke = strength > 0.5 ? palette.on(role, shown) : palette.fill(role);
+        items.push({ kind: "path", d, stroke, line: 1 });
+      }
       items.push({
         kind: "text",
         x: x + CELL.w / 2,

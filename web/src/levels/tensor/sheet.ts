@@ -38,6 +38,7 @@ export class Sheet {
   readonly scale: number;
   readonly #rows: number;
   readonly #columns: number;
+  readonly #filled: boolean;
 
   constructor(name: string, tensor: Tensor, names: Names, layout: Arrangement, scale = scaleOf(name, tensor)) {
     this.name = name;
@@ -47,6 +48,7 @@ export class Sheet {
     this.role = names.role(name);
     this.scale = scale;
     this.layout = layout;
+    this.#filled = names.formulas.get(name)?.rule.rule.startsWith("fill_") === true;
     this.#rows = layout.rows === null ? -1 : this.axes.indexOf(layout.rows);
     this.#columns = layout.columns === null ? -1 : this.axes.indexOf(layout.columns);
   }
@@ -138,14 +140,24 @@ export class Sheet {
     return this.names.label(this.name, axis, index, sentence).hidden;
   }
 
-  /** A cell's role and strength from 0 to 1: its size as a share of the tensor's largest, small ones lifted. */
-  paint(cell: readonly number[], sentence: number): { role: Role; strength: number; value: number } {
+  /**
+   * A cell's role and strength from 0 to 1: its size as a share of the tensor's largest, small ones lifted; `crossed` =
+   * a line goes through it, for the word is hidden or looking is forbidden: colour alone would not say so.
+   */
+  paint(cell: readonly number[], sentence: number): { role: Role; strength: number; value: number; crossed: boolean } {
     const value = this.value(cell);
     const row = this.#rows < 0 ? 0 : (cell[this.#rows] ?? 0);
     const column = this.#columns < 0 ? 0 : (cell[this.#columns] ?? 0);
     const hidden = this.hides(this.layout.rows, row, sentence) || this.hides(this.layout.columns, column, sentence);
-    if (!hidden) return { role: this.role, strength: this.strength(value), value };
-    return { role: "hidden", strength: this.hiddenStrength(value), value };
+    const crossed = hidden || this.#forbidden(value);
+    if (!hidden) return { role: this.role, strength: this.strength(value), value, crossed };
+    return { role: "hidden", strength: this.hiddenStrength(value), value, crossed };
+  }
+
+  /** Whether this number says that a query may not look at a key. */
+  #forbidden(value: number): boolean {
+    if (lastOf(this.name) === "may_look") return value === 0;
+    return this.#filled && (!Number.isFinite(value) || Math.abs(value) > this.scale * FAR);
   }
 
   /** A word that was zeroed stands as solid red; a weight that was masked as pale red: nothing passes there. */
@@ -156,7 +168,7 @@ export class Sheet {
   }
 
   strength(value: number): number {
-    if (!Number.isFinite(value) || this.scale === 0) return 0;
+    if (!Number.isFinite(value) || this.scale === 0 || this.#forbidden(value)) return 0;
     return Math.min(Math.abs(value) / this.scale, 1) ** LIFT;
   }
 }
