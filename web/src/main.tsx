@@ -3,8 +3,10 @@
 import { render } from "preact";
 import { App } from "./frame/app.tsx";
 import { largestWeight } from "./frame/first.ts";
-import { follow, go, state } from "./frame/state.ts";
+import { follow, go, type Level, state } from "./frame/state.ts";
+import { LEVELS } from "./levels/levels.ts";
 import { HttpSource } from "./run/http_source.ts";
+import type { RunRecord } from "./run/record.ts";
 import { EmbeddedSource } from "./run/source.ts";
 import { Store } from "./run/store.ts";
 
@@ -12,18 +14,36 @@ export { axisNames } from "./run/axes.ts";
 export { cellAt, explainCell, RULES, recompute } from "./run/interpreter.ts";
 export { readTensors } from "./run/safetensors.ts";
 
+/** So many formulas are drawn together at the level of a block. */
+const DRAWN_WHOLE = 30;
+
 async function start(root: HTMLElement): Promise<void> {
   const source = document.getElementById("record") === null ? await HttpSource.open() : await EmbeddedSource.open();
   const store = new Store(source);
-  const { run } = store.source;
-  await store.open([...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
+  const { run } = source;
   follow();
+  if (!/[#&]level=/.test(location.hash)) go({ level: firstLevel(run) }, true);
   if (state.value.unit === "") go({ unit: firstUnit(run.formulas.map((formula) => formula.unit)) }, true);
+  // Of a large run the views fetch what they show, and nothing is in hand at the widest levels.
+  if (source.whole) await store.open([...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
+  else if (LEVELS[state.value.level].Beside === undefined) await store.open(firstWeights(run));
   if (state.value.tensor === "") go(largestWeight(store), true);
   root.replaceChildren();
   render(<App store={store} />, root);
   performance.mark("drawn");
-  void store.check();
+  if (source.whole) void store.check();
+}
+
+/** A small model is drawn whole, with all its tensors; of a larger one the parts first. */
+function firstLevel({ formulas }: RunRecord): Level {
+  return formulas.length <= DRAWN_WHOLE ? "block" : "model";
+}
+
+function firstWeights({ formulas }: RunRecord): string[] {
+  return formulas
+    .filter(({ name }) => name.endsWith("self_attention.weights"))
+    .map(({ name }) => name)
+    .slice(0, 1);
 }
 
 /** The first block; of a model without blocks its first part. */

@@ -45,7 +45,6 @@ class Run:
     trace: Trace
     overview: bytes
     whole: bool
-    separators: frozenset[int]
     numbers: Numbers
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -137,8 +136,8 @@ class Run:
         }
         return packed(as_json(told))
 
-    def heads(self, attention: str, sentence: int) -> bytes:
-        """Thumbnails and statistics of all heads of an attention, for one sentence."""
+    def heads(self, attention: str, sentence: int, dots: int) -> bytes:
+        """Thumbnails of at most so many dots a side, and statistics, of all heads of an attention, for one sentence."""
         axes, weights = self.described(f"{attention}.weights")
         if "head" not in axes.names:
             raise UnknownNameError(f"there is no attention {attention!r}")
@@ -146,14 +145,14 @@ class Run:
             raise UnknownNameError(f"sentence counts from 0 to {weights.shape[0] - 1}", got=str(sentence))
         facts = self.trace.facts
         real, ids = facts.get(f"{axes.tokens}.real"), facts.get(f"{axes.keys}.ids")
-        separators = None
-        if self.separators and ids is not None:
-            separators = torch.isin(ids[sentence].cpu(), torch.tensor(sorted(self.separators)))  # [K]
+        closing = self.trace.words.closing.get(axes.keys)
+        separators = None if closing is None or ids is None else ids[sentence].cpu() == closing  # [K]
         return heads(
             weights[sentence],
             None if real is None else real[sentence].cpu(),
             separators,
             crossing=axes.tokens != axes.keys,
+            dots=dots,
         )
 
 
@@ -173,8 +172,7 @@ def begin(model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any]) ->
         interventions=steps,
     )
     told, whole = overview(model, asked, trace)
-    separator = model.tokenizer.separator_id
-    return Run(asked.key, trace, told, whole, frozenset() if separator is None else frozenset({separator}), numbers)
+    return Run(asked.key, trace, told, whole, numbers)
 
 
 def weights_of(model: Model) -> bytes:

@@ -33,6 +33,7 @@ ModelName = Annotated[str, Path(max_length=200)]
 TensorName = Annotated[str, Query(min_length=1, max_length=200)]
 Part = Annotated[str, Query(max_length=200, pattern=r"^[0-9:, ]*$")]
 Dots = Annotated[int, Query(ge=1, le=2048)]
+Side = Annotated[int, Query(ge=1, le=64)]
 CellText = Annotated[str, Query(max_length=80, pattern=r"^(\d{1,9}(,\d{1,9})*)?$")]
 Sentence = Annotated[int, Query(ge=0, le=1_000_000)]
 
@@ -124,9 +125,9 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         return Response(drawn, 200, NEVER_CHANGES, BINARY)
 
     @app.get("/api/runs/{key}/heads")
-    async def heads(key: RunKey, attention: TensorName, sentence: Sentence = 0) -> Response:
+    async def heads(key: RunKey, attention: TensorName, sentence: Sentence = 0, dots: Side = 32) -> Response:
         run = desk.run(key)
-        return Response(await desk.answer(lambda: run.heads(attention, sentence)), 200, NEVER_CHANGES, BINARY)
+        return Response(await desk.answer(lambda: run.heads(attention, sentence, dots)), 200, NEVER_CHANGES, BINARY)
 
     @app.get("/api/runs/{key}/explain")
     async def explain(request: Request, key: RunKey, name: TensorName, cell: CellText = "") -> Response:

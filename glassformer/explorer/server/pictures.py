@@ -31,8 +31,8 @@ LIFT = 0.7
 # How many numbers are looked at for the scale of a large tensor, and which share of them may lie beyond it.
 LOOKED_AT, BEYOND, FILL = 4096, 0.005, 1e30
 
-# What is measured of each head, in this order.
-STATISTICS = ("entropy", "distance", "previous", "self", "next", "first", "separator", "largest")
+# What is measured of each head, in this order; the page measures the same in `web/src/run/heads.ts`.
+STATISTICS = ("entropy", "distance", "previous", "self", "next", "first", "separator", "largest", "even")
 
 
 def part_of(axes: Axes, asked: str) -> tuple[slice, ...]:
@@ -151,21 +151,25 @@ def pooled(values: Tensor, size: tuple[int, int]) -> Tensor:
     return values.flatten(1).gather(1, where.flatten(1)).reshape(where.shape)
 
 
-def heads(weights: Tensor, real: Tensor | None, separators: Tensor | None, *, crossing: bool) -> bytes:
+def heads(
+    weights: Tensor, real: Tensor | None, separators: Tensor | None, *, crossing: bool, dots: int = THUMBNAIL
+) -> bytes:
     """Thumbnails and statistics of all heads of one attention, for one sentence.
 
     weights [H, Q, K] · real [Q] bool, the queries that are no padding · separators [K] bool
     """
-    dots, _, highest = picture(weights, (THUMBNAIL, THUMBNAIL), "log")
-    found = {"thumbnails": dots, "statistics": statistics(weights, real, separators, crossing=crossing)}
-    return save(found, {"statistics": ",".join(STATISTICS), "scale": "log", "highest": repr(highest)})
+    thumbnails, lowest, highest = picture(weights, (dots, dots), "log")
+    found = {"thumbnails": thumbnails, "statistics": statistics(weights, real, separators, crossing=crossing)}
+    limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": "log"}
+    return save(found, {"statistics": ",".join(STATISTICS)} | limits)
 
 
 def statistics(weights: Tensor, real: Tensor | None, separators: Tensor | None, *, crossing: bool) -> Tensor:
-    """What each head does on average over the queries, [H, 8] in the order of STATISTICS.
+    """What each head does on average over the queries, [H, 9] in the order of STATISTICS.
 
     The entropy is in bits; the distance is in tokens; the others are shares of the attention: that of the token before,
-    the same one, the one after, the first one, separators, and the largest one. NaN = the text of the keys is another.
+    the same one, the one after, the first one, separators, the largest one, and what each would get if all that get
+    anything got the same. NaN = the text of the keys is another, or has no separator known.
     """
     weights = weights.double() if real is None else weights.double()[:, real]  # [H, Q, K]
     heads, queries, keys = weights.shape
@@ -186,5 +190,6 @@ def statistics(weights: Tensor, real: Tensor | None, separators: Tensor | None, 
         "first": weights[..., 0].mean(-1),
         "separator": of_separators,
         "largest": weights.amax(-1).mean(-1),
+        "even": (1 / (weights > 0).sum(-1).clamp(min=1)).mean(-1),
     }
-    return torch.stack([found[name] for name in STATISTICS], dim=-1).float()  # [H, 8]
+    return torch.stack([found[name] for name in STATISTICS], dim=-1).float()  # [H, 9]

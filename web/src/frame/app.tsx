@@ -27,8 +27,9 @@ function Page(): VNode {
   const { names } = store;
   usePalette();
   const { level, tensor, cell } = state.value;
-  const answer = useAnswer(tensor, cell);
-  const { View } = LEVELS[level];
+  const { View, Beside } = LEVELS[level];
+  // Where no number is in hand, none is opened: of a large run it would have to be fetched.
+  const answer = useAnswer(Beside === undefined ? tensor : "", cell);
   const up = (): void => {
     const above = LEVELS[level].up(state.value, names);
     if (above !== null) go(above);

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { WithNumbers } from "../draw/mathml.tsx";
+import { LEVELS } from "../levels/levels.ts";
 import { Check, Sentence } from "../levels/number/number_view.tsx";
 import type { Factor } from "../run/evaluator.ts";
 import { type Explanation, operandsIn } from "../run/interpreter.ts";
@@ -23,6 +24,20 @@ export function Inspector({ answer }: { answer: Answer | null }): VNode {
   const shown = level === "number" ? answer : (hovered ?? answer);
   const [open, setOpen] = useState(false);
   const value = shown === null ? null : shown.kind === "computed" ? shown.found.value : shown.value;
+  const { Beside } = LEVELS[level];
+  if (Beside !== undefined) {
+    return (
+      <aside class="inspector drawer" data-open={open} aria-label={Beside.title}>
+        <button type="button" class="handle" aria-expanded={open} onClick={() => setOpen(!open)}>
+          <span>{Beside.title}</span>
+          <span class="quiet">{open ? "▾" : "▴"}</span>
+        </button>
+        <div class="inside">
+          <Beside.View />
+        </div>
+      </aside>
+    );
+  }
   return (
     <aside class="inspector drawer" data-open={open} aria-label="the number in hand">
       <button type="button" class="handle" aria-expanded={open} onClick={() => setOpen(!open)}>

@@ -44,10 +44,20 @@ export function Rail(): VNode {
             </a>
           ))}
         </div>
-        {!together && (
-          <nav class="part" aria-label="parts of the model">
-            <p class="label">Parts, in the order of computation</p>
-            {units.map((each) => (
+        <nav class="part" aria-label="parts of the model">
+          <p class="label">{together ? "Looked at" : "Looked at: the whole, or a part"}</p>
+          <a class="choice" href={link({ level: "model" })} aria-current={level === "model"}>
+            the whole model
+          </a>
+          <a class="choice" href={link({ level: "heads" })} aria-current={level === "heads"}>
+            all heads
+          </a>
+          {together ? (
+            <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>
+              all tensors
+            </a>
+          ) : (
+            units.map((each) => (
               <a
                 class="choice"
                 key={each}
@@ -56,9 +66,9 @@ export function Rail(): VNode {
               >
                 {names.unit(each)}
               </a>
-            ))}
-          </nav>
-        )}
+            ))
+          )}
+        </nav>
         <div class="part">
           <p class="label">Changes</p>
           {run.changes === "" ? <p>None.</p> : <p class="code">{run.changes}</p>}

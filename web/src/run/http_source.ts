@@ -3,10 +3,11 @@
 import { axisNames, type Cell } from "./axes.ts";
 import { Dots, Part } from "./dots.ts";
 import { MissingTensor, type Term } from "./evaluator.ts";
+import { type Heads, headsOf, type Measure, measuredFrom } from "./heads.ts";
 import { type Explanation, explainCell } from "./interpreter.ts";
 import { FORMAT, type Formula, type Honesty, type RunRecord } from "./record.ts";
 import { metadataOf, readTensors, sizeOf, type Tensor } from "./safetensors.ts";
-import type { Large, Source } from "./source.ts";
+import { type Large, numbersIn, type Source } from "./source.ts";
 
 /** A change made by hand; places and tokens are indices or words, `cell` has null for an axis that is taken whole. */
 export type Step =
@@ -63,13 +64,6 @@ export interface Picture {
 
 /** A tensor of at most so many numbers can be had whole even where the run is not: a vocabulary's scores at one place. */
 const FETCHED_WHOLE = 32_768;
-
-/** All heads of one attention for one sentence: thumbnails [head, rows, columns], statistics [head, what]. */
-export interface Heads {
-  readonly thumbnails: Tensor;
-  readonly statistics: Tensor;
-  readonly measured: readonly string[];
-}
 
 /** The largest terms of a sum that is too long to be sent, and what the others add up to. */
 export interface Shortened extends Explanation {
@@ -152,6 +146,19 @@ export class HttpSource implements Source {
     source.#numbers = this.#numbers;
     for (const [name, tensor] of this.#known) source.#known.set(name, tensor);
     return source;
+  }
+
+  get whole(): boolean {
+    return this.run.whole;
+  }
+
+  shape(name: string): readonly number[] | undefined {
+    return this.#known.get(name)?.shape ?? this.run.shapes[name] ?? this.run.weights[name];
+  }
+
+  async numbersAt(name: string, index: readonly number[]): Promise<ArrayLike<number> | undefined> {
+    const known = this.whole ? await this.tensor(name) : this.#known.get(name);
+    return known === undefined ? (await this.part(name, index.join(","))).data : numbersIn(known, index);
   }
 
   /** The honesty gate: it takes as long as the run, and is measured when it is first asked for. */
@@ -244,16 +251,25 @@ export class HttpSource implements Source {
     };
   }
 
-  /** Thumbnails and statistics of all heads of an attention. */
-  async heads(attention: string, sentence: number, signal?: AbortSignal): Promise<Heads> {
-    const bytes = await this.#again(() =>
-      inBytes(this.#path("heads", { attention, sentence: String(sentence) }), signal),
-    );
+  /** Worked out here where the run is here whole, else by the server, whose pictures have one byte a dot. */
+  async heads(attention: string, sentence: number, dots: number, signal?: AbortSignal): Promise<Heads | undefined> {
+    if (this.whole) return headsOf(this.run, (name) => this.tensor(name), attention, sentence, dots);
+    const query = { attention, sentence: String(sentence), dots: String(dots) };
+    const bytes = await this.#again(() => inBytes(this.#path("heads", query), signal));
     const found = readTensors(bytes);
     const [thumbnails, statistics] = [found.get("thumbnails"), found.get("statistics")];
     if (thumbnails === undefined || statistics === undefined)
       throw new Error(`the server has sent no heads of ${attention}`);
-    return { thumbnails, statistics, measured: (metadataOf(bytes)["statistics"] ?? "").split(",") };
+    const told = metadataOf(bytes);
+    const order = (told["statistics"] ?? "").split(",");
+    const shares = sharesOfDots(Number(told["lowest"]), Number(told["highest"]));
+    return {
+      thumbnails: { shape: thumbnails.shape, data: Float32Array.from(thumbnails.data, (dot) => shares[dot] ?? 0) },
+      measured: Array.from({ length: statistics.shape[0] ?? 0 }, (_, head) => {
+        const at = (measure: Measure): number => statistics.data[head * order.length + order.indexOf(measure)] ?? NaN;
+        return measuredFrom(at);
+      }),
+    };
   }
 
   /** One number: worked out in the page where the run is here whole, else by the server. */
@@ -331,6 +347,12 @@ function termOf(told: ToldTerm): Term {
   const factors = told.factors.map(([name, index, value]) => ({ name, index, value: Number(value) }));
   const term = { what: told.what, factors, value: Number(told.value) };
   return told.added ? { ...term, added: true } : term;
+}
+
+/** The share that each dot of a logarithmic picture stands for; 0 stands for none. */
+function sharesOfDots(lowest: number, highest: number): Float32Array {
+  const ratio = Math.log(highest / lowest);
+  return Float32Array.from({ length: 256 }, (_, dot) => (dot === 0 ? 0 : lowest * Math.exp((ratio * (dot - 1)) / 254)));
 }
 
 function modelPath(name: string): string {
