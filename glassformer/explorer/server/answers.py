@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +19,11 @@ from glassformer.explorer.record import honesty_record
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.overview import MOST_WHOLE, as_json, overview, packed
-from glassformer.explorer.server.pictures import Scale, heads, numbers_of, part_of, picture_of
+from glassformer.explorer.server.pictures import Scale, full_strength, heads, numbers_of, part_of, picture_of
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
+from glassformer.look.rules.masks import FillSet
 from glassformer.look.trace import Trace
 from glassformer.models.names import parameter_names
 
@@ -84,9 +86,17 @@ class Run:
         return numbers_of(tensor, part_of(axes, asked))
 
     def picture(self, name: str, asked: str, size: tuple[int, int], scale: Scale) -> bytes:
-        """A part of a tensor, a weight or a fact, as dots."""
+        """A part of a tensor, a weight or a fact, as dots. On the signed scale, scores that were filled are measured by
+        what they were before, and the fill is no number.
+        """
         axes, tensor = self.described(name)
-        return picture_of(tensor, part_of(axes, asked), size, scale)
+        formula, full = self.trace.statement.formulas.get(name), None
+        if scale == "signed" and formula is not None and isinstance(formula.rule, FillSet):
+            before, looks = (operand.name for operand in (formula.rule.x, formula.rule.may_look))
+            read = self.numbers.fetch(self.key, self.trace, [before, looks])
+            full = full_strength(read[before])
+            tensor = tensor.masked_fill(read[looks] == 0, -math.inf)
+        return picture_of(tensor, part_of(axes, asked), size, scale, full)
 
     def explain(self, name: str, asked: Sequence[int]) -> bytes:
         """One number, its formula worked out on its operands: the largest terms, and what the others add up to."""
@@ -103,28 +113,27 @@ class Run:
         formula = trace.statement.formulas.get(name)
         read = [] if formula is None else [operand.name for operand in formula.rule.operands.values()]
         worked = work_out(name, cell, formula, self.numbers.source(self.key, trace, [name, *read]))
-        terms = worked.terms
-        running = list(accumulate(term.value for term in terms))
-        order = sorted(range(len(terms)), key=lambda index: -abs(terms[index].value))
-        shown = set(order[:MOST_TERMS])
+        terms, values = worked.terms, [term.value for term in worked.terms]
+        running = list(accumulate(values))
+        order = sorted(range(len(terms)), key=list(map(abs, values)).__getitem__, reverse=True)
+        shown = sorted(order[:MOST_TERMS])
         told: dict[str, Any] = {
             "name": name,
             "cell": list(asked),
             "value": worked.value,
             "terms": [
                 {
-                    "what": term.what,
-                    "factors": [[factor.name, list(factor.index), factor.value] for factor in term.factors],
-                    "value": term.value,
-                    "added": term.added,
+                    "what": terms[index].what,
+                    "factors": [[factor.name, list(factor.index), factor.value] for factor in terms[index].factors],
+                    "value": values[index],
+                    "added": terms[index].added,
                     "running": running[index],
                 }
-                for index, term in enumerate(terms)
-                if index in shown
+                for index in shown
             ],
             "left": {
                 "count": len(terms) - len(shown),
-                "sum": sum(term.value for index, term in enumerate(terms) if index not in shown),
+                "sum": sum(values[index] for index in sorted(order[MOST_TERMS:])),
             },
             "quantities": dict(worked.quantities),
             "recomputed": worked.recomputed,

@@ -9,7 +9,7 @@ import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from html import escape
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -22,6 +22,7 @@ from glassformer.explorer.server.asked import KEY, Asked, read_asked
 from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.guard import Guard
 from glassformer.explorer.server.overview import packed
+from glassformer.explorer.server.pictures import Scale
 from glassformer.explorer.server.refusals import MethodError, MissingError, RequestError, refused
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -123,7 +124,7 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         part: Part = "",
         rows: Dots = 512,
         columns: Dots = 512,
-        scale: Literal["linear", "log"] = "linear",
+        scale: Scale = "linear",
     ) -> Response:
         run = desk.run(key)
         drawn = await desk.answer(lambda: run.picture(name, part, (rows, columns), scale))

@@ -25,7 +25,11 @@ THUMBNAIL = 32
 # The smallest number of a logarithmic picture as a share of the largest.
 FAINTEST = 1e-6
 SPAN = re.compile(r"(?P<start>\d{1,9})?(?P<to>:(?P<stop>\d{1,9})?)?")
-Scale = Literal["linear", "log"]
+Scale = Literal["linear", "log", "signed"]
+# A signed picture lifts small numbers, as the page does when it colours cells (`LIFT`, `scaleOf` there).
+LIFT = 0.7
+# How many numbers are looked at for the scale of a large tensor, and which share of them may lie beyond it.
+LOOKED_AT, BEYOND, FILL = 4096, 0.005, 1e30
 
 # What is measured of each head, in this order; the page measures the same in `web/src/run/heads.ts`.
 STATISTICS = ("entropy", "distance", "previous", "self", "next", "first", "separator", "largest", "even")
@@ -64,9 +68,17 @@ def numbers_of(tensor: Tensor, part: Sequence[slice]) -> bytes:
     return save({"numbers": found.contiguous().clone()}, starts(part))
 
 
-def picture_of(tensor: Tensor, part: Sequence[slice], size: tuple[int, int], scale: Scale) -> bytes:
-    """That part as dots, the last two axes in at most R×C; raises TooLargeError."""
-    dots, lowest, highest = picture(tensor[tuple(part)], size, scale)
+def picture_of(
+    tensor: Tensor, part: Sequence[slice], size: tuple[int, int], scale: Scale, full: float | None = None
+) -> bytes:
+    """That part as dots, the last two axes in at most R×C; raises TooLargeError. `full` is what counts as full strength
+    on the signed scale; without it that of the whole tensor.
+    """
+    if scale == "signed":
+        highest = full_strength(tensor) if full is None else full
+        dots, lowest = signed(small(tensor[tuple(part)], size), highest), -highest
+    else:
+        dots, lowest, highest = picture(tensor[tuple(part)], size, scale)
     limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": scale}
     return save({"picture": dots}, starts(part) | limits)
 
@@ -76,19 +88,15 @@ def starts(part: Sequence[slice]) -> dict[str, str]:
     return {"start": ",".join(str(each.start) for each in part)}
 
 
-def picture(tensor: Tensor, size: tuple[int, int], scale: Scale = "linear") -> tuple[Tensor, float, float]:
+def picture(
+    tensor: Tensor, size: tuple[int, int], scale: Literal["linear", "log"] = "linear"
+) -> tuple[Tensor, float, float]:
     """Dots [..., R, C], and the numbers that the dots 1 and 255 stand for. 0 stands for what is not finite.
 
     A dot that stands for several numbers shows the one that is farthest from 0. On the logarithmic scale, which is for
     shares, 0 also stands for what is not above 0, and 1 for a millionth of the largest, and less.
     """
-    values = tensor.detach().float().cpu()
-    values = values.reshape(*[1] * (2 - values.dim()), *values.shape)  # [..., rows, columns]
-    *rest, rows, columns = values.shape
-    if math.prod(rest) * min(rows, size[0]) * min(columns, size[1]) > MOST_DOTS:
-        raise TooLargeError(f"a picture has at most {MOST_DOTS:,} dots", do="ask for parts of it, or a smaller one")
-    values = pooled(values.reshape(-1, rows, columns), size)  # [pictures, R, C]
-    values = values.reshape(*rest, *values.shape[1:])  # [..., R, C]
+    values = small(tensor, size)
     shown = values.isfinite() & ((values > 0) | torch.tensor(scale == "linear"))
     if not shown.any():
         return torch.zeros_like(values, dtype=torch.uint8), 0.0, 0.0
@@ -100,6 +108,37 @@ def picture(tensor: Tensor, size: tuple[int, int], scale: Scale = "linear") -> t
         share = (values - lowest) / max(highest - lowest, 1e-30)
     dots = torch.where(shown, 1 + (share.clamp(0, 1).nan_to_num(0) * 254).round(), torch.zeros(()))
     return dots.to(torch.uint8), lowest, highest
+
+
+def signed(values: Tensor, full: float) -> Tensor:
+    """Dots that keep the sign: 128 is zero, 1 and 255 are `full` and what lies beyond it, 0 is not finite."""
+    share = (values.abs() / max(full, 1e-30)).clamp(max=1) ** LIFT
+    dots = 128 + (127 * share * values.sign()).round()
+    return torch.where(values.isfinite(), dots, torch.zeros(())).to(torch.uint8)
+
+
+def full_strength(tensor: Tensor) -> float:
+    """The largest size of a tensor's numbers; of a large tensor a size that few exceed: one outlier would make all
+    others pale.
+    """
+    numbers = tensor.detach().flatten()
+    every = max(1, len(numbers) // LOOKED_AT)
+    sizes = numbers[::every].float().cpu().abs()
+    sizes = sizes[sizes < FILL].sort().values
+    if not len(sizes):
+        return 0.0
+    return float(sizes[-1] if every == 1 else sizes[-1 - int(len(sizes) * BEYOND)])
+
+
+def small(tensor: Tensor, size: tuple[int, int]) -> Tensor:
+    """[..., R, C]: the last two axes in at most so many rows and columns; raises TooLargeError."""
+    values = tensor.detach().float().cpu()
+    values = values.reshape(*[1] * (2 - values.dim()), *values.shape)  # [..., rows, columns]
+    *rest, rows, columns = values.shape
+    if math.prod(rest) * min(rows, size[0]) * min(columns, size[1]) > MOST_DOTS:
+        raise TooLargeError(f"a picture has at most {MOST_DOTS:,} dots", do="ask for parts of it, or a smaller one")
+    values = pooled(values.reshape(-1, rows, columns), size)  # [pictures, R, C]
+    return values.reshape(*rest, *values.shape[1:])
 
 
 def pooled(values: Tensor, size: tuple[int, int]) -> Tensor:

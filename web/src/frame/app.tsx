@@ -56,7 +56,7 @@ function Page(): VNode {
     <div class="frame">
       <Top onHelp={() => help.current?.showModal()} />
       <Rail />
-      <main class="main" ref={main}>
+      <main class="main" ref={main} data-level={level}>
         <View answer={answer} />
       </main>
       <Inspector answer={answer} />

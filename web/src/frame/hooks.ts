@@ -31,21 +31,40 @@ export function useOpened(names: readonly string[]): boolean {
   return opened === wanted;
 }
 
+/** Whether these tensors can be drawn; what is no longer wanted is given up. */
+export function useDrawn(names: readonly string[]): boolean {
+  const store = useStore();
+  const wanted = names.join(" ");
+  const [drawn, setDrawn] = useState("");
+  useEffect(() => {
+    const giveUp = new AbortController();
+    store.draw(wanted === "" ? [] : wanted.split(" "), giveUp.signal).then(() => {
+      if (!giveUp.signal.aborted) setDrawn(wanted);
+    }, unlessGivenUp);
+    return () => giveUp.abort();
+  }, [store, wanted]);
+  return drawn === wanted;
+}
+
+/** What was given up is no error. */
+export function unlessGivenUp(error: unknown): void {
+  if (!(error instanceof DOMException && error.name === "AbortError")) throw error;
+}
+
 /** The answer about a number; until it is there, the one before. */
 export function useAnswer(name: string, cell: readonly number[]): Answer | null {
   const store = useStore();
   const asked = cell.join(",");
   const [answer, setAnswer] = useState<Answer | null>(null);
   useLayoutEffect(() => {
-    let current = true;
+    const giveUp = new AbortController();
     if (name !== "") {
-      void store.answer(name, asked === "" ? [] : asked.split(",").map(Number)).then((found) => {
-        if (current) setAnswer(found);
-      });
+      const cell = asked === "" ? [] : asked.split(",").map(Number);
+      store.answer(name, cell, giveUp.signal).then((found) => {
+        if (!giveUp.signal.aborted) setAnswer(found);
+      }, unlessGivenUp);
     }
-    return () => {
-      current = false;
-    };
+    return () => giveUp.abort();
   }, [store, name, asked]);
   return name === "" ? null : answer;
 }

@@ -12,7 +12,7 @@ import { counted, short } from "../run/numbers.ts";
 import { givenSentence, sentenceOf } from "../run/sentences.ts";
 import type { Answer, Store } from "../run/store.ts";
 import { type Use, usedBy } from "../run/used_by.ts";
-import { useAnswer, useStore } from "./hooks.ts";
+import { unlessGivenUp, useAnswer, useStore } from "./hooks.ts";
 import { state } from "./state.ts";
 import { factorLink, toHead, toNumber, toTensor } from "./views.ts";
 
@@ -217,13 +217,11 @@ function UsedBy({ answer, store }: { answer: Answer; store: Store }): VNode | nu
   const [worked, setWorked] = useState<{ of: string; uses: Worked[] } | null>(null);
   const key = `${name} ${cell.join()}`;
   useEffect(() => {
-    let current = true;
-    void workedOut(store, name, cell).then((uses) => {
-      if (current) setWorked({ of: key, uses });
-    });
-    return () => {
-      current = false;
-    };
+    const giveUp = new AbortController();
+    workedOut(store, name, cell, giveUp.signal).then((uses) => {
+      if (!giveUp.signal.aborted) setWorked({ of: key, uses });
+    }, unlessGivenUp);
+    return () => giveUp.abort();
   }, [store, key]);
   if (worked === null || worked.of !== key) return null;
   if (worked.uses.length === 0) {
@@ -268,14 +266,14 @@ function differing(axes: readonly string[], cells: readonly { readonly cell: rea
   return axes.filter((_, axis) => cells.length === 1 || cells.some(({ cell }) => cell[axis] !== first[axis]));
 }
 
-async function workedOut(store: Store, name: string, cell: readonly number[]): Promise<Worked[]> {
-  const readers = store.names.readers(name).map(([formula]) => formula.name);
-  await store.open([...readers, name]);
+async function workedOut(store: Store, name: string, cell: readonly number[], signal: AbortSignal): Promise<Worked[]> {
+  const read = [...store.names.readers(name).map(([formula]) => formula.name), name];
+  await store.open(read.filter((each) => store.source.large?.shape(each) === undefined));
   const found: Worked[] = [];
-  for (const use of usedBy(name, cell, store.names, store.fetch, 4)) {
+  for (const use of usedBy(name, cell, store.names, store.shape, 4)) {
     const cells = [];
     for (const at of use.cells) {
-      const answer = await store.answer(use.formula.name, at);
+      const answer = await store.answer(use.formula.name, at, signal);
       if (answer.kind !== "computed") continue;
       const sums = ["linear", "dot_product", "weighted_sum", "add", "activated_linear"].includes(use.formula.rule.rule);
       const term = answer.found.terms.find((each) => {

@@ -2,12 +2,13 @@
 
 import { axisNames, type Cell } from "./axes.ts";
 import { carrier } from "./carrier.ts";
+import { Dots, Part } from "./dots.ts";
 import { MissingTensor, type Term } from "./evaluator.ts";
 import { type Heads, headsOf, type Measure, measuredFrom } from "./heads.ts";
 import { type Explanation, explainCell } from "./interpreter.ts";
 import { FORMAT, type Formula, type Honesty, type RunRecord } from "./record.ts";
-import { metadataOf, readTensors, type Tensor } from "./safetensors.ts";
-import { numbersIn, type Source } from "./source.ts";
+import { metadataOf, readTensors, sizeOf, type Tensor } from "./safetensors.ts";
+import { type Large, numbersIn, type Source } from "./source.ts";
 
 /** A change made by hand; places and tokens are indices or words, `cell` has null for an axis that is taken whole. */
 export type Step =
@@ -51,13 +52,19 @@ export interface Overview extends RunRecord {
   readonly whole_weights: boolean;
 }
 
+/** How dots stand for numbers; `signed`: see `Dots`. */
+export type Scale = "linear" | "log" | "signed";
+
 /** Dots of one byte: 0 is not finite, 1 the lowest number, 255 the highest. */
 export interface Picture {
   readonly dots: Tensor;
   readonly lowest: number;
   readonly highest: number;
-  readonly scale: "linear" | "log";
+  readonly scale: Scale;
 }
+
+/** A tensor of at most so many numbers can be had whole even where the run is not: a vocabulary's scores at one place. */
+const FETCHED_WHOLE = 32_768;
 
 /** The largest terms of a sum that is too long to be sent, and what the others add up to. */
 export interface Shortened extends Explanation {
@@ -160,7 +167,7 @@ export class HttpSource implements Source {
     return (await this.#again(async () => inJson(this.#path("honesty")))) as Honesty | null;
   }
 
-  /** The numbers of a tensor, a weight or a fact, whole; undefined where it is too large: see `part` and `picture`. */
+  /** The numbers of a tensor, a weight or a fact, whole; undefined where it is too large: see `large`. */
   tensor(name: string): Promise<Tensor | undefined> {
     let found = this.#tensors.get(name);
     if (found === undefined) {
@@ -175,12 +182,8 @@ export class HttpSource implements Source {
     let found: Tensor | undefined;
     if (name.startsWith("parameters.") ? this.run.whole_weights : this.run.whole) {
       found = (await (name.startsWith("parameters.") ? this.#weights() : this.#everything())).get(name);
-    } else {
-      try {
-        found = await this.part(name, "");
-      } catch (error) {
-        if (!(error instanceof RefusedError && error.status === 413)) throw error;
-      }
+    } else if (sizeOf(this.large?.shape(name) ?? []) <= FETCHED_WHOLE) {
+      found = await this.part(name, "");
     }
     if (found !== undefined) this.#known.set(name, found);
     return found;
@@ -217,7 +220,7 @@ export class HttpSource implements Source {
   async picture(
     name: string,
     part: string,
-    size: { rows: number; columns: number; scale?: "linear" | "log" },
+    size: { rows: number; columns: number; scale?: Scale },
     signal?: AbortSignal,
   ): Promise<Picture> {
     const { rows, columns, scale = "linear" } = size;
@@ -227,6 +230,26 @@ export class HttpSource implements Source {
     const told = metadataOf(bytes);
     if (dots === undefined) throw new Error(`the server has sent no picture of ${name}`);
     return { dots, scale, lowest: Number(told["lowest"]), highest: Number(told["highest"]) };
+  }
+
+  /** Pictures and parts of what is not sent whole. */
+  get large(): Large | undefined {
+    if (this.run.whole && this.run.whole_weights) return undefined;
+    return {
+      shape: (name) => {
+        const sent = name.startsWith("parameters.") ? this.run.whole_weights : this.run.whole;
+        return sent ? undefined : (this.run.shapes[name] ?? this.run.weights[name]);
+      },
+      dots: async (name, rows, columns, signal) => {
+        const { dots, highest } = await this.picture(name, "", { rows, columns, scale: "signed" }, signal);
+        return new Dots(this.run.shapes[name] ?? this.run.weights[name] ?? dots.shape, dots, highest);
+      },
+      window: async (name, from, to, signal) => {
+        const part = from.map((first, axis) => `${first}:${to[axis] ?? first + 1}`).join(",");
+        const shape = this.run.shapes[name] ?? this.run.weights[name] ?? [];
+        return new Part(shape, await this.part(name, part, signal), from);
+      },
+    };
   }
 
   /** Worked out here where the run is here whole, else by the server, whose pictures have one byte a dot. */
@@ -251,14 +274,16 @@ export class HttpSource implements Source {
   }
 
   /** One number: worked out in the page where the run is here whole, else by the server. */
-  async explain(formula: Formula, cell: Cell): Promise<Explanation> {
-    if (!this.run.whole) return this.#explained(formula, cell);
+  async explain(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Explanation> {
+    if (!this.run.whole) return this.#explained(formula, cell, signal);
     for (;;) {
       try {
         return explainCell(formula, cell, (name) => this.#known.get(name), this.run);
       } catch (error) {
         if (!(error instanceof MissingTensor)) throw error;
-        if (error.tensor.startsWith("parameters.") && !this.run.whole_weights) return this.#explained(formula, cell);
+        if (error.tensor.startsWith("parameters.") && !this.run.whole_weights) {
+          return this.#explained(formula, cell, signal);
+        }
         if ((await this.tensor(error.tensor)) === undefined) throw error;
       }
     }
@@ -269,10 +294,10 @@ export class HttpSource implements Source {
     return this.#again(async () => (await request(this.#path("page"))).text());
   }
 
-  async #explained(formula: Formula, cell: Cell): Promise<Shortened> {
+  async #explained(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Shortened> {
     const index = axisNames(formula.axes).map((axis) => cell[axis] ?? 0);
     const query = { name: formula.name, cell: index.join(",") };
-    const told = (await this.#again(() => inJson(this.#path("explain", query)))) as Told;
+    const told = (await this.#again(() => inJson(this.#path("explain", query), signal))) as Told;
     return {
       name: formula.name,
       cell,
@@ -349,8 +374,8 @@ async function request(path: string, options: RequestInit = {}): Promise<Respons
   throw new RefusedError(answer.status, told?.error ?? { text: answer.statusText, wanted: "", got: "", do: "" });
 }
 
-async function inJson(path: string): Promise<unknown> {
-  return (await request(path)).json();
+async function inJson(path: string, signal?: AbortSignal): Promise<unknown> {
+  return (await request(path, { signal: signal ?? null })).json();
 }
 
 async function inBytes(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {

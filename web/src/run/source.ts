@@ -1,6 +1,7 @@
 /** Where a page gets its run from. The same views stand before an exported file, a server and a notebook. */
 
 import type { Cell } from "./axes.ts";
+import type { Dots, Part } from "./dots.ts";
 import { MissingTensor } from "./evaluator.ts";
 import { type Heads, headsOf, slice } from "./heads.ts";
 import { type Explanation, explainCell } from "./interpreter.ts";
@@ -20,7 +21,19 @@ export interface Source {
   /** The numbers of a tensor, a weight or a fact; undefined where this source does not have them. */
   tensor(name: string): Promise<Tensor | undefined>;
   /** One number and what it was made of; throws MissingTensor where an operand is not to be had. */
-  explain(formula: Formula, cell: Cell): Promise<Explanation>;
+  explain(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Explanation>;
+  /** Where tensors are too large to be had whole: their sizes, pictures and parts; undefined where all are. */
+  readonly large?: Large | undefined;
+}
+
+/** What is told of tensors that are not sent whole. A request whose signal is aborted is given up. */
+export interface Large {
+  /** The shape of a tensor that was not sent with the run; undefined for one that was. */
+  shape(name: string): readonly number[] | undefined;
+  /** A picture of it in at most so many rows and columns. */
+  dots(name: string, rows: number, columns: number, signal?: AbortSignal): Promise<Dots>;
+  /** A part of it, in its own digits: along each axis the first index, and the one after the last. */
+  window(name: string, from: readonly number[], to: readonly number[], signal?: AbortSignal): Promise<Part>;
 }
 
 /** The blocks that an exported page carries. */

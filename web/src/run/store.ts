@@ -1,11 +1,12 @@
 /** What the views share: the run, its names, the numbers opened so far, and the answers about single numbers. */
 
 import { signal } from "@preact/signals";
+import { type Dots, DRAWN_WHOLE } from "./dots.ts";
 import { MissingTensor } from "./evaluator.ts";
 import { cellAt, type Explanation, explainCell } from "./interpreter.ts";
 import { Names } from "./names.ts";
 import { at, sizeOf, type Tensor } from "./safetensors.ts";
-import type { Source } from "./source.ts";
+import type { Large, Source } from "./source.ts";
 
 /** What is known of one number: how it was computed, that it was given, or what is missing to tell. */
 export type Answer =
@@ -30,6 +31,10 @@ export interface Checked {
 /** A page checks itself by so many numbers, spread over all tensors; a small run is checked whole. */
 const CHECKS = 4000;
 
+/** A picture is drawn in boxes that are never larger; so many pictures are kept. */
+const DOTS = { rows: 128, columns: 192 };
+const PICTURES = 200;
+
 export class Store {
   readonly source: Source;
   readonly names: Names;
@@ -37,6 +42,7 @@ export class Store {
   readonly pointed = signal<{ readonly name: string; readonly cell: readonly number[] } | null>(null);
   readonly checked = signal<Checked | null>(null);
   readonly #opened = new Map<string, Tensor>();
+  readonly #pictures = new Map<string, Dots>();
 
   constructor(source: Source) {
     this.source = source;
@@ -54,7 +60,38 @@ export class Store {
 
   readonly fetch = (name: string): Tensor | undefined => this.#opened.get(name);
 
-  async answer(name: string, cell: readonly number[]): Promise<Answer> {
+  /** What these tensors are drawn from: the numbers, or of large ones a picture. Given up once `signal` is aborted. */
+  async draw(names: Iterable<string>, signal?: AbortSignal): Promise<void> {
+    await Promise.all([...new Set(names)].map((name) => this.#draw(name, signal)));
+  }
+
+  async #draw(name: string, signal?: AbortSignal): Promise<void> {
+    const { large } = this.source;
+    const shape = this.shape(name);
+    if (large === undefined || shape === undefined || sizeOf(shape) <= DRAWN_WHOLE) return this.open([name]);
+    if (this.#opened.has(name)) return;
+    const [held, { rows, columns }] = [this.#pictures.get(name), DOTS];
+    this.#pictures.delete(name);
+    this.#pictures.set(name, held ?? (await large.dots(name, rows, columns, signal)));
+    for (const oldest of this.#pictures.keys()) {
+      if (this.#pictures.size <= PICTURES) break;
+      this.#pictures.delete(oldest);
+    }
+  }
+
+  /** What a tensor is drawn from, once it has been opened or drawn. */
+  readonly drawn = (name: string): Tensor | undefined => this.#opened.get(name) ?? this.#pictures.get(name);
+
+  /** How large a tensor, a weight or a fact is, as far as that is known. */
+  readonly shape = (name: string): readonly number[] | undefined => {
+    return this.#opened.get(name)?.shape ?? this.source.large?.shape(name) ?? this.names.run.weights[name];
+  };
+
+  /** What is known of one number; rejects with an AbortError once `signal` is aborted. */
+  async answer(name: string, cell: readonly number[], signal?: AbortSignal): Promise<Answer> {
+    const { large } = this.source;
+    const shape = large?.shape(name);
+    if (large !== undefined && shape !== undefined) return this.#asked(name, cell, shape, large, signal);
     await this.open([name]);
     const [tensor, formula] = [this.fetch(name), this.names.formulas.get(name)];
     if (tensor === undefined || cell.length !== tensor.shape.length) {
@@ -63,13 +100,40 @@ export class Store {
     const value = at(tensor, cell);
     if (formula === undefined) return { kind: "given", name, cell, value };
     try {
-      const axes = this.names.axes(name);
-      const named = Object.fromEntries(axes.map((axis, place) => [axis, cell[place] ?? 0]));
-      return { kind: "computed", name, cell, found: await this.source.explain(formula, named) };
+      const found = await this.source.explain(formula, this.#named(name, cell), signal);
+      return { kind: "computed", name, cell, found };
     } catch (error) {
       if (error instanceof MissingTensor) return { kind: "missing", name, cell, value, missing: error.tensor };
       throw error;
     }
+  }
+
+  /** The same of a tensor that is not here: its source is asked for the one number. */
+  async #asked(
+    name: string,
+    cell: readonly number[],
+    shape: readonly number[],
+    large: Large,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
+    const inside = cell.length === shape.length && cell.every((index, axis) => index < (shape[axis] ?? 0));
+    if (!inside) return { kind: "missing", name, cell, value: null, missing: name };
+    const formula = this.names.formulas.get(name);
+    if (formula !== undefined) {
+      const found = await this.source.explain(formula, this.#named(name, cell), signal);
+      return { kind: "computed", name, cell, found };
+    }
+    const part = await large.window(
+      name,
+      cell,
+      cell.map((index) => index + 1),
+      signal,
+    );
+    return { kind: "given", name, cell, value: part.value(cell) };
+  }
+
+  #named(name: string, cell: readonly number[]): Record<string, number> {
+    return Object.fromEntries(this.names.axes(name).map((axis, place) => [axis, cell[place] ?? 0]));
   }
 
   /** Works numbers out again while nothing else is to be done. */

@@ -1,6 +1,7 @@
 /** A window of a tensor as a table of links: what stands beside every picture of it. */
 
 import type { VNode } from "preact";
+import { useState } from "preact/hooks";
 import { useStore } from "../../frame/hooks.ts";
 import { toNumber } from "../../frame/views.ts";
 import { inCell } from "../../run/numbers.ts";
@@ -16,43 +17,50 @@ interface TwinProps {
   readonly sentence: number;
 }
 
-/** The window as a table of links. */
-export function Twin({ sheet, base, row, column, rows, columns, sentence }: TwinProps): VNode {
+/** The window as a table of links; it has hundreds of them, so they are made when it is opened. */
+export function Twin(props: TwinProps): VNode {
+  const [open, setOpen] = useState(false);
+  return (
+    <details class="twin" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>the same as a table</summary>
+      {open && <Table {...props} />}
+    </details>
+  );
+}
+
+function Table({ sheet, base, row, column, rows, columns, sentence }: TwinProps): VNode {
   const { names } = useStore();
   const label = (axis: string | null, index: number): string => {
     return axis === null ? "" : names.label(sheet.name, axis, index, sentence).text;
   };
   const steps = (from: number, count: number): number[] => Array.from({ length: count }, (_, step) => from + step);
   return (
-    <details class="twin">
-      <summary>the same as a table</summary>
-      <section class="scroll" tabIndex={0} aria-label={`${names.title(sheet.name)} as a table`}>
-        <table>
-          <thead>
-            <tr>
-              <th />
-              {steps(column, columns).map((at) => (
-                <th scope="col">{label(sheet.layout.columns, at)}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {steps(row, rows).map((down) => (
-              <tr>
-                <th scope="row">{label(sheet.layout.rows, down)}</th>
-                {steps(column, columns).map((along) => {
-                  const cell = sheet.cell(base, down, along);
-                  return (
-                    <td>
-                      <a href={toNumber(sheet.name, cell, names)}>{inCell(sheet.value(cell))}</a>
-                    </td>
-                  );
-                })}
-              </tr>
+    <section class="scroll" tabIndex={0} aria-label={`${names.title(sheet.name)} as a table`}>
+      <table>
+        <thead>
+          <tr>
+            <th />
+            {steps(column, columns).map((at) => (
+              <th scope="col">{label(sheet.layout.columns, at)}</th>
             ))}
-          </tbody>
-        </table>
-      </section>
-    </details>
+          </tr>
+        </thead>
+        <tbody>
+          {steps(row, rows).map((down) => (
+            <tr>
+              <th scope="row">{label(sheet.layout.rows, down)}</th>
+              {steps(column, columns).map((along) => {
+                const cell = sheet.cell(base, down, along);
+                return (
+                  <td>
+                    <a href={toNumber(sheet.name, cell, names)}>{inCell(sheet.value(cell))}</a>
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
