@@ -1,15 +1,21 @@
 /** Starts the page, where there is one; the interpreter is given out for whoever has none. */
 
 import { render } from "preact";
+import { engineOf } from "./edit/engine.ts";
+import { Session } from "./edit/session.ts";
 import { App } from "./frame/app.tsx";
-import { largestWeight } from "./frame/first.ts";
+import { firstUnit, largestWeight } from "./frame/first.ts";
 import { follow, go, state } from "./frame/state.ts";
 import { HttpSource } from "./run/http_source.ts";
 import { EmbeddedSource } from "./run/source.ts";
 import { Store } from "./run/store.ts";
 
+export { parseChanges } from "./edit/changes.ts";
+export { engineOf } from "./edit/engine.ts";
+export { pythonOf } from "./edit/python.ts";
 export { axisNames } from "./run/axes.ts";
-export { cellAt, explainCell, RULES, recompute } from "./run/interpreter.ts";
+export { cellAt, explainCell, RULES } from "./run/interpreter.ts";
+export { recompute } from "./run/recompute.ts";
 export { readTensors } from "./run/safetensors.ts";
 
 async function start(root: HTMLElement): Promise<void> {
@@ -18,17 +24,15 @@ async function start(root: HTMLElement): Promise<void> {
   const { run } = store.source;
   await store.open([...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
   follow();
-  if (state.value.unit === "") go({ unit: firstUnit(run.formulas.map((formula) => formula.unit)) }, true);
-  if (state.value.tensor === "") go(largestWeight(store), true);
+  const session = new Session(store, await engineOf(source));
+  await session.begin();
+  const shown = session.store.value;
+  if (state.value.unit === "") go({ unit: firstUnit(shown.names.run.formulas.map((formula) => formula.unit)) }, true);
+  if (state.value.tensor === "") go(largestWeight(shown), true);
   root.replaceChildren();
-  render(<App store={store} />, root);
+  render(<App session={session} />, root);
   performance.mark("drawn");
-  void store.check();
-}
-
-/** The first block; of a model without blocks its first part. */
-function firstUnit(units: readonly string[]): string {
-  return units.find((unit) => unit.includes(".blocks.")) ?? units[0] ?? "";
+  if (shown === store) void store.check();
 }
 
 if (typeof document !== "undefined") {

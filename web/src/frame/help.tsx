@@ -10,6 +10,10 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
     ["Enter", "open the number"],
     ["t", "the tensor of the number in hand"],
     ["Escape", "one level up"],
+    ["f, F", "forbid or allow this look, in its head or in all"],
+    ["h", "switch the head off or on"],
+    ["l, L", "switch the sublayer, the block off or on"],
+    ["u", "undo the last change"],
     ["Alt ←", "back"],
   ];
   return (

@@ -21,11 +21,18 @@ export function useOpened(names: readonly string[]): boolean {
   const [opened, setOpened] = useState("");
   useEffect(() => {
     let current = true;
-    void store.open(wanted === "" ? [] : wanted.split(" ")).then(() => {
+    const all = wanted === "" ? [] : wanted.split(" ");
+    for (const name of all) store.wanted.set(name, (store.wanted.get(name) ?? 0) + 1);
+    void store.open(all).then(() => {
       if (current) setOpened(wanted);
     });
     return () => {
       current = false;
+      for (const name of all) {
+        const left = (store.wanted.get(name) ?? 1) - 1;
+        if (left > 0) store.wanted.set(name, left);
+        else store.wanted.delete(name);
+      }
     };
   }, [store, wanted]);
   return opened === wanted;

@@ -18,6 +18,10 @@ export interface State {
   /** The axes that a tensor is laid out by: rows, then columns; empty: the last two. */
   readonly layout: readonly string[];
   readonly theme: Theme;
+  /** The model, of those that a server offers; empty: the one it began with. */
+  readonly model: string;
+  /** The changes made by hand, as `edit/changes.ts` writes them. */
+  readonly changes: string;
 }
 
 const LEVELS: readonly string[] = ["block", "tensor", "number"] satisfies Level[];
@@ -31,6 +35,8 @@ export const START: State = {
   sentence: 0,
   layout: [],
   theme: "auto",
+  model: "",
+  changes: "",
 };
 
 /** Reads an address; what it does not say, or says wrongly, is as at the start. */
@@ -46,6 +52,8 @@ export function parse(hash: string): State {
     sentence: numbersIn(given.get("sentence"))[0] ?? 0,
     layout: given.get("layout")?.split(",").filter(Boolean) ?? [],
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
+    model: given.get("model") ?? START.model,
+    changes: given.get("changes") ?? START.changes,
   };
 }
 
@@ -60,7 +68,7 @@ export function format(state: State): string {
     const text = Array.isArray(value) ? value.join(",") : String(value);
     if (text !== String(START[key])) given.set(key, text);
   }
-  return `#${given.toString().replaceAll("%2C", ",")}`;
+  return `#${given.toString().replaceAll("%2C", ",").replaceAll("%3B", ";")}`;
 }
 
 export const state = signal<State>(START);

@@ -1,16 +1,29 @@
 /** What the views share: the run, its names, the numbers opened so far, and the answers about single numbers. */
 
 import { signal } from "@preact/signals";
+import { setBy } from "../edit/hand.ts";
+import type { Cell } from "./axes.ts";
 import { MissingTensor } from "./evaluator.ts";
 import { cellAt, type Explanation, explainCell } from "./interpreter.ts";
 import { Names } from "./names.ts";
+import type { Formula } from "./record.ts";
 import { at, sizeOf, type Tensor } from "./safetensors.ts";
 import type { Source } from "./source.ts";
+import type { Step } from "./step.ts";
 
 /** What is known of one number: how it was computed, that it was given, or what is missing to tell. */
 export type Answer =
   | { readonly kind: "computed"; readonly name: string; readonly cell: readonly number[]; readonly found: Explanation }
   | { readonly kind: "given"; readonly name: string; readonly cell: readonly number[]; readonly value: number }
+  | {
+      /** Set by hand: its formula, which does not hold here, would give `formula`. */
+      readonly kind: "set";
+      readonly name: string;
+      readonly cell: readonly number[];
+      readonly value: number;
+      readonly by: Step;
+      readonly formula: number | null;
+    }
   | {
       readonly kind: "missing";
       readonly name: string;
@@ -36,10 +49,15 @@ export class Store {
   /** The cell that the mouse points at, until it points at another one. */
   readonly pointed = signal<{ readonly name: string; readonly cell: readonly number[] } | null>(null);
   readonly checked = signal<Checked | null>(null);
+  /** The changes that set numbers by hand. */
+  readonly steps: readonly Step[];
+  /** What the views on the page have opened: what the store of another run opens before it takes this one's place. */
+  readonly wanted = new Map<string, number>();
   readonly #opened = new Map<string, Tensor>();
 
-  constructor(source: Source) {
+  constructor(source: Source, steps: readonly Step[] = source.run.editing?.steps ?? []) {
     this.source = source;
+    this.steps = steps;
     this.names = new Names(source.run);
   }
 
@@ -65,11 +83,21 @@ export class Store {
     try {
       const axes = this.names.axes(name);
       const named = Object.fromEntries(axes.map((axis, place) => [axis, cell[place] ?? 0]));
-      return { kind: "computed", name, cell, found: await this.source.explain(formula, named) };
+      const found = await this.source.explain(formula, named);
+      const by = setBy(this.steps, name, cell);
+      if (by === null) return { kind: "computed", name, cell, found };
+      return { kind: "set", name, cell, value, by, formula: found.recomputed };
     } catch (error) {
+      const by = setBy(this.steps, name, cell);
+      if (error instanceof MissingTensor && by !== null) return { kind: "set", name, cell, value, by, formula: null };
       if (error instanceof MissingTensor) return { kind: "missing", name, cell, value, missing: error.tensor };
       throw error;
     }
+  }
+
+  #isSet({ name }: Formula, cell: Cell): boolean {
+    const index = this.names.axes(name).map((axis) => cell[axis] ?? 0);
+    return setBy(this.steps, name, index) !== null;
   }
 
   /** Works numbers out again while nothing else is to be done. */
@@ -86,6 +114,8 @@ export class Store {
       for (let flat = 0; flat < size; flat += every) {
         if (count % 64 === 0) await idle();
         const cell = cellAt(this.names.axes(formula.name), shape, flat);
+        // What was set by hand is not what its formula gives.
+        if (this.steps.length > 0 && this.#isSet(formula, cell)) continue;
         try {
           const found = explainCell(formula, cell, this.fetch, this.source.run);
           if (found.error > error) [error, worst] = [found.error, formula.name];
