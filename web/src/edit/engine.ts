@@ -102,12 +102,13 @@ class InPage implements Engine {
   readonly #stored: Map<string, Tensor>;
   #weights: Promise<Map<string, Tensor>> | undefined;
   readonly #reader: Reader;
-  readonly #recomputer = new Recomputer();
+  readonly #recomputer: Recomputer;
 
   constructor(source: Source, editing: Editing, stored: Map<string, Tensor>) {
     this.#source = source;
     this.#editing = editing;
     this.#stored = stored;
+    this.#recomputer = new Recomputer(source.run, (name) => stored.get(name));
     this.#reader = new Reader(source.run, editing, (name) => stored.get(name));
     this.words = editing.by_word && editing.scored_by_masks ? "text" : "token";
   }
@@ -138,7 +139,7 @@ class InPage implements Engine {
     const given: Fetch = (name) => read.facts.get(name) ?? stored(name);
     const steps = changes.filter((change): change is Step => !ofWords(change) && fit(change, read.run, given));
     const all = [...this.#editing.steps, ...steps];
-    const found = this.#recomputer.compute(read.run, stored, given, handOf(all, read.run));
+    const found = this.#recomputer.compute(read.run, given, handOf(all, read.run));
     const run = { ...guessed(read.run, found), honesty: base.honesty && { ...base.honesty, before_changes: true } };
     const source = new MadeSource(run, (name) => found.get(name) ?? given(name));
     return { source, steps: all, refused: [...wrong, ...read.refused] };

@@ -30,16 +30,22 @@ export interface Counts {
 /** Works out a run again and again; a tensor none of whose operands is another one stays as it is. */
 export class Recomputer {
   readonly #made = new Map<string, Made>();
+  readonly #before: Pick<RunRecord, "scored_at">;
+  readonly #stored: Fetch;
 
-  /**
-   * All tensors of a run. `stored` has the tensors as they were before, from which the sizes are taken; `given` the
-   * facts and weights as they are now.
-   */
-  compute(run: RunRecord, stored: Fetch, given: Fetch = stored, hand?: Hand): Map<string, Tensor> {
+  /** `stored` has the tensors of the run as it was before any change: their sizes are those of the results. */
+  constructor(before: Pick<RunRecord, "scored_at">, stored: Fetch) {
+    this.#before = before;
+    this.#stored = stored;
+  }
+
+  /** All tensors of a run; `given` has the facts and weights as they are now. */
+  compute(run: RunRecord, given: Fetch = this.#stored, hand?: Hand): Map<string, Tensor> {
+    const stored = this.#stored;
     const computed = new Set(run.formulas.map((formula) => formula.name));
     const found = new Map<string, Tensor>();
     const fetch: Fetch = (name) => found.get(name) ?? (computed.has(name) ? undefined : given(name));
-    const [before, after] = [countsOf(stored, run), countsOf(given, run)];
+    const [before, after] = [countsOf(stored, this.#before), countsOf(given, run)];
     for (const formula of run.formulas) {
       const was = stored(formula.name)?.shape;
       if (was === undefined) continue;
@@ -60,7 +66,7 @@ export class Recomputer {
 
 /** All tensors of a run once. */
 export function recompute(run: RunRecord, fetch: Fetch): Map<string, Tensor> {
-  return new Recomputer().compute(run, fetch);
+  return new Recomputer(run, fetch).compute(run);
 }
 
 /** About how many multiplications and additions a run takes. */
