@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -10,11 +11,14 @@ from torch import Tensor
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.texts import listed
+from glassformer.artefact.travelling import travelling
 from glassformer.artefact.verbs import answer
 from glassformer.data.corrupt import IGNORED
+from glassformer.demo.texts import slides_model
 from glassformer.errors import ConfigError, DataError
 from glassformer.look.cell import Words, word_at
 from glassformer.look.interventions import Intervention
+from glassformer.look.origin import Origin
 from glassformer.look.run import trace as look
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
@@ -59,7 +63,7 @@ def trace(
     if choices is not None:
         texts, pairs = beside_choices(model, texts, pairs, choices)
     first, second = rows_of(model, texts, pairs)
-    return look(
+    found = look(
         model.module,
         inputs_of(model, first),
         None if second is None else inputs_of(model, second, model.tokenizer.target),
@@ -82,6 +86,68 @@ def trace(
         gradients=gradients,
         candidates=choices is not None,
     )
+    lines, where = opened_by(model)
+    seconds = None if pairs is None or choices is not None else tuple(pairs)
+    origin = Origin(
+        loads=lines,
+        texts=tuple(texts if choices is None else texts[:1]),
+        seconds=seconds,
+        choices=None if choices is None else tuple(choices),
+        command=command_for(model, where, texts if choices is None else texts[:1], seconds, choices),
+        by_word=reads_by_word(model),
+        mask_id=model.tokenizer.mask_id,
+        scored_by_masks=scored_at is None and labels is None,
+    )
+    return replace(found, origin=origin)
+
+
+def opened_by(model: Artefact) -> tuple[tuple[str, ...], str | None]:
+    """Python that opens the model again, and what the command line calls it, None for the slides' model. Of a folder
+    outside of the current one only its name is told.
+    """
+    source = model.source
+    if source is None:
+        return ("import glassformer as gf",), "MODEL"
+    if source.resolve() == slides_model():
+        lines = ("import glassformer as gf", "from glassformer.demo.texts import slides_model")
+        return (*lines, "model = gf.load(slides_model())"), None
+    name = next((name for name, folder in travelling().items() if source == folder), None)
+    where = name or (source.name if source.is_absolute() else source.as_posix())
+    return ("import glassformer as gf", f"model = gf.load({where!r})"), where
+
+
+def command_for(
+    model: Artefact,
+    where: str | None,
+    texts: Sequence[str],
+    seconds: Sequence[str] | None,
+    choices: Sequence[str] | None,
+) -> str:
+    """The command that opens these texts on a live page."""
+    if where is None:
+        return "glassformer explore"
+    option = "--target" if model.config.encoder is not None and model.config.decoder is not None else "--pair"
+    second = [] if seconds is None else [option, seconds[0]]
+    each = [part for choice in choices or () for part in ("--choice", choice)]
+    return shlex.join(["glassformer", "explore", where, *texts, *second, *each])
+
+
+MOST_WORDS = 2000
+"""In a larger vocabulary it is not looked whether each entry is read as one word."""
+
+
+def reads_by_word(model: Artefact) -> bool:
+    """Whether a text is words of the vocabulary with blanks between, nothing around them, and only guessed words are
+    asked for: then whoever has the vocabulary can read any text.
+    """
+    config, tokenizer = model.config, model.tokenizer
+    other = config.decoder is not None or config.sentence_head is not None or config.token_head is not None
+    if other or len(tokenizer.sides) > 1 or any(tokenizer.frame_ids) or tokenizer.vocabulary_size > MOST_WORDS:
+        return False
+    if config.output_stack.embed.segments or tokenizer.settings["model"]["type"] != "WordLevel":
+        return False
+    entries = tokenizer.vocabulary()
+    return all(found.ids == [id_] for id_, found in enumerate(tokenizer.encode_batch(entries, special=False)))
 
 
 def beside_choices(

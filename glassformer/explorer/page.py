@@ -22,6 +22,7 @@ from torch import Tensor
 from glassformer.atomic import atomic_write
 from glassformer.errors import ConfigError, DataError
 from glassformer.explorer.carried import carry
+from glassformer.explorer.editing import editing_record
 from glassformer.explorer.record import run_record
 from glassformer.paths import behind_links, check_path
 
@@ -61,7 +62,9 @@ def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) 
     title = title or f"{trace.config.family} model"
     carried = carry(trace, megabytes * 1_000_000)
     blocks = {
-        "record": json.dumps(run_record(trace, carried, title), allow_nan=False).encode(),
+        "record": json.dumps(
+            run_record(trace, carried, title) | {"editing": editing_record(trace, alone=True)}, allow_nan=False
+        ).encode(),
         "tensors": save(own_memory(carried.tensors)),
         "weights": save(own_memory(carried.weights)),
     }

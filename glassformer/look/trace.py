@@ -20,6 +20,7 @@ from glassformer.look.explanation import Explanation
 from glassformer.look.honesty import Honesty
 from glassformer.look.interventions import Intervention, as_python, touched
 from glassformer.look.named import Source
+from glassformer.look.origin import Origin
 from glassformer.look.picture import of_trace
 from glassformer.look.replay import Replay
 from glassformer.look.statement import AFTERWARDS
@@ -41,6 +42,7 @@ class Trace(Tensors):
 
     `original` is the model as it was given, `run_again` makes the same run with other interventions, and
     `measure_honesty` measures the honesty gate; a trace read from a file without its model has none of the three.
+    `origin` is what `Model.trace` was asked for; None for a trace of ids and for one from a file.
     """
 
     original: Transformer | None = None
@@ -48,6 +50,7 @@ class Trace(Tensors):
     measure_honesty: Callable[[], Honesty] | None = None
     interventions: tuple[Intervention, ...] = ()
     saved_honesty: Honesty | None = None
+    origin: Origin | None = None
 
     def __repr__(self) -> str:
         sides = {"inputs": self.words.inputs, "decoder_inputs": self.words.decoder_inputs}
@@ -169,7 +172,7 @@ class Trace(Tensors):
             raise ConfigError("interventions need the model", do=WITHOUT_WEIGHTS)
         self.refuse_changed_weights()
         measured = replace(self.honesty, before_changes=bool(steps))
-        return replace(self.run_again(steps), saved_honesty=measured)
+        return replace(self.run_again(steps), saved_honesty=measured, origin=self.origin)
 
     @property
     def changed(self) -> bool:

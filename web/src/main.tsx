@@ -1,8 +1,10 @@
 /** Starts the page, where there is one; the interpreter is given out for whoever has none. */
 
 import { render } from "preact";
+import { engineOf } from "./edit/engine.ts";
+import { Session } from "./edit/session.ts";
 import { App } from "./frame/app.tsx";
-import { largestWeight } from "./frame/first.ts";
+import { firstUnit, largestWeight } from "./frame/first.ts";
 import { follow, go, type Level, state } from "./frame/state.ts";
 import { keepNotice } from "./leave/whole.ts";
 import { inNotebook } from "./leave/widget.ts";
@@ -13,8 +15,12 @@ import type { RunRecord } from "./run/record.ts";
 import { EmbeddedSource } from "./run/source.ts";
 import { Store } from "./run/store.ts";
 
+export { parseChanges } from "./edit/changes.ts";
+export { engineOf } from "./edit/engine.ts";
+export { pythonOf } from "./edit/python.ts";
 export { axisNames } from "./run/axes.ts";
-export { cellAt, explainCell, RULES, recompute } from "./run/interpreter.ts";
+export { cellAt, explainCell, RULES } from "./run/interpreter.ts";
+export { recompute } from "./run/recompute.ts";
 export { readTensors } from "./run/safetensors.ts";
 
 /** So many formulas are drawn together at the level of a block. */
@@ -32,16 +38,20 @@ async function start(root: HTMLElement): Promise<void> {
   // Words and vectors without a model: there is nothing but a mask to draw.
   if (run.formulas.length === 0 && state.value.level === "block")
     go({ level: "mask", options: run.options ?? [] }, true);
-  if (state.value.unit === "") go({ unit: firstUnit(run.formulas.map((formula) => formula.unit)) }, true);
+  const session = new Session(store, await engineOf(source));
+  await session.begin();
+  const shown = session.store.value;
+  if (state.value.unit === "") go({ unit: firstUnit(shown.names.run.formulas.map((formula) => formula.unit)) }, true);
   // Of a large run the views fetch what they show, and nothing is in hand at the widest levels.
-  if (source.whole) await store.open([...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
-  else if (LEVELS[state.value.level].Beside === undefined) await store.open(firstWeights(run));
-  if (state.value.tensor === "") go(largestWeight(store), true);
+  if (shown.source.whole)
+    await shown.open([...shown.names.run.formulas.map(({ name }) => name), ...Object.keys(shown.names.run.facts)]);
+  else if (LEVELS[state.value.level].Beside === undefined) await shown.open(firstWeights(shown.names.run));
+  if (state.value.tensor === "") go(largestWeight(shown), true);
   keepNotice(root);
   root.replaceChildren();
-  render(<App store={store} />, root);
+  render(<App session={session} />, root);
   performance.mark("drawn");
-  if (source.whole) void store.check();
+  if (shown === store && source.whole) void store.check();
 }
 
 /** A small model is drawn whole, with all its tensors; of a larger one the parts first. */
@@ -54,11 +64,6 @@ function firstWeights({ formulas }: RunRecord): string[] {
     .filter(({ name }) => name.endsWith("self_attention.weights"))
     .map(({ name }) => name)
     .slice(0, 1);
-}
-
-/** The first block; of a model without blocks its first part. */
-function firstUnit(units: readonly string[]): string {
-  return units.find((unit) => unit.includes(".blocks.")) ?? units[0] ?? "";
 }
 
 if (typeof document !== "undefined") {

@@ -18,6 +18,8 @@ test("an address leads back to its state", () => {
     options: ["halves", "cosine"],
     at: [3, 7],
     theme: "dark",
+    model: "english",
+    changes: "text,0,likes ~; loves;forbid,encoder.blocks.0.self_attention,0,*,1,2",
   };
   assert.deepEqual(parse(format(state)), state);
   assert.deepEqual(parse(format(START)), START);

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from glassformer.explorer.carried import Carried
+from glassformer.explorer.editing import editing_record
 from glassformer.explorer.record import run_record
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.sizes import Shape, numbers, shapes
@@ -45,6 +46,7 @@ def overview_of(
     record["words"]["vocabulary"] = []
     record["places"] = list(trace.chosen_tokens)
     more = {
+        "editing": editing_record(trace, alone=False),
         "run": asked.key,
         "asked": asked.model_dump(mode="json"),
         "shapes": {name: list(shape) for name, shape in found.items()},

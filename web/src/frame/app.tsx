@@ -2,9 +2,12 @@
 
 import type { VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { BusyLine } from "../edit/busy.tsx";
+import { SessionContext } from "../edit/context.ts";
+import type { Session } from "../edit/session.ts";
+import { useEditKeys } from "../edit/touch.tsx";
 import { LEVELS } from "../levels/levels.ts";
 import { short } from "../run/numbers.ts";
-import type { Store } from "../run/store.ts";
 import { Foot } from "./foot.tsx";
 import { Help } from "./help.tsx";
 import { StoreContext, useAnswer, usePalette, useStore } from "./hooks.ts";
@@ -14,11 +17,13 @@ import { go, state } from "./state.ts";
 import { Top } from "./top.tsx";
 import { toTensor } from "./views.ts";
 
-export function App({ store }: { store: Store }): VNode {
+export function App({ session }: { session: Session }): VNode {
   return (
-    <StoreContext.Provider value={store}>
-      <Page />
-    </StoreContext.Provider>
+    <SessionContext.Provider value={session}>
+      <StoreContext.Provider value={session.store.value}>
+        <Page />
+      </StoreContext.Provider>
+    </SessionContext.Provider>
   );
 }
 
@@ -26,6 +31,7 @@ function Page(): VNode {
   const store = useStore();
   const { names } = store;
   usePalette();
+  useEditKeys();
   const { level, tensor, cell } = state.value;
   // A page of words and vectors alone has no boxes.
   const { View, Beside } = LEVELS[level === "block" && names.run.formulas.length === 0 ? "mask" : level];
@@ -55,6 +61,7 @@ function Page(): VNode {
   return (
     <div class="frame">
       <Top onHelp={() => help.current?.showModal()} />
+      <BusyLine />
       <Rail />
       <main class="main" ref={main} data-level={level}>
         <View answer={answer} />

@@ -26,3 +26,8 @@ export function largestWeight(store: Store): Partial<State> {
   }
   return { tensor: formula.name, cell: best.cell, sentence };
 }
+
+/** The first block; of a model without blocks its first part. */
+export function firstUnit(units: readonly string[]): string {
+  return units.find((unit) => unit.includes(".blocks.")) ?? units[0] ?? "";
+}

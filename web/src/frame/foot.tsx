@@ -22,7 +22,9 @@ export function Foot(): VNode {
       </span>
       {honesty !== null && (
         <span data-holds={honesty.holds} title={honesty.text}>
-          {honesty.holds ? `watched = unwatched, max ${power(honesty.watched)}` : honesty.text}
+          {honesty.holds
+            ? `${honesty.before_changes === true ? "before the changes " : ""}watched = unwatched, max ${power(honesty.watched)}`
+            : honesty.text}
         </span>
       )}
     </footer>

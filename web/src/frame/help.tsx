@@ -14,6 +14,10 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
     ["t", "the tensor of the number in hand"],
     ["s", "save the picture, the numbers, the page"],
     ["Escape", "one level up"],
+    ["f, F", "forbid or allow this look, in its head or in all"],
+    ["h", "switch the head off or on"],
+    ["l, L", "switch the sublayer, the block off or on"],
+    ["u", "undo the last change"],
     ["Alt ←", "back"],
   ];
   return (

@@ -21,14 +21,29 @@ export function useOpened(names: readonly string[]): boolean {
   const [opened, setOpened] = useState("");
   useEffect(() => {
     let current = true;
-    void store.open(wanted === "" ? [] : wanted.split(" ")).then(() => {
+    const all = wanted === "" ? [] : wanted.split(" ");
+    const leave = want(store, all);
+    void store.open(all).then(() => {
       if (current) setOpened(wanted);
     });
     return () => {
       current = false;
+      leave();
     };
   }, [store, wanted]);
   return opened === wanted;
+}
+
+/** Counts these tensors among what the page shows; the answer takes them off again. */
+function want(store: Store, names: readonly string[]): () => void {
+  for (const name of names) store.wanted.set(name, (store.wanted.get(name) ?? 0) + 1);
+  return () => {
+    for (const name of names) {
+      const left = (store.wanted.get(name) ?? 1) - 1;
+      if (left > 0) store.wanted.set(name, left);
+      else store.wanted.delete(name);
+    }
+  };
 }
 
 /** Whether these tensors can be drawn; what is no longer wanted is given up. */
@@ -38,10 +53,15 @@ export function useDrawn(names: readonly string[]): boolean {
   const [drawn, setDrawn] = useState("");
   useEffect(() => {
     const giveUp = new AbortController();
-    store.draw(wanted === "" ? [] : wanted.split(" "), giveUp.signal).then(() => {
+    const all = wanted === "" ? [] : wanted.split(" ");
+    const leave = want(store, all);
+    store.draw(all, giveUp.signal).then(() => {
       if (!giveUp.signal.aborted) setDrawn(wanted);
     }, unlessGivenUp);
-    return () => giveUp.abort();
+    return () => {
+      giveUp.abort();
+      leave();
+    };
   }, [store, wanted]);
   return drawn === wanted;
 }

@@ -3,8 +3,9 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { WithNumbers } from "../draw/mathml.tsx";
+import { Touch } from "../edit/touch.tsx";
 import { LEVELS } from "../levels/levels.ts";
-import { Check, Sentence } from "../levels/number/number_view.tsx";
+import { Check, Sentence, SetByHand } from "../levels/number/number_view.tsx";
 import type { Factor } from "../run/evaluator.ts";
 import { type Explanation, operandsIn } from "../run/interpreter.ts";
 import { lastOf, type Names } from "../run/names.ts";
@@ -54,6 +55,7 @@ export function Inspector({ answer }: { answer: Answer | null }): VNode {
         )}
         {shown !== null && level !== "number" && <InHand answer={shown} />}
         {shown !== null && level === "number" && <Chain answer={shown} store={store} />}
+        {shown !== null && <Touch answer={shown} />}
       </div>
     </aside>
   );
@@ -78,6 +80,11 @@ function InHand({ answer }: { answer: Answer }): VNode {
           <p>
             <Sentence parts={sentenceOf(answer.found, names)} />
           </p>
+        </div>
+      )}
+      {answer.kind === "set" && (
+        <div class="part">
+          <SetByHand answer={answer} />
         </div>
       )}
       {answer.kind === "given" && value !== null && (

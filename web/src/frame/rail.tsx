@@ -2,12 +2,16 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
+import { Changes } from "../edit/changes_view.tsx";
+import { useSession } from "../edit/context.ts";
+import { ModelChoice, TextFields } from "../edit/texts_view.tsx";
 import { counted } from "../run/numbers.ts";
 import { useStore } from "./hooks.ts";
 import { link, state } from "./state.ts";
 
 export function Rail(): VNode {
   const { names } = useStore();
+  const session = useSession();
   const { run } = names;
   const { unit, sentence, level } = state.value;
   const [open, setOpen] = useState(false);
@@ -23,7 +27,8 @@ export function Rail(): VNode {
       <div class="inside">
         <div class="part">
           <p class="label">Model</p>
-          <p class="strong">{run.title}</p>
+          <ModelChoice />
+          {session.engine.offers.length < 2 && <p class="strong">{run.title}</p>}
           {run.model.stacks.map((stack) => (
             <p class="quiet" key={stack.side}>
               {stack.side}: {counted(stack.layers, "block")}, {counted(stack.heads, "head")}, {stack.width} wide
@@ -43,6 +48,7 @@ export function Rail(): VNode {
               <Words row={row} />
             </a>
           ))}
+          <TextFields />
         </div>
         <nav class="part" aria-label="parts of the model">
           <p class="label">{together ? "Looked at" : "Looked at: the whole, or a part"}</p>
@@ -75,10 +81,7 @@ export function Rail(): VNode {
             Draw a mask
           </a>
         </div>
-        <div class="part">
-          <p class="label">Changes</p>
-          {run.changes === "" ? <p>None.</p> : <p class="code">{run.changes}</p>}
-        </div>
+        <Changes />
         {Object.keys(run.left_out).length > 0 && (
           <div class="part">
             <p class="label">Not in this page</p>

@@ -32,6 +32,10 @@ export interface State {
   /** The place in a picture of numbers that no tensor holds, such as the distance of two positions. */
   readonly at: readonly number[];
   readonly theme: Theme;
+  /** The model, of those that a server offers; empty: the one it began with. */
+  readonly model: string;
+  /** The changes made by hand, as `edit/changes.ts` writes them. */
+  readonly changes: string;
 }
 
 const LEVELS: readonly string[] = ["model", "heads", "block", "head", "tensor", "number", "mask"] satisfies Level[];
@@ -52,6 +56,8 @@ export const START: State = {
   options: [],
   at: [],
   theme: "auto",
+  model: "",
+  changes: "",
 };
 
 /** Reads an address; what it does not say, or says wrongly, is as at the start. */
@@ -74,6 +80,8 @@ export function parse(hash: string): State {
     options: listIn(given.get("options")),
     at: numbersIn(given.get("at")),
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
+    model: given.get("model") ?? START.model,
+    changes: given.get("changes") ?? START.changes,
   };
 }
 
@@ -92,7 +100,7 @@ export function format(state: State): string {
     const text = Array.isArray(value) ? value.join(",") : String(value);
     if (text !== String(START[key])) given.set(key, text);
   }
-  return `#${given.toString().replaceAll("%2C", ",")}`;
+  return `#${given.toString().replaceAll("%2C", ",").replaceAll("%3B", ";")}`;
 }
 
 export const state = signal<State>(START);

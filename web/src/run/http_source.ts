@@ -6,20 +6,12 @@ import { Dots, Part } from "./dots.ts";
 import { MissingTensor, type Term } from "./evaluator.ts";
 import { type Heads, headsOf, type Measure, measuredFrom } from "./heads.ts";
 import { type Explanation, explainCell } from "./interpreter.ts";
-import { FORMAT, type Formula, type Honesty, type RunRecord } from "./record.ts";
+import { FORMAT, type Formula, type Honesty, type RunRecord, type Side } from "./record.ts";
 import { metadataOf, readTensors, sizeOf, type Tensor } from "./safetensors.ts";
 import { type Large, numbersIn, type Source } from "./source.ts";
+import type { Step } from "./step.ts";
 
-/** A change made by hand; places and tokens are indices or words, `cell` has null for an axis that is taken whole. */
-export type Step =
-  | { kind: "change_word"; token: Place; id: Place; sentence?: number; where?: Side }
-  | { kind: "mask_word"; token: Place; mask_id?: Place | null; sentence?: number; where?: Side }
-  | { kind: "allow" | "forbid"; attention: string; query: Place; key: Place; head?: number | null; sentence?: number }
-  | { kind: "replace"; where: string; by: number | "mean"; cell?: (number | null)[] }
-  | { kind: "patch"; where: string; run: string; cell?: (number | null)[] };
-
-type Place = number | string;
-type Side = "inputs" | "decoder_inputs";
+export type { Step };
 
 /** Texts through a model; `seconds` are second texts of pairs or targets, `choices` the candidates of the only text. */
 export interface Wish {

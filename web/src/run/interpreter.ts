@@ -1,6 +1,6 @@
-/** Works out the formula table: one number with the numbers it came from, or a whole run from its words and weights. */
+/** Works out the formula table: one number with the numbers it came from. */
 
-import { axisNames, type Cell } from "./axes.ts";
+import type { Cell } from "./axes.ts";
 import { type Compute, Evaluator, type Factor, type Fetch, Fields, type Term, type Working } from "./evaluator.ts";
 import type { Formula, RunRecord } from "./record.ts";
 import { ACROSS } from "./rules/across.ts";
@@ -9,7 +9,7 @@ import { CHAINS } from "./rules/chains.ts";
 import { MASKS } from "./rules/masks.ts";
 import { POSITIONS } from "./rules/positions.ts";
 import { SUMS } from "./rules/sums.ts";
-import { at, sizeOf, type Tensor } from "./safetensors.ts";
+import { at } from "./safetensors.ts";
 
 export const RULES: Readonly<Record<string, Compute>> = {
   ...SUMS,
@@ -49,7 +49,8 @@ export function explainCell(formula: Formula, cell: Cell, fetch: Fetch, run: Num
 
 type Numbers = Pick<RunRecord, "scored_at" | "precision">;
 
-function compute(evaluator: Evaluator, cell: Cell): Working {
+/** What the formula of an evaluator makes of one cell. */
+export function compute(evaluator: Evaluator, cell: Cell): Working {
   const rule = RULES[evaluator.formula.rule.rule];
   if (rule === undefined) throw new Error(`this page knows no rule ${evaluator.formula.rule.rule}`);
   return rule(new Fields(evaluator.formula.rule), evaluator, cell);
@@ -65,23 +66,6 @@ export function cellAt(axes: readonly string[], shape: readonly number[], flat: 
     rest = Math.floor(rest / size);
   }
   return cell;
-}
-
-/** Every tensor of the run, from nothing but the inputs and the weights: each formula in its turn, on its own results. */
-export function recompute(run: RunRecord, fetch: Fetch): Map<string, Tensor> {
-  const computed = new Set(run.formulas.map((formula) => formula.name));
-  const found = new Map<string, Tensor>();
-  const source: Fetch = (name) => found.get(name) ?? (computed.has(name) ? undefined : fetch(name));
-  for (const formula of run.formulas) {
-    const shape = fetch(formula.name)?.shape;
-    if (shape === undefined) continue;
-    const data = new Float64Array(sizeOf(shape));
-    const axes = axisNames(formula.axes);
-    found.set(formula.name, { shape, data });
-    const evaluator = new Evaluator(formula, source, run);
-    for (let flat = 0; flat < data.length; flat++) data[flat] = compute(evaluator, cellAt(axes, shape, flat)).result;
-  }
-  return found;
 }
 
 /** The cells that an explanation was made from, each once. */

@@ -48,6 +48,11 @@ export class Names {
     }
   }
 
+  /** Whether the run has a tensor, a fact or a weight of this name. */
+  knows(name: string): boolean {
+    return this.formulas.has(name) || name in this.run.facts || name in this.run.weights;
+  }
+
   /** The formulas that read a tensor, each with how it reads it. */
   readers(name: string): readonly [Formula, Operand][] {
     return this.#readers.get(name) ?? [];

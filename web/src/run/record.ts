@@ -1,5 +1,7 @@
 /** What a page knows of a run beside its numbers, as `glassformer/explorer/record.py` writes it. */
 
+import type { Step } from "./step.ts";
+
 export interface Operand {
   readonly name: string;
   readonly axes: string;
@@ -45,6 +47,8 @@ export interface Honesty {
   readonly limit: number;
   readonly traced_in: string;
   readonly text: string;
+  /** The run has changes by hand, and was measured before them. */
+  readonly before_changes?: boolean;
 }
 
 export interface StackSizes {
@@ -74,6 +78,31 @@ export interface RunRecord {
   readonly limit: number;
   /** Of a page without a model, what its mask workshop begins with. */
   readonly options?: readonly string[];
+  readonly editing?: Editing | null;
 }
 
 export const FORMAT = 1;
+
+/** What a page needs to read other words and to write its run as Python; see `explorer/editing.py`. */
+export interface Editing {
+  /** Python lines after which `model` is the model. */
+  readonly loads: readonly string[];
+  /** The command that opens the run live. */
+  readonly command: string;
+  /** The texts as they were given; null where the run was made from tokens. */
+  readonly texts: readonly string[] | null;
+  readonly seconds: readonly string[] | null;
+  readonly choices: readonly string[] | null;
+  /** Whether a text is words of the vocabulary with blanks between them. */
+  readonly by_word: boolean;
+  /** The token that is written over a masked word. */
+  readonly mask_id: number | null;
+  /** Whether a side reads the mark of a masked word, not only its token. */
+  readonly marks: Readonly<Record<Side, boolean>>;
+  /** Whether the vocabulary is scored at the masked words or, without any, everywhere. */
+  readonly scored_by_masks: boolean;
+  /** The formulas that are others when these facts are given too. */
+  readonly otherwise: readonly { readonly given: readonly string[]; readonly formulas: readonly Formula[] }[];
+  /** The changes that were made in Python. */
+  readonly steps: readonly Step[];
+}

@@ -1,17 +1,30 @@
 /** What the views share: the run, its names, the numbers opened so far, and the answers about single numbers. */
 
 import { signal } from "@preact/signals";
+import { setBy } from "../edit/hand.ts";
+import type { Cell } from "./axes.ts";
 import { type Dots, DRAWN_WHOLE } from "./dots.ts";
 import { MissingTensor } from "./evaluator.ts";
 import { cellAt, type Explanation, explainCell } from "./interpreter.ts";
 import { Names } from "./names.ts";
+import type { Formula } from "./record.ts";
 import { at, sizeOf, type Tensor } from "./safetensors.ts";
 import type { Large, Source } from "./source.ts";
+import type { Step } from "./step.ts";
 
 /** What is known of one number: how it was computed, that it was given, or what is missing to tell. */
 export type Answer =
   | { readonly kind: "computed"; readonly name: string; readonly cell: readonly number[]; readonly found: Explanation }
   | { readonly kind: "given"; readonly name: string; readonly cell: readonly number[]; readonly value: number }
+  | {
+      /** Set by hand: its formula, which does not hold here, would give `formula`. */
+      readonly kind: "set";
+      readonly name: string;
+      readonly cell: readonly number[];
+      readonly value: number;
+      readonly by: Step;
+      readonly formula: number | null;
+    }
   | {
       readonly kind: "missing";
       readonly name: string;
@@ -41,11 +54,16 @@ export class Store {
   /** The cell that the mouse points at, until it points at another one. */
   readonly pointed = signal<{ readonly name: string; readonly cell: readonly number[] } | null>(null);
   readonly checked = signal<Checked | null>(null);
+  /** The changes that set numbers by hand. */
+  readonly steps: readonly Step[];
+  /** What the views on the page have opened: what the store of another run opens before it takes this one's place. */
+  readonly wanted = new Map<string, number>();
   readonly #opened = new Map<string, Tensor>();
   readonly #pictures = new Map<string, Dots>();
 
-  constructor(source: Source) {
+  constructor(source: Source, steps: readonly Step[] = source.run.editing?.steps ?? []) {
     this.source = source;
+    this.steps = steps;
     this.names = new Names(source.run);
   }
 
@@ -101,8 +119,12 @@ export class Store {
     if (formula === undefined) return { kind: "given", name, cell, value };
     try {
       const found = await this.source.explain(formula, this.#named(name, cell), signal);
-      return { kind: "computed", name, cell, found };
+      const by = setBy(this.steps, name, cell);
+      if (by === null) return { kind: "computed", name, cell, found };
+      return { kind: "set", name, cell, value, by, formula: found.recomputed };
     } catch (error) {
+      const by = setBy(this.steps, name, cell);
+      if (error instanceof MissingTensor && by !== null) return { kind: "set", name, cell, value, by, formula: null };
       if (error instanceof MissingTensor) return { kind: "missing", name, cell, value, missing: error.tensor };
       throw error;
     }
@@ -121,7 +143,9 @@ export class Store {
     const formula = this.names.formulas.get(name);
     if (formula !== undefined) {
       const found = await this.source.explain(formula, this.#named(name, cell), signal);
-      return { kind: "computed", name, cell, found };
+      const by = setBy(this.steps, name, cell);
+      if (by === null) return { kind: "computed", name, cell, found };
+      return { kind: "set", name, cell, value: found.value, by, formula: found.recomputed };
     }
     const part = await large.window(
       name,
@@ -134,6 +158,11 @@ export class Store {
 
   #named(name: string, cell: readonly number[]): Record<string, number> {
     return Object.fromEntries(this.names.axes(name).map((axis, place) => [axis, cell[place] ?? 0]));
+  }
+
+  #isSet({ name }: Formula, cell: Cell): boolean {
+    const index = this.names.axes(name).map((axis) => cell[axis] ?? 0);
+    return setBy(this.steps, name, index) !== null;
   }
 
   /** Works numbers out again while nothing else is to be done. */
@@ -150,6 +179,8 @@ export class Store {
       for (let flat = 0; flat < size; flat += every) {
         if (count % 64 === 0) await idle();
         const cell = cellAt(this.names.axes(formula.name), shape, flat);
+        // What was set by hand is not what its formula gives.
+        if (this.steps.length > 0 && this.#isSet(formula, cell)) continue;
         try {
           const found = explainCell(formula, cell, this.fetch, this.source.run);
           if (found.error > error) [error, worst] = [found.error, formula.name];

@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Look } from "../../draw/box.ts";
 import { measure, Picture } from "../../draw/picture.tsx";
+import { Word } from "../../edit/word_view.tsx";
 import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { sentenceOf, toTensor } from "../../frame/views.ts";
@@ -97,10 +98,11 @@ function SentenceHead(): VNode {
           <div class="sentence" dir="auto" data-long={row.length > 9} key={side}>
             {row.map((_, token) => {
               const label = names.word(side, sentence, token);
-              if (!label.hidden) return <span class="word">{label.text}</span>;
+              const word = <Word side={side} sentence={sentence} token={token} key={`${sentence} ${token}`} />;
+              if (!label.hidden) return word;
               return (
                 <span class="slot">
-                  <span class="word">{label.text}</span>
+                  {word}
                   <span class="guesses">
                     {(guesses.get(token) ?? []).map(([guess, share], order) => (
                       <span style={{ display: "block" }}>

@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { General, largestTerms, WithNumbers } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
+import { toldStep } from "../../edit/told.ts";
 import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go } from "../../frame/state.ts";
 import { factorLink } from "../../frame/views.ts";
@@ -35,7 +36,8 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
           <p class="quiet">{full(value, names.run.precision)}</p>
           {answer.kind === "computed" && <Check found={answer.found} />}
         </div>
-        <p>
+        {answer.kind === "set" && <SetByHand answer={answer} />}
+        <p hidden={answer.kind === "set"}>
           <Sentence
             parts={answer.kind === "computed" ? sentenceOf(answer.found, names) : given(answer, value, names)}
           />
@@ -50,6 +52,18 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
 function given(answer: Answer, value: number, names: Names): Part[] {
   if (answer.kind === "missing") return ["This number was computed, but this page cannot work it out again."];
   return givenSentence(answer.name, answer.cell, value, names);
+}
+
+/** A number whose formula does not hold: it was set by hand. */
+export function SetByHand({ answer }: { answer: Extract<Answer, { kind: "set" }> }): VNode {
+  const { names } = useStore();
+  const would = answer.formula !== null && `: its formula would give ${short(answer.formula)}`;
+  return (
+    <p data-set="by hand">
+      <b>Set by hand</b>
+      {would}. <span class="quiet">{toldStep(answer.by, names)}</span>
+    </p>
+  );
 }
 
 export function Sentence({ parts }: { parts: readonly Part[] }): VNode {

@@ -33,8 +33,9 @@ const mayLook: Compute = (rule, tensors, cell) => {
 
 const LOWEST = { float32: -(2 - 2 ** -23) * 2 ** 127, float64: -Number.MAX_VALUE };
 
-function fillOf(rule: Fields, field: string, tensors: Evaluator): number {
-  return rule.text(field) === "lowest" ? LOWEST[tensors.precision] : rule.number(field);
+/** A fill as a number; `lowest` is the most negative number of the type the run was computed in. */
+export function fillOf(rule: Fields, field: string, run: Pick<Evaluator, "precision">): number {
+  return rule.text(field) === "lowest" ? LOWEST[run.precision] : rule.number(field);
 }
 
 function fill(rule: Fields, tensors: Evaluator, cell: Cell, added: boolean): Working {

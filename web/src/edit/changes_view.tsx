@@ -1,0 +1,159 @@
+/** The changes made by hand: a list in which each can be taken back, what they have changed, and the same as Python. */
+
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { useStore } from "../frame/hooks.ts";
+import { state } from "../frame/state.ts";
+import { toNumber } from "../frame/views.ts";
+import { short } from "../run/numbers.ts";
+import { type Change, same, type TextChange } from "./changes.ts";
+import { useSession } from "./context.ts";
+import { pythonOf } from "./python.ts";
+import type { Session } from "./session.ts";
+import { toldStep } from "./told.ts";
+import { compared, differing, takenBack, told, wordsOf } from "./words.ts";
+
+/** Longer texts are not compared word by word. */
+const COMPARED = 300;
+
+interface Entry {
+  readonly text: string;
+  /** The changes without this one. */
+  readonly without: readonly Change[];
+}
+
+export function Changes(): VNode {
+  const session = useSession();
+  const { names } = useStore();
+  const { changes } = session;
+  const entries = changes.flatMap((change) => entriesOf(change, changes, session, names));
+  const { run } = names;
+  return (
+    <div class="part changes">
+      <p class="label">Changes</p>
+      {run.changes !== "" && <p class="code">{run.changes}</p>}
+      {entries.length === 0 && run.changes === "" && (
+        <p class="quiet">{session.engine.why === "" ? "None. Click a word, or a cell." : "None."}</p>
+      )}
+      <ol aria-label="changes made by hand">
+        {entries.map(({ text, without }) => (
+          <li key={text}>
+            <span>{text}</span>
+            <button
+              type="button"
+              aria-label={`take back: ${text}`}
+              title="take back"
+              onClick={() => session.set(without)}
+            >
+              ×
+            </button>
+          </li>
+        ))}
+      </ol>
+      {session.told.value.map((sentence) => (
+        <p class="told" role="status" key={sentence}>
+          {sentence}
+        </p>
+      ))}
+      <SinceLine />
+      {entries.length > 0 && (
+        <p class="acts">
+          <button type="button" onClick={() => session.undo()}>
+            Undo <kbd>u</kbd>
+          </button>
+          <button type="button" onClick={() => session.set([])}>
+            Take all back
+          </button>
+        </p>
+      )}
+      <AsPython />
+    </div>
+  );
+}
+
+function entriesOf(
+  change: Change,
+  all: readonly Change[],
+  session: Session,
+  names: ReturnType<typeof useStore>["names"],
+): Entry[] {
+  const without = all.filter((each) => each !== change);
+  if (change.kind !== "text") return [{ text: toldStep(change, names), without }];
+  const before = session.engine.texts(state.value.model, change.which)?.[change.row];
+  const which = `${KINDS[change.which]} ${change.row + 1}: `;
+  if (before === undefined) return [{ text: `${which}${change.text}`, without }];
+  if (change.text === "") return [{ text: `${which}left out`, without }];
+  const [old, now] = [wordsOf(before), wordsOf(change.text)];
+  if (Math.max(old.length, now.length) > COMPARED) return [{ text: `${which}reads otherwise`, without }];
+  const pieces = compared(old, now);
+  const others = differing(pieces);
+  // A text that has little left of what it was is one change, not many.
+  if (others.length === 0 || others.length > Math.max(3, now.length / 2))
+    return [{ text: `${which}${change.text}`, without }];
+  return others.map((piece) => {
+    const text = takenBack(pieces, piece);
+    const back: TextChange = { ...change, text };
+    return {
+      text: `${which}${told(piece)}`,
+      without: text === before || others.length === 1 ? without : all.map((each) => (same(each, change) ? back : each)),
+    };
+  });
+}
+
+const KINDS = { text: "text", second: "second text", choice: "candidate" };
+
+/** How many numbers the last change has changed, and which one most. */
+function SinceLine(): VNode | null {
+  const session = useSession();
+  const { names } = useStore();
+  const found = session.since.value;
+  if (found === null) return null;
+  const { changed, of, resized, largest } = found;
+  const by = largest === null ? "" : `${largest.by > 0 ? "+" : ""}${short(largest.by)}`;
+  return (
+    <p class="since" role="status" data-changed={changed}>
+      {changed === 0 && resized === 0 && "No number changed."}
+      {changed > 0 && `${changed.toLocaleString("en")} of ${of.toLocaleString("en")} numbers changed`}
+      {largest !== null && (
+        <>
+          , the largest by <b>{by}</b>:{" "}
+          <a href={toNumber(largest.name, largest.cell, names)}>
+            {names.title(largest.name)}, {names.cell(largest.name, largest.cell)}
+          </a>
+        </>
+      )}
+      {resized > 0 && ` ${changed > 0 ? "; " : ""}${resized} tensors have another size now`}
+    </p>
+  );
+}
+
+function AsPython(): VNode | null {
+  const session = useSession();
+  const { names } = useStore();
+  const [copied, setCopied] = useState("");
+  const editing = names.run.editing ?? null;
+  const texts = session.texts("text");
+  const { tensor, cell } = state.value;
+  if (editing === null || texts === null) return null;
+  const steps = [
+    ...editing.steps,
+    ...(session.engine.offers.length > 0 ? [] : session.changes.filter((change) => change.kind !== "text")),
+  ];
+  const shown = names.formulas.has(tensor) ? { name: tensor, axes: names.axes(tensor), cell } : null;
+  const seconds = session.texts("second");
+  const code = pythonOf({ loads: editing.loads, texts, seconds, choices: session.texts("choice"), steps, shown });
+  const copy = (): void => {
+    void navigator.clipboard?.writeText(code).then(() => setCopied(code));
+  };
+  return (
+    <details class="python">
+      <summary>As Python</summary>
+      <section class="scroll" tabIndex={0} aria-label="this run as Python">
+        <pre class="code">{code}</pre>
+      </section>
+      <button type="button" onClick={copy}>
+        {copied === code ? "Copied" : "Copy as Python"}
+      </button>
+    </details>
+  );
+}

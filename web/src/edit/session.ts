@@ -1,0 +1,227 @@
+/** The run that the page shows, and how it becomes another: its changes are in the address, and it follows them. */
+
+import { effect, signal } from "@preact/signals";
+import { firstUnit, largestWeight } from "../frame/first.ts";
+import { go, type State, state } from "../frame/state.ts";
+import { RefusedError } from "../run/http_source.ts";
+import type { Names } from "../run/names.ts";
+import { at } from "../run/safetensors.ts";
+import { Store } from "../run/store.ts";
+import { type Change, formatChanges, parseChanges, type Which, withChange } from "./changes.ts";
+import { type Engine, rewritten } from "./engine.ts";
+import { movedChanges } from "./shift.ts";
+import { type Since, since } from "./since.ts";
+
+/** A run that is being made; `stop` gives it up, and the run before stays. */
+export interface Busy {
+  readonly begun: number;
+  readonly doing: string;
+  stop(): void;
+}
+
+export class Session {
+  readonly engine: Engine;
+  readonly store;
+  readonly busy = signal<Busy | null>(null);
+  /** What could not be done, a sentence each, until the next change. */
+  readonly told = signal<readonly string[]>([]);
+  readonly since = signal<Since | null>(null);
+  /** How long the last run took, in ms. */
+  took = 200;
+  readonly #first: Store;
+  /** The numbers that the next run is compared with: those of the run before, worked out in the same way. */
+  #numbers: Store["fetch"] | null = null;
+  #before: Store["fetch"] | null = null;
+  /** What the store shows, and what was asked for last. */
+  #shown: Asked = NOTHING;
+  #asked: Asked = NOTHING;
+  #past: Asked[] = [];
+  #stop: AbortController | null = null;
+
+  constructor(first: Store, engine: Engine) {
+    this.#first = first;
+    this.engine = engine;
+    this.store = signal(first);
+  }
+
+  /** The changes of the address, those that could not be read left out. */
+  get changes(): Change[] {
+    return parseChanges(state.value.changes).changes;
+  }
+
+  /** Follows the address from now on; resolves when what it asks for at first is shown. */
+  async begin(): Promise<void> {
+    await this.#show(askedBy(state.value));
+    effect(() => void this.#show(askedBy(state.value)));
+  }
+
+  /** One of the texts as it reads now; null where it is not known. */
+  text(which: Which, row: number): string | null {
+    return this.texts(which)?.[row] ?? null;
+  }
+
+  /** The texts of one kind as they read now; null where there are none, or where they are not known. */
+  texts(which: Which): readonly string[] | null {
+    const before = this.engine.texts(state.value.model, which);
+    const texts = this.changes.filter((change) => change.kind === "text");
+    return before === null ? null : rewritten(before, texts, which);
+  }
+
+  /** What a number was before the last change; null where nothing is known of it. */
+  was(name: string, cell: readonly number[]): number | null {
+    const tensor = this.since.value === null ? undefined : this.#before?.(name);
+    const fits = tensor?.shape.length === cell.length && cell.every((index, axis) => index < (tensor.shape[axis] ?? 0));
+    return tensor !== undefined && fits ? at(tensor, cell) : null;
+  }
+
+  /** One more change. */
+  add(more: Change): void {
+    this.set(withChange(this.changes, more));
+  }
+
+  /** Exactly these changes. */
+  set(changes: readonly Change[]): void {
+    this.#go({ model: state.value.model, changes: formatChanges(changes) });
+  }
+
+  /** Another model, with texts of its own and no changes. */
+  choose(model: string): void {
+    this.#go({ model, changes: "" });
+  }
+
+  get canUndo(): boolean {
+    return this.#past.length > 0 || this.changes.length > 0;
+  }
+
+  /** As it was before the last change; of an address that came with changes, without the last of them. */
+  undo(): void {
+    const last = this.#past.pop();
+    moveTo(last ?? { model: state.value.model, changes: formatChanges(this.changes.slice(0, -1)) });
+  }
+
+  #go(asked: Asked): void {
+    const now = askedBy(state.value);
+    if (equal(asked, now)) return;
+    this.#past.push(now);
+    moveTo(asked);
+  }
+
+  async #show(asked: Asked): Promise<void> {
+    if (equal(asked, this.#asked)) return;
+    this.#asked = asked;
+    this.#stop?.abort();
+    const stop = new AbortController();
+    this.#stop = stop;
+    const { changes, ignored } = parseChanges(asked.changes);
+    const begun = performance.now();
+    try {
+      if (this.engine.why !== "") {
+        this.told.value = [
+          ...ignored,
+          ...(changes.length > 0 ? [`The changes of the address are not made. ${this.engine.why}`] : []),
+        ];
+        return;
+      }
+      this.busy.value = { begun, doing: this.#doing(asked.model), stop: () => this.#giveUp(stop) };
+      const made = await this.engine.make(asked.model, changes, stop.signal);
+      const untouched = asked.model === "" && changes.length === 0;
+      const next = untouched ? this.#first : new Store(made.source, made.steps);
+      const wanted = [...this.store.value.wanted.keys(), state.value.tensor];
+      await next.draw(wanted.filter((name) => next.names.knows(name)));
+      const found = await this.#compared(untouched ? new Store(made.source) : next, next.names);
+      if (stop.signal.aborted) return;
+      this.since.value = found;
+      this.told.value = [...ignored, ...made.refused];
+      this.#replace(next, asked);
+    } catch (error) {
+      if (stop.signal.aborted) return;
+      this.told.value = [...ignored, error instanceof RefusedError ? sentenceOf(error) : String(error)];
+    } finally {
+      if (this.#stop === stop) {
+        this.busy.value = null;
+        this.took = Math.max(50, performance.now() - begun);
+      }
+    }
+  }
+
+  /** How many numbers are others now; null where the runs cannot be compared one by one. */
+  async #compared(now: Store, names: Names): Promise<Since | null> {
+    const { run } = now.source;
+    if (this.#shown.model !== this.#asked.model || ("whole" in run && run.whole !== true)) return null;
+    if (this.#numbers === null && equal(this.#shown, NOTHING)) {
+      // What a page came with was computed elsewhere, and rounded otherwise than here.
+      const here = this.engine.offers.length > 0 ? this.#first.source : (await this.engine.make("", [], NEVER)).source;
+      this.#numbers = await numbersOf(new Store(here));
+    }
+    const fetch = await numbersOf(now);
+    const found = this.#numbers === null ? null : since(this.#numbers, fetch, names);
+    this.#before = this.#numbers;
+    this.#numbers = fetch;
+    return found;
+  }
+
+  /** The new run takes the place of the one that is shown; what was in hand stays in hand as far as it is still there. */
+  #replace(next: Store, asked: Asked): void {
+    const [old, now] = [this.store.value.names.run, next.names.run];
+    const [before, after] = [this.#shown.changes, asked.changes].map((text) => parseChanges(text).changes);
+    this.store.value = next;
+    this.#shown = asked;
+    const { tensor, cell, unit } = state.value;
+    const shape = next.shape(tensor);
+    let inHand: Partial<State> = {};
+    if (tensor === "" || shape?.length !== cell.length) inHand = largestWeight(next);
+    else if (cell.some((index, axis) => index >= (shape[axis] ?? 0)))
+      inHand = { cell: cell.map((index, axis) => Math.min(index, (shape[axis] ?? 1) - 1)) };
+    const units = now.formulas.map((formula) => formula.unit);
+    if (!units.includes(unit)) inHand = { ...inHand, unit: firstUnit(units) };
+    const moved = movedChanges(before ?? [], after ?? [], old, now);
+    if (moved !== null) inHand = { ...inHand, changes: formatChanges(moved) };
+    go(inHand, true);
+    void next.check();
+  }
+
+  #giveUp(stop: AbortController): void {
+    stop.abort();
+    this.busy.value = null;
+    this.#asked = this.#shown;
+    this.#past.pop();
+    go(this.#shown, true);
+    this.told.value = ["Stopped: the numbers are those of before."];
+  }
+
+  #doing(model: string): string {
+    return `Running the text through ${model || this.#first.names.run.title}`;
+  }
+}
+
+/** What the address asks for. */
+interface Asked {
+  readonly model: string;
+  readonly changes: string;
+}
+
+const NOTHING: Asked = { model: "", changes: "" };
+const NEVER = new AbortController().signal;
+
+function askedBy({ model, changes }: State): Asked {
+  return { model, changes };
+}
+
+function equal(one: Asked, two: Asked): boolean {
+  return one.model === two.model && one.changes === two.changes;
+}
+
+function moveTo(asked: Asked): void {
+  // Another model has other tensors: nothing of what was in hand is in it.
+  const other: Partial<State> = { level: "block", unit: "", tensor: "", cell: [], sentence: 0, layout: [] };
+  go(asked.model === state.value.model ? asked : { ...other, ...asked });
+}
+
+async function numbersOf(store: Store): Promise<Store["fetch"]> {
+  await store.open(store.names.run.formulas.map(({ name }) => name));
+  return store.fetch;
+}
+
+function sentenceOf(error: RefusedError): string {
+  return error.todo === "" ? error.message : `${error.message} ${error.todo}`;
+}
