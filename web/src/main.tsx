@@ -7,10 +7,13 @@ import { follow, go, state } from "./frame/state.ts";
 import { HttpSource } from "./run/http_source.ts";
 import { EmbeddedSource } from "./run/source.ts";
 import { Store } from "./run/store.ts";
+import { enter } from "./tour/tour.ts";
 
 export { axisNames } from "./run/axes.ts";
 export { cellAt, explainCell, RULES, recompute } from "./run/interpreter.ts";
 export { readTensors } from "./run/safetensors.ts";
+export { Store } from "./run/store.ts";
+export { ALL, scoutOf, stepsOf, told } from "./tour/tour.ts";
 
 async function start(root: HTMLElement): Promise<void> {
   const source = document.getElementById("record") === null ? await HttpSource.open() : await EmbeddedSource.open();
@@ -19,6 +22,7 @@ async function start(root: HTMLElement): Promise<void> {
   await store.open([...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
   follow();
   if (state.value.unit === "") go({ unit: firstUnit(run.formulas.map((formula) => formula.unit)) }, true);
+  if (state.value.tour > 0 && state.value.tensor === "") await enter(store, state.value.tour, true);
   if (state.value.tensor === "") go(largestWeight(store), true);
   root.replaceChildren();
   render(<App store={store} />, root);

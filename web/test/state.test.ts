@@ -10,6 +10,8 @@ test("an address leads back to its state", () => {
     cell: [0, 1, 2, 3],
     sentence: 2,
     layout: ["query", "key"],
+    scene: "cells",
+    tour: 7,
     theme: "dark",
   };
   assert.deepEqual(parse(format(state)), state);

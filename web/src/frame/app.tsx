@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { LEVELS } from "../levels/levels.ts";
 import { short } from "../run/numbers.ts";
 import type { Store } from "../run/store.ts";
+import { Strip } from "../tour/strip.tsx";
 import { Foot } from "./foot.tsx";
 import { Help } from "./help.tsx";
 import { StoreContext, useAnswer, usePalette, useStore } from "./hooks.ts";
@@ -51,9 +52,10 @@ function Page(): VNode {
   }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
   const value = answer === null ? null : answer.kind === "computed" ? answer.found.value : answer.value;
   return (
-    <div class="frame">
+    <div class="frame" data-tour={state.value.tour > 0}>
       <Top onHelp={() => help.current?.showModal()} />
       <Rail />
+      {state.value.tour > 0 && <Strip />}
       <main class="main" ref={main}>
         <View answer={answer} />
       </main>

@@ -11,6 +11,8 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
     ["t", "the tensor of the number in hand"],
     ["Escape", "one level up"],
     ["Alt ←", "back"],
+    ["n, p", "in the tour: the next step, the one before"],
+    ["a, q", "in the tour: the answer; leave"],
   ];
   return (
     <dialog ref={dialog} aria-label="keys">

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-export type Level = "block" | "tensor" | "number";
+export type Level = "block" | "scene" | "tensor" | "number";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 export interface State {
@@ -17,10 +17,14 @@ export interface State {
   readonly sentence: number;
   /** The axes that a tensor is laid out by: rows, then columns; empty: the last two. */
   readonly layout: readonly string[];
+  /** Which of the tour's own pictures is shown; empty: none. */
+  readonly scene: string;
+  /** The step of the tour, from 1; 0: no tour. */
+  readonly tour: number;
   readonly theme: Theme;
 }
 
-const LEVELS: readonly string[] = ["block", "tensor", "number"] satisfies Level[];
+const LEVELS: readonly string[] = ["block", "scene", "tensor", "number"] satisfies Level[];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];
 
 export const START: State = {
@@ -30,6 +34,8 @@ export const START: State = {
   cell: [],
   sentence: 0,
   layout: [],
+  scene: "",
+  tour: 0,
   theme: "auto",
 };
 
@@ -45,6 +51,8 @@ export function parse(hash: string): State {
     cell: numbersIn(given.get("cell")),
     sentence: numbersIn(given.get("sentence"))[0] ?? 0,
     layout: given.get("layout")?.split(",").filter(Boolean) ?? [],
+    scene: given.get("scene") ?? "",
+    tour: numbersIn(given.get("tour"))[0] ?? 0,
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
   };
 }

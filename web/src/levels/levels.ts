@@ -6,6 +6,8 @@ import { link } from "../frame/state.ts";
 import { toNumber, toTensor } from "../frame/views.ts";
 import type { Names } from "../run/names.ts";
 import type { Answer } from "../run/store.ts";
+import { SceneView } from "../tour/scene_view.tsx";
+import { SCENES } from "../tour/scenes/scenes.ts";
 import { BlockView } from "./block/block_view.tsx";
 import { NumberView } from "./number/number_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
@@ -22,7 +24,7 @@ export interface LevelView {
 }
 
 /** The path above names these levels, in this order, down to the one that is shown. */
-export const ORDER: readonly Level[] = ["block", "tensor", "number"];
+export const ORDER: readonly Level[] = ["block", "scene", "tensor", "number"];
 
 export const LEVELS: Readonly<Record<Level, LevelView>> = {
   block: {
@@ -35,6 +37,14 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
       return { text: names.unit(unit), href: link({ level: "block", unit, layout: [] }) };
     },
     up: () => null,
+  },
+  scene: {
+    View: SceneView,
+    hint: "Arrow keys: the number in hand. Enter or double click: its formula. Escape: back to the boxes",
+    crumb({ level, scene }) {
+      return level === "scene" ? { text: SCENES[scene]?.title ?? scene, href: link({}) } : null;
+    },
+    up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
   },
   tensor: {
     View: TensorView,

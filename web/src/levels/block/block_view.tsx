@@ -12,6 +12,7 @@ import { percent } from "../../run/numbers.ts";
 import type { RunRecord } from "../../run/record.ts";
 import { at, type Tensor } from "../../run/safetensors.ts";
 import type { Store } from "../../run/store.ts";
+import { TourButton } from "../../tour/strip.tsx";
 import { blockScene, drawnTogether } from "./block_scene.ts";
 
 export function BlockView(): VNode {
@@ -110,7 +111,11 @@ function SentenceHead(): VNode {
                 </span>
               );
             })}
-            {side === sides[0] && <p class="says">{says(title, hidden)}</p>}
+            {side === sides[0] && (
+              <p class="says">
+                {says(title, hidden)} <TourButton text="Take the tour, step by step →" />
+              </p>
+            )}
           </div>
         );
       })}
