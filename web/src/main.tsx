@@ -14,6 +14,7 @@ import { HttpSource } from "./run/http_source.ts";
 import type { RunRecord } from "./run/record.ts";
 import { EmbeddedSource } from "./run/source.ts";
 import { Store } from "./run/store.ts";
+import { enter } from "./tour/tour.ts";
 
 export { parseChanges } from "./edit/changes.ts";
 export { engineOf } from "./edit/engine.ts";
@@ -22,6 +23,8 @@ export { axisNames } from "./run/axes.ts";
 export { cellAt, explainCell, RULES } from "./run/interpreter.ts";
 export { recompute } from "./run/recompute.ts";
 export { readTensors } from "./run/safetensors.ts";
+export { Store } from "./run/store.ts";
+export { ALL, scoutOf, stepsOf, told } from "./tour/tour.ts";
 
 /** So many formulas are drawn together at the level of a block. */
 const DRAWN_WHOLE = 30;
@@ -46,6 +49,7 @@ async function start(root: HTMLElement): Promise<void> {
   if (shown.source.whole)
     await shown.open([...shown.names.run.formulas.map(({ name }) => name), ...Object.keys(shown.names.run.facts)]);
   else if (LEVELS[state.value.level].Beside === undefined) await shown.open(firstWeights(shown.names.run));
+  if (state.value.tour > 0 && state.value.tensor === "") await enter(shown, state.value.tour, true);
   if (state.value.tensor === "") go(largestWeight(shown), true);
   keepNotice(root);
   root.replaceChildren();

@@ -17,6 +17,8 @@ test("an address leads back to its state", () => {
     picture: "distances",
     options: ["halves", "cosine"],
     at: [3, 7],
+    scene: "cells",
+    tour: 7,
     theme: "dark",
     model: "english",
     changes: "text,0,likes ~; loves;forbid,encoder.blocks.0.self_attention,0,*,1,2",

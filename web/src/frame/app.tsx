@@ -8,6 +8,7 @@ import type { Session } from "../edit/session.ts";
 import { useEditKeys } from "../edit/touch.tsx";
 import { LEVELS } from "../levels/levels.ts";
 import { short } from "../run/numbers.ts";
+import { Strip } from "../tour/strip.tsx";
 import { Foot } from "./foot.tsx";
 import { Help } from "./help.tsx";
 import { StoreContext, useAnswer, usePalette, useStore } from "./hooks.ts";
@@ -59,10 +60,11 @@ function Page(): VNode {
   }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
   const value = answer === null ? null : answer.kind === "computed" ? answer.found.value : answer.value;
   return (
-    <div class="frame">
+    <div class="frame" data-tour={state.value.tour > 0}>
       <Top onHelp={() => help.current?.showModal()} />
       <BusyLine />
       <Rail />
+      {state.value.tour > 0 && <Strip />}
       <main class="main" ref={main} data-level={level}>
         <View answer={answer} />
       </main>

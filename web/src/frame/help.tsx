@@ -19,6 +19,8 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
     ["l, L", "switch the sublayer, the block off or on"],
     ["u", "undo the last change"],
     ["Alt ←", "back"],
+    ["n, p", "in the tour: the next step, the one before"],
+    ["a, q", "in the tour: the answer; leave"],
   ];
   return (
     <dialog ref={dialog} aria-label="keys">

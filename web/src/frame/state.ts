@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-export type Level = "model" | "heads" | "block" | "head" | "tensor" | "number" | "mask";
+export type Level = "model" | "heads" | "block" | "head" | "tensor" | "number" | "mask" | "scene";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 export interface State {
@@ -31,6 +31,10 @@ export interface State {
   readonly options: readonly string[];
   /** The place in a picture of numbers that no tensor holds, such as the distance of two positions. */
   readonly at: readonly number[];
+  /** Which of the tour's own pictures is shown; empty: none. */
+  readonly scene: string;
+  /** The step of the tour, from 1; 0: no tour. */
+  readonly tour: number;
   readonly theme: Theme;
   /** The model, of those that a server offers; empty: the one it began with. */
   readonly model: string;
@@ -38,7 +42,16 @@ export interface State {
   readonly changes: string;
 }
 
-const LEVELS: readonly string[] = ["model", "heads", "block", "head", "tensor", "number", "mask"] satisfies Level[];
+const LEVELS: readonly string[] = [
+  "model",
+  "heads",
+  "block",
+  "head",
+  "tensor",
+  "number",
+  "mask",
+  "scene",
+] satisfies Level[];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];
 
 export const START: State = {
@@ -55,6 +68,8 @@ export const START: State = {
   picture: "",
   options: [],
   at: [],
+  scene: "",
+  tour: 0,
   theme: "auto",
   model: "",
   changes: "",
@@ -79,6 +94,8 @@ export function parse(hash: string): State {
     picture: given.get("picture") ?? "",
     options: listIn(given.get("options")),
     at: numbersIn(given.get("at")),
+    scene: given.get("scene") ?? "",
+    tour: numbersIn(given.get("tour"))[0] ?? 0,
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
     model: given.get("model") ?? START.model,
     changes: given.get("changes") ?? START.changes,

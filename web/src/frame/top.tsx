@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { Save } from "../leave/save.tsx";
 import { LEVELS, ORDER } from "../levels/levels.ts";
+import { TourButton } from "../tour/strip.tsx";
 import { useStore } from "./hooks.ts";
 import { go, link, state, type Theme } from "./state.ts";
 
@@ -31,6 +32,7 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
         </ol>
       </nav>
       <div class="tools">
+        <TourButton text="Tour" />
         <Save />
         <Themes />
         <button type="button" onClick={onHelp} aria-label="the keys of this page">

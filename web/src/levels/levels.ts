@@ -6,6 +6,8 @@ import { link } from "../frame/state.ts";
 import { toHead, toNumber, toTensor } from "../frame/views.ts";
 import type { Names } from "../run/names.ts";
 import type { Answer } from "../run/store.ts";
+import { SceneView } from "../tour/scene_view.tsx";
+import { SCENES } from "../tour/scenes/scenes.ts";
 import { BlockView } from "./block/block_view.tsx";
 import { cellNear } from "./head/attention.ts";
 import { HeadView } from "./head/head_view.tsx";
@@ -31,7 +33,7 @@ export interface LevelView {
 }
 
 /** The path above names these levels, in this order, down to the one that is shown. */
-export const ORDER: readonly Level[] = ["model", "heads", "block", "head", "tensor", "number"];
+export const ORDER: readonly Level[] = ["model", "heads", "block", "scene", "head", "tensor", "number"];
 
 export const LEVELS: Readonly<Record<Level, LevelView>> = {
   model: {
@@ -67,6 +69,14 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     crumb({ tensor, cell }, names) {
       const href = toHead(tensor, cell, names);
       return href === null ? null : { text: headInHand(tensor, cell, names), href };
+    },
+    up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
+  },
+  scene: {
+    View: SceneView,
+    hint: "Arrow keys: the number in hand. Enter or double click: its formula. Escape: back to the boxes",
+    crumb({ level, scene }) {
+      return level === "scene" ? { text: SCENES[scene]?.title ?? scene, href: link({}) } : null;
     },
     up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
   },

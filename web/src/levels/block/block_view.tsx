@@ -14,6 +14,7 @@ import { percent } from "../../run/numbers.ts";
 import type { RunRecord } from "../../run/record.ts";
 import { at, type Tensor } from "../../run/safetensors.ts";
 import type { Store } from "../../run/store.ts";
+import { TourButton } from "../../tour/strip.tsx";
 import { blockScene, drawnTogether } from "./block_scene.ts";
 
 export function BlockView(): VNode {
@@ -115,7 +116,7 @@ function SentenceHead(): VNode {
             })}
             {side === sides[0] && (
               <p class="says" dir="ltr">
-                {says(title, hidden)}
+                {says(title, hidden)} <TourButton text="Take the tour, step by step →" />
               </p>
             )}
           </div>

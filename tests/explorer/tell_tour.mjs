@@ -1,0 +1,52 @@
+// Tells the tour of pages with the built page's own code: node tell_tour.mjs PAGE ...
+// Prints for each page its steps: what is said, where it leads, every number of the run in it; and why steps are left out.
+import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
+import { ALL, readTensors, Store, scoutOf, stepsOf, told } from "../../glassformer/explorer/built/explorer.js";
+
+function blockOf(html, id) {
+  const found = html.match(new RegExp(`<script type="application/gzip" id="${id}">([^<]*)</script>`));
+  const data = gunzipSync(Buffer.from(found[1], "base64"));
+  return data.buffer.slice(data.byteOffset, data.byteOffset + data.length);
+}
+
+const finite = (value) => (Number.isFinite(value) ? value : String(value));
+const aloud = (parts) => parts.map((part) => (typeof part === "string" ? part : part.text)).join("");
+
+async function tour(path) {
+  const html = readFileSync(path, "utf8");
+  const run = JSON.parse(new TextDecoder().decode(blockOf(html, "record")));
+  const tensors = new Map([...readTensors(blockOf(html, "tensors")), ...readTensors(blockOf(html, "weights"))]);
+  const store = new Store({ run, tensor: async (name) => tensors.get(name), explain: async () => null });
+  await store.open(tensors.keys());
+  const steps = stepsOf(store);
+  const sentences = Math.max(run.words.inputs.length, run.words.decoder_inputs.length, 1);
+  const rows = [];
+  for (let sentence = 0; sentence < sentences; sentence++) {
+    const scout = scoutOf(store, sentence);
+    for (const step of steps) {
+      const found = told(step, scout);
+      const parts = [...found.text, ...found.question, ...found.answer, ...(found.note?.text ?? [])];
+      const numbers = parts.filter((part) => typeof part !== "string" && "name" in part);
+      rows.push({
+        key: step.key,
+        sentence,
+        title: step.title,
+        source: step.source,
+        text: aloud(found.text),
+        question: aloud(found.question),
+        answer: aloud(found.answer),
+        note: found.note === undefined ? "" : aloud(found.note.text),
+        at: found.at,
+        numbers: numbers.map(({ name, cell, value, text }) => ({ name, cell, value: finite(value), text })),
+      });
+    }
+  }
+  const scout = scoutOf(store, 0);
+  const left = ALL.filter((step) => !steps.includes(step)).map((step) => [step.key, step.lacks(scout)]);
+  return { rows, left };
+}
+
+const answers = [];
+for (const path of process.argv.slice(2)) answers.push(await tour(path));
+console.log(JSON.stringify(answers));

@@ -1,0 +1,142 @@
+/** One of the tour's own pictures, on the page like any other level. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Look } from "../draw/box.ts";
+import { measure, Picture } from "../draw/picture.tsx";
+import type { Panel } from "../draw/scene.ts";
+import { useOpened, usePalette, useStore, useWidth } from "../frame/hooks.ts";
+import { go, state } from "../frame/state.ts";
+import { sentenceOf, toNumber } from "../frame/views.ts";
+import { MissingTensor } from "../run/evaluator.ts";
+import { inCell } from "../run/numbers.ts";
+import { at } from "../run/safetensors.ts";
+import { SCENES, tourScene } from "./scenes/scenes.ts";
+import { scoutOf } from "./tour.ts";
+
+export function SceneView(): VNode {
+  const store = useStore();
+  const { names } = store;
+  const palette = usePalette();
+  const { box, width } = useWidth();
+  const { scene: name, tensor, cell, sentence } = state.value;
+  const shown = SCENES[name];
+  const scout = useMemo(() => scoutOf(store, sentence), [store, sentence]);
+  const opened = useOpened(shown?.reads?.(scout) ?? []);
+  const scene = useMemo(() => {
+    if (!opened || width === 0 || shown === undefined) return null;
+    const side = width < 560 ? 9 : 16;
+    const look: Look = { palette, measure, side, step: width < 560 ? 3 : 6, sentence, text: "", word: -1 };
+    try {
+      return tourScene(name, scout, look, width, { tensor, cell });
+    } catch (error) {
+      if (error instanceof MissingTensor) return error.tensor;
+      throw error;
+    }
+  }, [opened, width, palette, name, scout, tensor, cell.join(), shown]);
+  if (shown === undefined) return <p class="wrong">This page has no picture called {name}.</p>;
+  if (typeof scene === "string")
+    return <p class="wrong">This picture needs {scene}, which this page does not carry.</p>;
+  const pick = (to: string, index: number[]): void => {
+    go({ tensor: to, cell: index, ...sentenceOf(to, index, names) }, true);
+  };
+  return (
+    <>
+      <h1 class="strong">{shown.title}</h1>
+      <p class="quiet scene-says">{shown.says}</p>
+      <div ref={box}>
+        {scene !== null && (
+          <Picture
+            scene={scene}
+            label={`${shown.title}. ${shown.says}`}
+            tensor={tensor}
+            cell={cell}
+            step={(index, down, along) => stepped(scene.panels, tensor, index, down, along, store.fetch(tensor)?.shape)}
+            onPoint={(to, index, by) => {
+              if (by === "key") pick(to, index);
+              else store.pointed.value = { name: to, cell: index };
+            }}
+            onChoose={(to, index, further) => {
+              if (further) go({ level: "number", tensor: to, cell: index, ...sentenceOf(to, index, names) });
+              else pick(to, index);
+            }}
+          />
+        )}
+        {scene !== null && <Twin panels={scene.panels} />}
+      </div>
+    </>
+  );
+}
+
+/** A step further in the tensor itself, where the picture shows only a part of it. */
+function stepped(
+  panels: readonly Panel[],
+  tensor: string,
+  cell: readonly number[],
+  down: number,
+  along: number,
+  shape: readonly number[] | undefined,
+): number[] | null {
+  const panel = panels.find((each) => each.tensor === tensor && each.find(cell) !== null);
+  const found = panel?.find(cell);
+  if (panel === undefined || found == null || shape === undefined) return null;
+  const [row, column] = found;
+  const axis = changed(panel, down !== 0);
+  const index = axis < 0 ? -1 : (cell[axis] ?? 0) + down + along;
+  const inside = row + down >= 0 && row + down < panel.rows && column + along >= 0 && column + along < panel.columns;
+  if (inside) return panel.cell(row + down, column + along);
+  if (axis < 0 || index < 0 || index >= (shape[axis] ?? 0)) return [...cell];
+  return cell.map((each, place) => (place === axis ? index : each));
+}
+
+/** The axis of the tensor along which the rows, or the columns, of a panel go. */
+function changed(panel: Panel, rows: boolean): number {
+  const [one, two] = [panel.cell(0, 0), rows ? panel.cell(1, 0) : panel.cell(0, 1)];
+  if ((rows ? panel.rows : panel.columns) < 2) return -1;
+  return one.findIndex((index, axis) => index !== two[axis]);
+}
+
+/** At most so many rows and columns of a panel are written into the table. */
+const [ROWS, COLUMNS] = [12, 16];
+
+/** Every number of the picture as a link. */
+function Twin({ panels }: { panels: readonly Panel[] }): VNode {
+  const { names, fetch } = useStore();
+  return (
+    <details class="twin">
+      <summary>the same as a table</summary>
+      <section class="scroll" tabIndex={0} aria-label="the numbers of this picture">
+        <table>
+          <thead>
+            <tr>
+              <th>tensor</th>
+              <th>cell</th>
+              <th>numbers</th>
+            </tr>
+          </thead>
+          <tbody>
+            {panels.flatMap((panel) =>
+              Array.from({ length: Math.min(panel.rows, ROWS) }, (_, row) => (
+                <tr key={`${panel.tensor} ${panel.cell(row, 0).join()}`}>
+                  <th scope="row">{names.title(panel.tensor)}</th>
+                  <td>{names.cell(panel.tensor, panel.cell(row, 0))} …</td>
+                  {Array.from({ length: Math.min(panel.columns, COLUMNS) }, (_, column) => {
+                    const cell = panel.cell(row, column);
+                    const tensor = fetch(panel.tensor);
+                    return (
+                      <td key={column}>
+                        <a href={toNumber(panel.tensor, cell, names)}>
+                          {tensor === undefined ? "…" : inCell(at(tensor, cell))}
+                        </a>
+                      </td>
+                    );
+                  })}
+                </tr>
+              )),
+            )}
+          </tbody>
+        </table>
+      </section>
+    </details>
+  );
+}

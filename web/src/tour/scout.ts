@@ -1,0 +1,257 @@
+/** Finds what the tour tells of, in any model: tensors by the ends of their names, words, and one example to follow. */
+
+import type { State } from "../frame/state.ts";
+import { type Fetch, MissingTensor } from "../run/evaluator.ts";
+import { lastOf, type Names } from "../run/names.ts";
+import { percent, short } from "../run/numbers.ts";
+import type { Formula, Side } from "../run/record.ts";
+import { at, type Tensor } from "../run/safetensors.ts";
+import type { Said, Shown } from "./said.ts";
+
+/** Steps along axes; an axis that is not given is that of the example. */
+export type Given = Readonly<Record<string, number>>;
+
+/** A word that looks, one that it looks at, and the head in which it does. */
+interface Example {
+  readonly query: number;
+  readonly key: number;
+  readonly head: number;
+}
+
+/** A weight above this leaves nothing to share out. */
+const SHARED = 0.95;
+
+export class Scout {
+  readonly names: Names;
+  readonly fetch: Fetch;
+  readonly sentence: number;
+  /** The first self-attention: `encoder.blocks.0.self_attention`; empty where there is none. */
+  readonly attention: string;
+  /** `encoder` or `decoder`: the stack that is followed. */
+  readonly stack: string;
+  readonly side: Side;
+  #example: Example | undefined;
+
+  constructor(names: Names, fetch: Fetch, sentence: number) {
+    this.names = names;
+    this.fetch = fetch;
+    this.sentence = sentence;
+    const weights = names.run.formulas.find((formula) => formula.name.endsWith(".self_attention.weights"));
+    this.attention = weights?.name.replace(/\.weights$/, "") ?? "";
+    this.stack = this.attention.split(".")[0] ?? "";
+    this.side = weights?.tokens ?? "inputs";
+  }
+
+  // ------------------------------------------------------------------ tensors
+
+  has(name: string): boolean {
+    return this.names.formulas.has(name);
+  }
+
+  formula(name: string): Formula | undefined {
+    return this.names.formulas.get(name);
+  }
+
+  /** A tensor of the attention that is followed. */
+  of(last: string): string {
+    return `${this.attention}.${last}`;
+  }
+
+  /** A tensor of the embedding. */
+  embed(last: string): string {
+    return `${this.stack}.embed.${last}`;
+  }
+
+  /** A tensor of the block after the attention. */
+  after(last: string): string {
+    return this.attention.replace("self_attention", last);
+  }
+
+  weight(name: string): string {
+    return `parameters.${name}.weight`;
+  }
+
+  tensor(name: string): Tensor {
+    const found = this.fetch(name);
+    if (found === undefined) throw new MissingTensor(name);
+    return found;
+  }
+
+  shape(name: string): readonly number[] {
+    return this.names.run.weights[name] ?? this.tensor(name).shape;
+  }
+
+  size(name: string, axis: string): number {
+    return this.shape(name)[this.names.axes(name).indexOf(axis)] ?? 1;
+  }
+
+  // ------------------------------------------------------------------ counts
+
+  get sentences(): number {
+    return this.names.run.words[this.side].length || (this.fetch(this.of("weights"))?.shape[0] ?? 1);
+  }
+
+  get tokens(): number {
+    return this.names.run.words[this.side][this.sentence]?.length ?? this.size(this.of("weights"), "query");
+  }
+
+  get heads(): number {
+    return this.size(this.of("weights"), "head");
+  }
+
+  // ------------------------------------------------------------------ words
+
+  word(token: number): Said {
+    const { text } = this.names.word(this.side, this.sentence, token);
+    return { text, of: this.isHidden(token) ? "hidden" : "strong" };
+  }
+
+  isHidden(token: number): boolean {
+    if (this.names.word(this.side, this.sentence, token).hidden) return true;
+    const mask = this.fetch(`${this.side}.masked_words`);
+    return mask !== undefined && at(mask, [Math.min(this.sentence, (mask.shape[0] ?? 1) - 1), token]) !== 0;
+  }
+
+  get hidden(): number[] {
+    return this.all.filter((token) => this.isHidden(token));
+  }
+
+  get all(): number[] {
+    return Array.from({ length: this.tokens }, (_, token) => token);
+  }
+
+  /** The words that the model sees, without marks such as [CLS]; all where nothing else is left. */
+  get seen(): number[] {
+    const words = this.names.run.words[this.side][this.sentence] ?? [];
+    const found = this.all.filter((token) => !this.isHidden(token) && !/^(\[.+\]|<.+>)$/.test(words[token] ?? ""));
+    return found.length > 0 ? found : this.all;
+  }
+
+  // ------------------------------------------------------------------ the example
+
+  /** A hidden word, or else any, with the word that it looks at most. */
+  get example(): Example {
+    this.#example ??= this.choose();
+    return this.#example;
+  }
+
+  private choose(): Example {
+    const { hidden, seen } = this;
+    const queries = hidden.length > 0 ? hidden.slice(0, 1) : seen;
+    const tensor = this.fetch(this.of("weights"));
+    let best = { query: queries.at(-1) ?? 0, key: seen[0] ?? 0, head: 0 };
+    if (tensor === undefined) return best;
+    let most = -1;
+    const [, heads = 1] = tensor.shape;
+    for (let head = 0; head < heads; head++) {
+      for (const query of queries) {
+        for (const key of seen) {
+          const value = at(tensor, [this.sentence, head, query, key]);
+          if (key === query || value <= most || value >= SHARED) continue;
+          [most, best] = [value, { query, key, head }];
+        }
+      }
+    }
+    return best;
+  }
+
+  /** The key that a word looks at most in a head. */
+  favourite(head: number, query = this.example.query): number {
+    const name = this.of("weights");
+    const share = (key: number): number => this.value(name, { head, query, key });
+    return this.all.reduce((best, key) => (share(key) > share(best) ? key : best), 0);
+  }
+
+  // ------------------------------------------------------------------ cells and numbers
+
+  cell(name: string, given: Given = {}): number[] {
+    const { query, key, head } = this.example;
+    const shape = this.shape(name);
+    const known: Given = { sentence: this.sentence, token: given["query"] ?? query, query, key, head, ...given };
+    return this.names.axes(name).map((axis, place) => {
+      const size = shape[place] ?? 1;
+      const shared = axis === "key_value_head" ? Math.floor(((known["head"] ?? 0) * size) / this.heads) : undefined;
+      return Math.min(shared ?? known[axis] ?? 0, size - 1);
+    });
+  }
+
+  value(name: string, given: Given = {}): number {
+    return at(this.tensor(name), this.cell(name, given));
+  }
+
+  number(name: string, given: Given = {}): Shown {
+    const cell = this.cell(name, given);
+    const value = at(this.tensor(name), cell);
+    return { text: short(value), of: this.names.role(name), name, cell, value };
+  }
+
+  share(name: string, given: Given = {}): Shown {
+    const found = this.number(name, given);
+    return { ...found, text: percent(found.value) };
+  }
+
+  /** Where the vocabulary was scored in this sentence: the steps along its axes, and the word that stands there. */
+  get guesses(): { readonly given: Given; readonly word: Said }[] {
+    const name = "head.probabilities";
+    if (!this.has(name)) return [];
+    const { places } = this.names.run;
+    if (this.names.axes(name).includes("place")) {
+      return places.flatMap(([sentence, token], place) => {
+        return sentence === this.sentence ? [{ given: { place }, word: this.word(token) }] : [];
+      });
+    }
+    const side = this.formula(name)?.tokens ?? this.side;
+    return Array.from({ length: this.size(name, "token") }, (_, token) => {
+      const { text, hidden } = this.names.word(side, this.sentence, token);
+      return { given: { token }, word: { text, of: hidden ? "hidden" : "strong" } };
+    });
+  }
+
+  /** The likeliest entries of the vocabulary at a place, and how likely they are. */
+  likeliest(given: Given, count: number): { readonly word: Said; readonly share: Shown }[] {
+    const name = "head.probabilities";
+    const tensor = this.tensor(name);
+    const base = this.cell(name, given).slice(0, -1);
+    const shares = Array.from({ length: tensor.shape.at(-1) ?? 0 }, (_, id) => at(tensor, [...base, id]));
+    const first = [...shares.keys()].sort((one, two) => (shares[two] ?? 0) - (shares[one] ?? 0)).slice(0, count);
+    return first.map((vocabulary) => {
+      const { text } = this.names.label(name, "vocabulary", vocabulary, this.sentence);
+      return { word: { text, of: "strong" }, share: this.share(name, { ...given, vocabulary }) };
+    });
+  }
+
+  // ------------------------------------------------------------------ where to look
+
+  at(level: State["level"], name: string, given: Given = {}): Partial<State> {
+    const unit = this.formula(name)?.unit ?? this.names.readers(name)[0]?.[0].unit ?? "";
+    const cell = this.cell(name, given);
+    return { level, unit, tensor: name, cell, sentence: this.sentence, layout: [], scene: "" };
+  }
+
+  scene(scene: string, name: string, given: Given = {}): Partial<State> {
+    return { ...this.at("scene", name, given), scene };
+  }
+
+  /** How the attention fills the scores that may not be looked at: a kind of step, for their texts differ. */
+  get forbids(): "hidden" | "ahead" | "nothing" {
+    const rule = this.formula(this.of("may_look"))?.rule;
+    if (rule?.["masked_words"] !== undefined && this.hidden.length > 0) return "hidden";
+    return rule?.["causal"] === true ? "ahead" : "nothing";
+  }
+
+  /** Whether hidden words are zeros, rather than a token of their own. */
+  get zeroes(): boolean {
+    const rule = this.formula(this.embed("word"))?.rule;
+    return rule?.["masked_words"] !== undefined;
+  }
+
+  /** The blocks of the stack that is followed. */
+  get blocks(): number {
+    return this.names.run.model.stacks.find(({ side }) => side === this.stack)?.layers ?? 1;
+  }
+
+  /** The formulas whose last name is this one, in the order of computation. */
+  ending(last: string): Formula[] {
+    return this.names.run.formulas.filter(({ name }) => lastOf(name) === last);
+  }
+}
