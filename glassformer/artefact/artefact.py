@@ -16,6 +16,7 @@ from glassformer.decode.defaults import SearchDefaults
 from glassformer.errors import TokenizerError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import has_fast_bfloat16
+from glassformer.tasks import task_named
 from glassformer.tasks.task import Context, TaskSection
 from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer
@@ -120,6 +121,14 @@ class Artefact:
         config = self.config
         two_stacks = config.encoder is not None and config.decoder is not None
         return "translate" if two_stacks and config.head is not None else None
+
+    @property
+    def measured_as(self) -> TaskSection:
+        """The task by which it is measured: its own; of a model without one translation, or masked words."""
+        if self.task is not None:
+            return self.task
+        name = self.task_name or "masked-lm"
+        return task_named(name).Section.model_validate({"name": name})
 
     @property
     def row_tokens(self) -> int | None:

@@ -186,7 +186,7 @@ def _scores(model: Artefact) -> Iterator[str]:
     yield ""
     yield "| | score |"
     yield "|---|---:|"
-    kind = task_named("masked-lm" if model.task is None else model.task.name)
+    kind = task_named(model.measured_as.name)
     shares = (*kind.shares, *(f"{baseline}_{share}" for baseline in kind.baseline_names for share in kind.shares))
     intervals = model.metrics.get("intervals") or {}
     for name, value in scores.items():

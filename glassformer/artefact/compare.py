@@ -85,7 +85,7 @@ def compare(
     if measures[0] is None or measures[1] is None:
         raise ConfigError(
             "only scores that are measured example by example can be compared",
-            got=f"the task {_task(pair[0])}, whose scores are sums over all text",
+            got=f"the task {pair[0].measured_as.name}, whose scores are sums over all text",
             do="measure each of them with: glassformer evaluate",
         )
     if len(measures[0]) != len(measures[1]):
@@ -94,7 +94,7 @@ def compare(
             got=f"{len(measures[0]):,} examples of the first and {len(measures[1]):,} of the second",
             do="compare them on files of which both can use every row",
         )
-    compared, kind = differences(measures[0], measures[1]), task_named(_task(pair[0]))
+    compared, kind = differences(measures[0], measures[1]), task_named(pair[0].measured_as.name)
     same_tokens = pair[0].tokenizer.fingerprint == pair[1].tokenizer.fingerprint
     left_out = () if same_tokens else tuple(name for name in compared if name in kind.of_tokens)
     compared = {name: each for name, each in compared.items() if name not in left_out}
@@ -103,16 +103,13 @@ def compare(
     # What the bootstrap draws: for tags that are sentences, though the scores are of their words.
     count = len(measures[0])
     unit = found[0].unit if count == found[0].count else "examples"
-    return Comparison(compared, count, unit, kind.compared_by(pair[0].task), left_out)
-
-
-def _task(model: Artefact) -> str:
-    return "masked-lm" if model.task is None else model.task.name
+    return Comparison(compared, count, unit, kind.compared_by(pair[0].measured_as), left_out)
 
 
 def _check_comparable(model: Artefact, other: Artefact, *, files: bool) -> None:
-    if _task(model) != _task(other):
-        raise ConfigError("two models of one task can be compared", got=f"the tasks {_task(model)} and {_task(other)}")
+    tasks = [each.measured_as.name for each in (model, other)]
+    if tasks[0] != tasks[1]:
+        raise ConfigError("two models of one task can be compared", got=f"the tasks {' and '.join(tasks)}")
     if set(model.labels) != set(other.labels):
         only = sorted(set(model.labels) ^ set(other.labels))
         raise ConfigError(

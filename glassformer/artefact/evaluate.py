@@ -23,10 +23,9 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.paths import refuse_no_path
 from glassformer.tasks import task_named
 from glassformer.tasks.baselines import repeated
-from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.tasks.predict import precision
 from glassformer.tasks.score import Scores
-from glassformer.tasks.task import Preparation, Source, TaskSection
+from glassformer.tasks.task import Preparation, Source
 
 # Rows of a model that has not been trained here, where no length is known.
 _LENGTH = 128
@@ -54,14 +53,15 @@ def evaluate(
 
     On all of `files`; without files, on the held-out `split` (validation by default) of the data that the model was
     trained on, found again by its hash. `columns` are settings of the data section, for tables whose columns have other
-    names than those of the training files. A model without a task is measured by masked words.
+    names than those of the training files. A model without a task is measured by masked words, one that translates by
+    its translations.
     Raises DataError when the files cannot be read, ConfigError when nothing was held out, or for a model that cannot do
     the task.
     """
     for path in files:
         refuse_no_path(path, DataError)
     progress = NoProgress() if progress is None else progress
-    section: TaskSection = MaskedLMSection() if model.task is None else model.task
+    section = model.measured_as
     kind = task_named(section.name)
     kind.check_body(section, model.config)
     if files and split is not None:
@@ -95,6 +95,7 @@ def evaluate(
             log=progress.note,
             stage=progress.reading,
             measuring=True,
+            search=model.search[0],
         )
         task, sources = kind.prepared(section, preparation)
         source = sources.get("train" if files else split)

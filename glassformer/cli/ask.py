@@ -109,6 +109,8 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
 # The second text of a pair, where a verb has a name of its own for it, and the columns where the model knows none.
 _SECOND: dict[str, Any] = {"answer": Passage}
 _USUAL: dict[str, dict[str, str]] = {"answer": {"text": "question", "pair": "context"}}
+# Those of models that translate.
+_OF_PAIRS = {"text": "source", "target": "target"}
 
 
 def asking(verb: str) -> Callable[..., None]:
@@ -168,8 +170,10 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     target = second_text(opened, None, values.get("target"))
     trained = {role: getattr(opened.data, role, None) for role in roles}
     known = {role: name for role, name in trained.items() if name is not None}
-    usual: dict[str, Any] = {role: role for role in ("text", "target") if role in roles}
-    columns = {**usual, **_USUAL.get(verb, {}), **known, **columns}
+    pairs = task == "translate"
+    of_pairs = {role: of for role, of in _OF_PAIRS.items() if pairs and role in roles}
+    pairs = pairs and not columns
+    columns = {"text": "text", **_USUAL.get(verb, {}), **of_pairs, **known, **columns}
     if target is not None:  # the same for every text
         columns.pop("target", None)
     choices = values.get("choice")
@@ -187,7 +191,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
         destination(opened, {**values, "text": texts}, asks) as out,
         counted(values["out"], out.done) as advance,
     ):
-        reader = reader_of(verb, by_role, _USUAL.get(verb, {}), blank=entry.blank)
+        reader = reader_of(verb, by_role, _USUAL.get(verb, {}), blank=entry.blank, pairs=pairs)
         more = {"pair": values.get("pair"), "target": target, "choices": choices or None}
         also = {role: value for role, value in more.items() if value is not None}
         asked = records(texts, values["file"], reader, also, bad=bad or stop_unless("rejects"))

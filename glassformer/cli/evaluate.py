@@ -83,7 +83,7 @@ def evaluate(
     refuse_out_over_input(out, paths, text=text or trained)
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
         scores = measure(opened, paths, split=split, columns=columns, rejects=rejects, progress=ConsoleProgress())
-        best = task_named("masked-lm" if opened.task is None else opened.task.name).best_of(opened.task)
+        best = task_named(opened.measured_as.name).best_of(opened.measured_as)
         if json:
             record(to_dict(scores, best), handle)
             return

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from glassformer.cli.screen import note
 from glassformer.data.lines import OnBad
 from glassformer.errors import DataError
 
@@ -54,7 +55,7 @@ class Reader(Protocol):
 
 class TableReader:
     """Records are the rows of tables; `columns` are their columns by role, `usual` those of a table that names its
-    columns where these are numbers.
+    columns where these are numbers. `pairs`: of a table without these columns the first two are read.
     """
 
     def __init__(
@@ -63,12 +64,13 @@ class TableReader:
         usual: Mapping[str, Columns] = MappingProxyType({}),
         *,
         blank: bool = False,
+        pairs: bool = False,
     ) -> None:
         column = columns["text"]
         assert isinstance(column, str)
         self.column, self.plain = column, len(columns) == 1
         self.blank = blank and self.plain
-        self._columns, self._usual = columns, usual
+        self._columns, self._usual, self._pairs = columns, usual, pairs
 
     def of_file(self, path: Path, bad: OnBad) -> Iterator[Text]:
         """A record for each row, or for each line of a file that is no table where a text is all that is read."""
@@ -88,10 +90,24 @@ class TableReader:
                 yield Text({"text": document.text}, document.where, own=document.text)
             return
         columns = named(self._columns, self._usual) if objects or names_columns(path) else self._columns
-        columns = columns if objects else _first_two(columns, path)
+        columns = self._of_pairs(columns, path) if self._pairs and not objects else columns
         read_rows = json_rows if objects else read_table
         for row in read_rows(path, names_of(columns), optional=_KEPT, bad=bad):
             yield from _by_role(row, columns, bad)
+
+    def _of_pairs(self, columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
+        """The columns of a table of pairs. It is told which are not read, but not of one whose sources alone are asked
+        for by their name.
+        """
+        from glassformer.data.pair_tables import pair_columns, unread_told
+        from glassformer.data.rows import names_of
+        from glassformer.data.table_format import find_format, names_columns
+
+        found = pair_columns(columns, path)
+        tells = not names_columns(path) and (len(found) > 1 or found != columns)
+        if tells and (told := unread_told(found, find_format(path, names_of(found)))):
+            note(f"{path.name}: {told}")
+        return found
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
         """The record of an object."""
@@ -100,20 +116,6 @@ class TableReader:
 
         columns = named(self._columns, self._usual)
         yield from _by_role(json_row(line, where, names_of(columns), _KEPT), columns, bad)
-
-
-def _first_two(columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
-    """The columns of a table of pairs: its first two where it names neither source nor target."""
-    from glassformer.data.settings import TranslateData
-    from glassformer.data.table_format import find_format, table_kind
-
-    pairs = TranslateData()
-    usual = {"text": pairs.text, "target": pairs.target}
-    if table_kind(path) in ("jsonl", "parquet") or any(usual.get(role) != column for role, column in columns.items()):
-        return columns
-    if {pairs.text, pairs.target} & {*find_format(path, ("0",), header=True).columns}:
-        return columns
-    return {role: {"text": "0", "target": "1"}[role] for role in columns}
 
 
 class SentenceReader:
@@ -161,9 +163,13 @@ _READERS: Mapping[str, Callable[[Mapping[str, Columns], Mapping[str, Columns]], 
 )
 
 
-def reader_of(verb: str, columns: Mapping[str, Columns], usual: Mapping[str, Columns], *, blank: bool) -> Reader:
-    """How a verb reads files whose columns are these; `blank`: a text of only blanks has an answer."""
-    return _READERS.get(verb, partial(TableReader, blank=blank))(columns, usual)
+def reader_of(
+    verb: str, columns: Mapping[str, Columns], usual: Mapping[str, Columns], *, blank: bool, pairs: bool = False
+) -> Reader:
+    """How a verb reads files whose columns are these; `blank`: a text of only blanks has an answer; `pairs`: nobody has
+    asked for these columns, and of a table of pairs without them the first two are read.
+    """
+    return _READERS.get(verb, partial(TableReader, blank=blank, pairs=pairs))(columns, usual)
 
 
 def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator[Text]:

@@ -9,7 +9,7 @@ from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.request import SpecialIds
 from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import CheckpointError
-from glassformer.settings import read_settings
+from glassformer.settings import MOST_TOKENS, read_settings
 
 # What has no counterpart, with the values that change nothing.
 _NEUTRAL: dict[str, tuple[object, ...]] = {
@@ -103,7 +103,7 @@ def _length(said: Mapping[str, Any]) -> dict[str, int]:
     found = {}
     if "max_new_tokens" in said or "max_length" in said:
         most = _whole(said, "max_new_tokens", _whole(said, "max_length", 1) - 1)
-        found["max_tokens"] = max(1, most)
+        found["max_tokens"] = min(max(1, most), MOST_TOKENS)  # some folders say 10^30, for any length
     least = _whole(said, "min_new_tokens", max(0, _whole(said, "min_length", 0) - 1))
     if least:
         found["min_tokens"] = min(least, found.get("max_tokens", least))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from glassformer.decode.choose import Candidates, best_candidates
-from glassformer.decode.forced import options, shared_out
+from glassformer.decode.forced import Option, options, shared_out, whole
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.request import SpecialIds
 from glassformer.decode.settings import DecodeSettings
@@ -56,36 +56,47 @@ def repeated(candidates: Candidates, hypotheses: Hypotheses, complete: Tensor) -
 
 
 def with_forced(
-    candidates: Candidates,
+    free: Candidates,
     hypotheses: Hypotheses,
     logits: Tensor,
     offset: Tensor,
     sentences: Sequence[Sentence | None],
     ids: SpecialIds,
 ) -> Candidates:
-    """The candidates [R, C], where sentences that must contain words have others: complete ones, then those that go on,
-    shared out by how much of the words they contain.
+    """The candidates [R, C] of a search that knows of no forced words, and after them as many others, [R, 2 C]: of
+    sentences that must contain words complete ones, then those that go on, shared out by how much of the words they
+    contain; of other sentences none.
     """
-    beams = hypotheses.complete.shape[1]
-    for row, sentence in enumerate(sentences):
-        if sentence is None or not sentence.request.forced:
-            continue
-        forced = sentence.request.forced
-        begin, length = int(hypotheses.begin[row]), int(hypotheses.length[row])
-        answers = hypotheses.tokens[row, :, begin:length].tolist()
-        scores = logits[row] + offset[row, :, None]  # [B, V]
-        best = list(
-            zip(*(each[row].tolist() for each in (candidates.score, candidates.parent, candidates.token)), strict=True)
-        )
-        found = sorted(options(best, answers, forced, scores), key=lambda option: -option.score)
-        whole = sum(map(len, forced))
-        met = [option for option in found if option.progress == whole][:beams]
-        ends = [option for option in met if option.token in ids.end]
-        if length + 1 == int(hypotheses.limit[row]):
-            chosen = met
-        else:
-            chosen = ends + shared_out([option for option in found if option.token not in ids.end], beams)
-        for each, name in zip(candidates, ("score", "parent", "token"), strict=True):
-            each[row, : len(chosen)] = torch.tensor([getattr(option, name) for option in chosen], dtype=each.dtype)
-        candidates.score[row, len(chosen) :] = -torch.inf
-    return candidates
+    beams, count = hypotheses.complete.shape[1], free.score.shape[1]
+    forced = Candidates(*(torch.zeros_like(each) for each in free))
+    forced.score.fill_(-torch.inf)
+    rows = [row for row, sentence in enumerate(sentences) if sentence is not None and sentence.request.forced]
+    if rows:
+        best = best_candidates(logits[rows], offset[rows], count + beams)
+        for row, *of_row in zip(rows, *(each.tolist() for each in best), strict=True):
+            sentence = sentences[row]
+            assert sentence is not None
+            words, scores = sentence.request.forced, logits[row] + offset[row, :, None]  # [B, V]
+            answers = hypotheses.tokens[row, :, int(hypotheses.begin[row]) : int(hypotheses.length[row])].tolist()
+            taken = _taken(free, row, beams, ids)
+            found = options(list(zip(*of_row, strict=True)), answers, words, scores, taken)
+            last = int(hypotheses.length[row]) + 1 == int(hypotheses.limit[row])
+            chosen = _chosen(sorted(found, key=lambda option: -option.score), whole(words), beams, ids, last=last)
+            for each, name in zip(forced, ("score", "parent", "token"), strict=True):
+                each[row, : len(chosen)] = torch.tensor([getattr(option, name) for option in chosen], dtype=each.dtype)
+    return Candidates(*(torch.cat(both, dim=1) for both in zip(free, forced, strict=True)))
+
+
+def _taken(free: Candidates, row: int, beams: int, ids: SpecialIds) -> set[tuple[int, int]]:
+    """What the free search goes on with or makes answers of: its best candidates, and the best that do not end."""
+    found = list(zip(free.parent[row].tolist(), free.token[row].tolist(), strict=True))
+    return {*found[:beams], *[each for each in found if each[1] not in ids.end][:beams]}
+
+
+def _chosen(found: Sequence[Option], whole: int, beams: int, ids: SpecialIds, *, last: bool) -> list[Option]:
+    """Of options, best first: the complete ones with all words, then those that go on; `last`: none goes on."""
+    met = [option for option in found if option.progress == whole][:beams]
+    if last:
+        return met
+    ends = [option for option in met if option.token in ids.end]
+    return ends + shared_out([option for option in found if option.token not in ids.end], beams)

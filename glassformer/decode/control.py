@@ -30,11 +30,17 @@ class Control:
         self.table: Tensor | None = None  # [R, F, L], of the sequences listed
 
     def __call__(
-        self, hypotheses: Hypotheses, logits: Tensor, log_total: Tensor, forbidden: Sequence[Sequences]
+        self,
+        hypotheses: Hypotheses,
+        logits: Tensor,
+        log_total: Tensor,
+        forbidden: Sequence[Sequences],
+        following: Sequence[Sequence[int]] = (),
     ) -> tuple[Tensor, Tensor]:
         """The logits [R, B, V] to choose from, and the logarithm of the sum of their exponentials [R, B].
 
-        What is forbidden becomes minus infinity; the others' probabilities stay what they were.
+        What is forbidden becomes minus infinity, and all but the tokens `following` of a row that has such; the others'
+        probabilities stay what they were.
         """
         settings, given = self.settings, logits
         begun, place = hypotheses.length - hypotheses.begin, hypotheses.length + 1  # [R]
@@ -49,6 +55,14 @@ class Control:
             logits = _forbid(_own(logits, given), *repeated(hypotheses, settings.no_repeat_ngram))
         if any(forbidden):
             logits = _forbid(_own(logits, given), *self.forbidden(hypotheses, forbidden))
+        if any(following):
+            logits = _own(logits, given)
+            for row, tokens in enumerate(following):
+                if tokens:
+                    others = torch.ones_like(logits[row, 0], dtype=torch.bool).index_fill(
+                        0, torch.tensor(tokens, device=logits.device), False
+                    )  # [V]
+                    logits[row].masked_fill_(others, -torch.inf)
         if settings.forced_end:
             last = (place == hypotheses.limit)[:, None, None]  # [R, 1, 1]
             alone = torch.full_like(logits[0, 0], -torch.inf)  # [V]

@@ -6,15 +6,13 @@ B hypotheses of a sentence · V vocabulary
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
 from torch import Tensor
 
-from glassformer.decode.request import occurs
-
-Sequences = Sequence[tuple[int, ...]]
+from glassformer.decode.request import ForcedWord
 
 
 class Option(NamedTuple):
@@ -28,32 +26,35 @@ class Option(NamedTuple):
     progress: int
 
 
-def progress(answer: Sequence[int], forced: Sequences) -> int:
+def progress(answer: Sequence[int], forced: Sequence[ForcedWord]) -> int:
     """How many tokens of the forced words an answer contains: those of whole words, and of the one begun at its end."""
-    text = tuple(answer)
-    unmet = [word for word in forced if not occurs(word, text)]
-    begun = max((_begun(text, word) for word in unmet), default=0)
-    return sum(map(len, forced)) - sum(map(len, unmet)) + begun
+    unmet = [word for word in forced if not word.stands_in(answer)]
+    begun = max((word.begun(answer)[0] for word in unmet), default=0)
+    return whole(forced) - whole(unmet) + begun
 
 
-def _begun(text: tuple[int, ...], word: tuple[int, ...]) -> int:
-    """How many tokens of the word stand at the end of the text."""
-    return next((size for size in range(len(word) - 1, 0, -1) if text[-size:] == word[:size]), 0)
+def whole(forced: Sequence[ForcedWord]) -> int:
+    """How many tokens the forced words have."""
+    return sum(len(word.inside) for word in forced)
 
 
-def next_tokens(answer: Sequence[int], forced: Sequences) -> Iterator[int]:
+def next_tokens(answer: Sequence[int], forced: Sequence[ForcedWord]) -> Iterator[int]:
     """The tokens that begin a missing word or go on with one that is begun."""
-    text = tuple(answer)
     for word in forced:
-        if not occurs(word, text):
-            yield word[_begun(text, word)]
-            yield word[0]
+        if not word.stands_in(answer):
+            yield word.begun(answer)[1]
+            yield word.inside[0]
 
 
 def options(
-    best: Sequence[tuple[float, int, int]], answers: Sequence[Sequence[int]], forced: Sequences, scores: Tensor
+    best: Sequence[tuple[float, int, int]],
+    answers: Sequence[Sequence[int]],
+    forced: Sequence[ForcedWord],
+    scores: Tensor,
+    besides: Collection[tuple[int, int]] = (),
 ) -> list[Option]:
-    """The best candidates (score, parent, token), and for each hypothesis its best token and those of missing words.
+    """The best candidates (score, parent, token), and for each hypothesis its best token and those of missing words;
+    without `besides`, (parent, token).
 
     `scores` [B, V] of all tokens of a sentence's hypotheses.
     """
@@ -61,8 +62,11 @@ def options(
     for parent, answer in enumerate(answers):
         for token in (int(scores[parent].argmax()), *next_tokens(answer, forced)):
             found.setdefault((parent, token), float(scores[parent, token]))
-    alive = [(score, parent, token) for (parent, token), score in found.items() if score > -inf]
-    return [Option(score, parent, token, progress([*answers[parent], token], forced)) for score, parent, token in alive]
+    return [
+        Option(score, parent, token, progress([*answers[parent], token], forced))
+        for (parent, token), score in found.items()
+        if score > -inf and (parent, token) not in besides
+    ]
 
 
 def shared_out(ordered: Sequence[Option], beams: int) -> list[Option]:

@@ -49,6 +49,7 @@ class Hypotheses:
     begin: Tensor  # [R] tokens of the prompt
     length: Tensor  # [R] tokens of prompt and answer
     limit: Tensor  # [R] the largest length
+    likely: Tensor  # [R] the largest length that is waited for
     number: Tensor  # [R] of the request
     complete: Tensor  # [R, B] scores of the best complete answers, best first; minus infinity where there are none
     places: Tensor  # [R, K] the place in the text of each column's token

@@ -22,7 +22,7 @@ from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
 from glassformer.decode.request import Finished, Request, SpecialIds, check_request
 from glassformer.decode.search import Search, TextOf
 from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.words import IdsOf, forbidden_ids, forced_ids
+from glassformer.decode.words import IdsOf, forbidden_ids, forced_words
 from glassformer.errors import ConfigError
 from glassformer.models.alignment import CrossWeights, cross_weights
 from glassformer.models.inputs import Inputs
@@ -41,25 +41,27 @@ def decode(
     head: int | None = None,
     text_of: TextOf | None = None,
     ids_of: IdsOf | None = None,
+    forced: bool = False,
 ) -> Iterator[Step]:
     """Answer requests in the order in which they finish, `slots` at a time; yields after each token.
 
     With `attention`, answers carry how much each token looked at the source in these blocks of the decoder, by one
     `head` or the mean of all. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text,
-    which forced and forbidden words need. Raises ConfigError for a request that no answer can satisfy; requests are
-    taken up to `slots` ahead.
+    which forced and forbidden words need. `forced`: requests may have such words of their own beside the settings'.
+    Raises ConfigError for a request that no answer can satisfy; requests are taken up to `slots` ahead.
     """
     if settings.forced or settings.forbidden:
         if ids_of is None:
             raise ConfigError("forced and forbidden words need ids_of, which makes tokens of text", got="None")
-        forced, forbidden = forced_ids(settings.forced, ids_of), forbidden_ids(settings.forbidden, ids_of)
+        words, forbidden = forced_words(settings.forced, ids_of), forbidden_ids(settings.forbidden, ids_of)
         requests = (
-            replace(each, forced=each.forced + forced, forbidden=each.forbidden + forbidden) for each in requests
+            replace(each, forced=each.forced + words, forbidden=each.forbidden + forbidden) for each in requests
         )
     _refuse_impossible(model, settings, slots, attention, head, text_of)
     if settings.coverage_penalty and not attention:
         attention = (len(model.output_stack.blocks) - 1,)
-    loop = Loop(model, iter(requests), Search(settings, ids, text_of), slots, attention, head)
+    search = Search(settings, ids, text_of, forced=forced or bool(settings.forced))
+    loop = Loop(model, iter(requests), search, slots, attention, head)
     while True:
         with torch.inference_mode():
             step = loop.step()
@@ -277,6 +279,8 @@ class Loop:
         requests = [sentence.request for sentence in sentences]
         for request in requests:
             check_request(request, self.search.settings, self.search.ids, self.model.config)
+            if request.forced and not self.search.forced:
+                raise ConfigError(f"request {request.number}: forced words of its own need forced = True", got="False")
         memory, memory_real = None, None
         if self.model.encoder is not None:
             source, lengths = padded([request.source or () for request in requests], self.device)  # [N, M], [N]

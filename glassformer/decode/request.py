@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -25,21 +26,50 @@ class SpecialIds:
     never: tuple[int, ...] = ()
 
 
+class ForcedWord(NamedTuple):
+    """A word, or several, that an answer must contain: its tokens behind another word, those that an answer begins with
+    (none: no answer begins with it), and its text, which also stands where other tokens write it; "": only its tokens
+    count.
+    """
+
+    inside: tuple[int, ...]
+    first: tuple[int, ...] = ()
+    text: str = ""
+
+    def stands_in(self, answer: Ids) -> bool:
+        """Whether an answer of these tokens contains those of the word."""
+        begins = bool(self.first) and tuple(answer[: len(self.first)]) == self.first
+        return begins or occurs(self.inside, answer)
+
+    def begun(self, answer: Ids) -> tuple[int, int]:
+        """How many of its tokens stand at the end of an answer that does not contain the word, and the next one."""
+        text = tuple(answer)
+        if len(text) < len(self.first) and text == self.first[: len(text)]:
+            return min(len(text), len(self.inside) - 1), self.first[len(text)]
+        sizes = range(len(self.inside) - 1, 0, -1)
+        size = next((size for size in sizes if text[-size:] == self.inside[:size]), 0)
+        return size, self.inside[size]
+
+
 @dataclass(frozen=True)
 class Request:
     """One answer that is wanted. `number` names it, and its samples depend on it.
 
     `source` is what the encoder reads; None for a decoder alone. The decoder is given `prompt` (default: the token
-    that it begins with), then `prefix`, with which the answer must begin. `max_tokens` counts the prefix; None = the
-    settings'. The answer contains each of `forced` and none of `forbidden`, as sequences of tokens.
+    that it begins with), then `prefix`, with which the answer must begin, and `following`, of which the first token
+    behind the prefix is one where there are any. `max_tokens` counts the prefix; None = the settings'. With beams an
+    answer of more than `likely` tokens is waited for only as long as it is among the best already. The answer contains
+    each of `forced`, and none of the sequences of tokens `forbidden`.
     """
 
     number: int
     source: Ids | None = None
     prompt: Ids | None = None
     prefix: Ids = ()
+    following: Ids = ()
     max_tokens: int | None = None
-    forced: tuple[tuple[int, ...], ...] = ()
+    likely: int | None = None
+    forced: tuple[ForcedWord, ...] = ()
     forbidden: tuple[tuple[int, ...], ...] = ()
 
 
@@ -53,18 +83,21 @@ def check_request(request: Request, settings: DecodeSettings, ids: SpecialIds, m
         if stack is not None:
             _refuse_strange(where, tokens, stack.embed.vocabulary)
     most = settings.max_tokens if request.max_tokens is None else request.max_tokens
-    _refuse_strange(where, [token for word in request.forced for token in word], model.output_stack.embed.vocabulary)
-    if request.forced and settings.method != "beam":
+    words = [word.inside for word in request.forced]
+    _refuse_strange(where, [token for word in words for token in word], model.output_stack.embed.vocabulary)
+    if words and settings.method != "beam":
         raise ConfigError(f"{where}: forced words need method = 'beam'", got=repr(settings.method))
-    if not all(request.forced) or not all(request.forbidden):
+    if words and settings.groups > 1:
+        raise ConfigError(f"{where}: forced words need beams in one group", got=f"groups = {settings.groups}")
+    if not all(words) or not all(request.forbidden):
         raise ConfigError(f"{where}: a forced or forbidden sequence must have a token", got="an empty one")
-    for word in (*request.forced, request.prefix):
+    for word in (*words, request.prefix):
         if set(word) & set(ids.end):
             raise ConfigError(f"{where}: forced words and a prefix stand before the end", got=str([*word]))
         hit = next((each for each in request.forbidden if occurs(each, word)), None)
         if hit is not None:
             raise ConfigError(f"{where}: an answer cannot contain {[*word]}", got=f"{[*hit]} as forbidden")
-    needed = len(request.prefix) + sum(len(word) for word in request.forced) + 1
+    needed = len(request.prefix) + sum(map(len, words)) + 1
     if needed > most:
         raise ConfigError(
             f"{where}: the prefix, the forced words and the end need {needed} tokens",

@@ -13,22 +13,30 @@ from torch import Tensor
 
 from glassformer.data.counter_rng import uniform
 from glassformer.decode.candidates import best_in_groups, repeated, with_forced
-from glassformer.decode.choose import Candidates, best_tokens, drawn, filtered, log_totals
+from glassformer.decode.choose import Candidates, best_candidates, best_tokens, drawn, filtered, log_totals
 from glassformer.decode.control import Control
 from glassformer.decode.hypotheses import Hypotheses, Sentence
-from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds, occurs
+from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
 from glassformer.decode.score import coverage_penalty, final_score, upper_bound
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.words import before_stop, contains
 
 TextOf = Callable[[Sequence[int]], str]
 
 
 class Search:
-    """Which tokens follow, which answers are complete, and which hypotheses cannot become the best any more."""
+    """Which tokens follow, which answers are complete, and which hypotheses cannot become the best any more.
 
-    def __init__(self, settings: DecodeSettings, ids: SpecialIds, text_of: TextOf | None) -> None:
-        self.settings, self.ids, self.text_of = settings, ids, text_of
+    Where requests have `forced` words, a row has the hypotheses of two searches: the first half of one that does not
+    know of the words, the second of one whose beams are shared out by them. So no answer is worse than one that
+    contains the words without being asked to.
+    """
+
+    def __init__(self, settings: DecodeSettings, ids: SpecialIds, text_of: TextOf | None, *, forced: bool) -> None:
+        self.settings, self.ids, self.text_of, self.forced = settings, ids, text_of, forced
         self.beams, self.beam = settings.width, settings.method == "beam"
+        self.groups = 2 if forced else settings.groups
+        self.of_group = self.beams if forced else self.beams // settings.groups  # hypotheses of each
         self.control = Control(settings, ids)
 
     def begin(self, requests: Sequence[Request], tokens: Tensor, lengths: Tensor, logits: Tensor) -> Hypotheses:
@@ -36,6 +44,7 @@ class Search:
         rows, beams, device = len(requests), 1 if self.beam else self.beams, logits.device
         begin = [len(request.prompt or (self.ids.begin,)) for request in requests]
         most = [request.max_tokens or self.settings.max_tokens for request in requests]
+        likely = [request.likely or a for request, a in zip(requests, most, strict=True)]
         tokens = tokens[:, None].expand(-1, beams, -1).clone()  # [N, B, P]
         none = torch.zeros(rows, beams, 0, dtype=logits.dtype, device=device)
         return Hypotheses(
@@ -46,6 +55,7 @@ class Search:
             begin=torch.tensor(begin, device=device),
             length=lengths,
             limit=torch.tensor([a + b for a, b in zip(begin, most, strict=True)], device=device),
+            likely=torch.tensor([a + min(b, c) for a, b, c in zip(begin, most, likely, strict=True)], device=device),
             number=torch.tensor([request.number for request in requests], device=device),
             complete=torch.full((rows, self.beams), -torch.inf, dtype=logits.dtype, device=device),
             places=torch.arange(tokens.shape[2], device=device).expand(rows, -1).clone(),
@@ -78,8 +88,10 @@ class Search:
             coverage = coverage_penalty(hypotheses.coverage[:, :, : memory_real.shape[1]], memory_real, self.settings)
             score = score + coverage.gather(1, candidates.parent)
         complete = self.complete(over, candidates)  # [R, C]
-        if self.settings.groups > 1:
+        if self.groups > 1:
             complete = complete & ~repeated(candidates, hypotheses, complete)
+        if self.forced:
+            complete = self.with_words(hypotheses, candidates, ended, complete, score, sentences)  # [R, C]
         self.report(hypotheses, candidates, log_probability, ended, complete, score, sentences)
         hypotheses.score = candidates.score.masked_fill(over, -torch.inf)  # [R, C]
         parent, token = candidates.parent, candidates.token
@@ -99,15 +111,15 @@ class Search:
         """The candidates for the next step, [R, C]: the best of all of a row, or one for each hypothesis."""
         settings = self.settings
         forbidden = [() if each is None else each.request.forbidden for each in sentences]
-        logits, log_total = self.control(hypotheses, logits, log_total, forbidden)
+        logits, log_total = self.control(hypotheses, logits, log_total, forbidden, _following(hypotheses, sentences))
         offset = hypotheses.score - log_total  # [R, B]
         if self.beam:
             # So many candidates that enough go on when each of the best ends.
-            count = (1 + max(1, len(self.ids.end))) * self.beams // settings.groups
-            candidates = best_in_groups(logits, offset, count, settings, self.ids)
-            if any(each is not None and each.request.forced for each in sentences):
-                candidates = with_forced(candidates, hypotheses, logits, offset, sentences, self.ids)
-            return candidates
+            count = (1 + max(1, len(self.ids.end))) * self.of_group
+            if not self.forced:
+                return best_in_groups(logits, offset, count, settings, self.ids)
+            free = best_candidates(logits[:, : self.beams], offset[:, : self.beams], count)
+            return with_forced(free, hypotheses, logits, offset, sentences, self.ids)
         if settings.method == "greedy":
             token = best_tokens(logits)  # [R, B]
         else:
@@ -124,21 +136,50 @@ class Search:
         return torch.from_numpy(uniform(self.settings.seed, number, place, sample)).to(hypotheses.score.device)
 
     def complete(self, over: Tensor, candidates: Candidates) -> Tensor:
-        """Which candidates [R, C] are answers: those that are over and among the best of their group."""
+        """Which candidates [R, C] are answers: those that are over and among the best of their group, or that forced
+        words have chosen.
+        """
         complete = over & (candidates.score > -torch.inf)
         if not self.beam:
             return complete
-        groups = self.settings.groups
-        rank = torch.arange(complete.shape[1] // groups, device=over.device).repeat(groups)  # [C]
-        return complete & (rank < self.beams // groups)
+        count = complete.shape[1] // self.groups
+        rank = torch.arange(count, device=over.device).repeat(self.groups)  # [C]
+        if self.forced:
+            rank[count:] = 0
+        return complete & (rank < self.of_group)
 
     def going_on(self, over: Tensor) -> Tensor:
         """The candidates that go on, best first in each group: [R, C] to [R, B]."""
-        groups = self.settings.groups
-        grouped = over.unflatten(1, (groups, -1))  # [R, G, C / G]
+        grouped = over.unflatten(1, (self.groups, -1))  # [R, G, C / G]
         # A stable order by whether they are over.
-        on = grouped.byte().argsort(dim=2, stable=True)[..., : self.beams // groups]  # [R, G, B / G]
-        return (on + torch.arange(groups, device=over.device)[:, None] * grouped.shape[2]).flatten(1)  # [R, B]
+        on = grouped.byte().argsort(dim=2, stable=True)[..., : self.of_group]  # [R, G, B / G]
+        return (on + torch.arange(self.groups, device=over.device)[:, None] * grouped.shape[2]).flatten(1)  # [R, B]
+
+    def with_words(
+        self,
+        hypotheses: Hypotheses,
+        candidates: Candidates,
+        ended: Tensor,
+        complete: Tensor,
+        score: Tensor,
+        sentences: Sequence[Sentence | None],
+    ) -> Tensor:
+        """Which of the complete candidates [R, C] contain the words that their requests force."""
+        kept = complete.clone()
+        for row, place in (complete & (score > hypotheses.complete[:, -1:])).nonzero().tolist():
+            sentence = sentences[row]
+            assert sentence is not None
+            if not sentence.request.forced:
+                continue
+            begin, length = int(hypotheses.begin[row]), int(hypotheses.length[row])
+            before = hypotheses.tokens[row, int(candidates.parent[row, place]), begin:length].tolist()
+            answer = before if ended[row, place] else [*before, int(candidates.token[row, place])]
+            text = None if self.text_of is None else before_stop(self.text_of(answer), self.settings.stop)
+            kept[row, place] = all(
+                word.stands_in(answer) or (text is not None and word.text and contains(text, word.text))
+                for word in sentence.request.forced
+            )
+        return kept
 
     def stopped(self, hypotheses: Hypotheses, candidates: Candidates, over: Tensor) -> Tensor:
         """Which candidates [R, C] contain a stop string."""
@@ -182,8 +223,6 @@ class Search:
             of_answer = slice(begins[number], lengths[number])
             ids = [*tokens[number][of_answer], *([] if ends else [token])]
             logs = [*logarithms[number][of_answer], logarithm]
-            if not all(occurs(word, ids) for word in sentence.request.forced):
-                continue
             answer = Hypothesis(
                 ids=tuple(ids),
                 score=value,
@@ -205,7 +244,7 @@ class Search:
         """
         settings, score = self.settings, hypotheses.score
         if settings.early_stopping == "exact":
-            most = (hypotheses.limit - hypotheses.begin)[:, None]  # [R, 1]
+            most = (hypotheses.limit.minimum(hypotheses.likely) - hypotheses.begin)[:, None]  # [R, 1]
             least = hypotheses.complete[:, settings.n_best - 1, None]  # [R, 1]
             hopeless = upper_bound(score, answer, most, settings) <= least  # [R, B]
             if settings.groups > 1:
@@ -223,3 +262,15 @@ class Search:
         if self.beam:
             return Finished(sentence.request.number, sentence.answers[: self.settings.n_best])
         return Finished(sentence.request.number, [sentence.samples[each] for each in sorted(sentence.samples)])
+
+
+def _following(hypotheses: Hypotheses, sentences: Sequence[Sentence | None]) -> list[Sequence[int]]:
+    """Of each row, the tokens of which the next one is one; none where it does not stand behind such a prefix."""
+    requests = [None if sentence is None else sentence.request for sentence in sentences]
+    if not any(request is not None and request.following for request in requests):
+        return []
+    begun = (hypotheses.length - hypotheses.begin).tolist()  # [R]
+    return [
+        request.following if request is not None and size == len(request.prefix) else ()
+        for request, size in zip(requests, begun, strict=True)
+    ]

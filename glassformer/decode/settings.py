@@ -8,8 +8,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationInfo, model_validator
 
 from glassformer.errors import ConfigError
-from glassformer.settings import CALLED, PublicSettings, Seed
+from glassformer.settings import CALLED, MOST_TOKENS, PublicSettings, Seed
 
+# Beyond these limits the scores of answers of MOST_TOKENS are no float32 numbers any more.
+LengthPenalty = Annotated[float, Field(ge=-5, le=5)]
 # Words in a tuple or a list.
 Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False)]
 
@@ -47,21 +49,21 @@ class DecodeSettings(PublicSettings):
     method: Literal["greedy", "sample", "beam"] = "greedy"
     beams: int = Field(default=1, ge=1, le=1000)
     n_best: int = Field(default=1, ge=1, le=1000)
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float = Field(default=1.0, ge=0.001, le=1000)
     top_k: int | None = Field(default=None, ge=1)
     top_p: float | None = Field(default=None, gt=0, le=1)
     min_p: float | None = Field(default=None, ge=0, le=1)
-    repetition_penalty: float = Field(default=1.0, gt=0)
+    repetition_penalty: float = Field(default=1.0, ge=0.001, le=1000)
     penalized: Literal["logits", "log_probabilities"] = "logits"
     no_repeat_ngram: int | None = Field(default=None, ge=1)
-    length_penalty: float = 0.0
+    length_penalty: LengthPenalty = 0.0
     length_penalty_form: Literal["gnmt", "power"] = "gnmt"
-    coverage_penalty: float = Field(default=0.0, ge=0)
+    coverage_penalty: float = Field(default=0.0, ge=0, le=1000)
     early_stopping: Literal["exact", "full", "estimate"] = "exact"
     groups: int = Field(default=1, ge=1)
-    diversity: float = Field(default=0.0, ge=0)
-    max_tokens: int = Field(default=256, ge=1)
-    min_tokens: int = Field(default=0, ge=0)
+    diversity: float = Field(default=0.0, ge=0, le=1000)
+    max_tokens: int = Field(default=256, ge=1, le=MOST_TOKENS)
+    min_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
     forced_end: bool = False
     forced: Words = ()
     forbidden: Words = ()
@@ -146,6 +148,15 @@ def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> N
             f"{said('min_tokens')} must be at most {named('max_tokens')}",
             got=said("max_tokens"),
             do="change one of them",
+        )
+    if "forced" in values and "groups" in values:
+        raise ConfigError(f"{said('forced')} needs beams in one group", got=said("groups"), do="leave one of them out")
+    stop = values.get("stop", ())
+    if cut := [word for word in values.get("forced", ()) if any(each in word or word in each for each in stop)]:
+        raise ConfigError(
+            f"{named('forced')} and {named('stop')} exclude each other",
+            got=f"{cut[0]!r}, which an answer would not have, or not whole",
+            do="leave one of them out",
         )
     if both := set(values.get("forced", ())) & set(values.get("forbidden", ())):
         raise ConfigError(

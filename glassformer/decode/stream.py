@@ -9,6 +9,7 @@ from typing import TypeVar
 from glassformer.decode.loop import Step
 from glassformer.decode.request import Finished
 from glassformer.decode.search import TextOf
+from glassformer.decode.words import before_stop
 
 # What a tokenizer gives for bytes that are no whole character yet.
 INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
@@ -53,11 +54,6 @@ def shared(sequences: Sequence[Sequence[Item]]) -> list[Item]:
             break
         items.append(same[0])
     return items
-
-
-def before_stop(text: str, stop: Sequence[str]) -> str:
-    """The text up to the first of the stop strings that occurs in it."""
-    return text[: min((at for each in stop if (at := text.find(each)) >= 0), default=len(text))]
 
 
 def settled(text: str, stop: Sequence[str]) -> str:

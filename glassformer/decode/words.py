@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+
+from glassformer.decode.request import ForcedWord
 
 IdsOf = Callable[[str], Sequence[int]]
 Sequences = tuple[tuple[int, ...], ...]
 
 
-def forced_ids(words: Sequence[str], ids_of: IdsOf) -> Sequences:
-    """One spelling of each word: that behind another word."""
-    return tuple(dict.fromkeys(_behind(word, ids_of) for word in words))
+def forced_words(words: Sequence[str], ids_of: IdsOf) -> tuple[ForcedWord, ...]:
+    """Each word with its tokens behind another word, and those at the beginning of an answer."""
+    stripped = dict.fromkeys(word.strip() for word in words)
+    return tuple(ForcedWord(_behind(word, ids_of), tuple(ids_of(word)), word) for word in stripped)
 
 
 def forbidden_ids(words: Sequence[str], ids_of: IdsOf) -> Sequences:
     """All spellings of each word: at the beginning of a text, and behind another word. Capitals are others."""
     return tuple(dict.fromkeys(ids for word in words for ids in (tuple(ids_of(word)), _behind(word, ids_of))))
+
+
+def contains(text: str, word: str) -> bool:
+    """Whether a text contains a word, or several, that no letters or digits around it go on with."""
+    before, after = (r"\b" if letter.isalnum() else "" for letter in (word[0], word[-1]))
+    return re.search(f"{before}{re.escape(word)}{after}", text) is not None
+
+
+def before_stop(text: str, stop: Sequence[str]) -> str:
+    """The text up to the first of the stop strings that occurs in it."""
+    return text[: min((at for each in stop if (at := text.find(each)) >= 0), default=len(text))]
 
 
 def _behind(word: str, ids_of: IdsOf) -> tuple[int, ...]:

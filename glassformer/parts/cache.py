@@ -177,6 +177,16 @@ class Columns:
     def __init__(self) -> None:
         self.width = 0
         self.newest = torch.empty(0, dtype=torch.int64)  # [R, S]
+        self._flat: tuple[Tensor, int, Tensor] | None = None
+
+    def flat(self, columns: int) -> Tensor:
+        """The places [R * S] of the newest tokens in a buffer [R * C, ...] of so many columns: all attentions write to
+        the same ones.
+        """
+        if self._flat is None or self._flat[0] is not self.newest or self._flat[1] != columns:
+            rows = torch.arange(len(self.newest), device=self.newest.device)[:, None] * columns  # [R, 1]
+            self._flat = self.newest, columns, (rows + self.newest).flatten()
+        return self._flat[2]
 
 
 class SlotPairs:
@@ -204,8 +214,8 @@ class SlotPairs:
         """Write the newest keys and values to their columns and return all that are looked at."""
         assert self.keys is not None
         assert self.values is not None
-        self.keys = _write(_widened(self.keys, self.columns.width), self.columns.newest, key)
-        self.values = _write(_widened(self.values, self.columns.width), self.columns.newest, value)
+        self.keys = _write(_widened(self.keys, self.columns.width), self.columns, key)
+        self.values = _write(_widened(self.values, self.columns.width), self.columns, value)
         assert self.key is not None
         assert self.value is not None
         return self.key, self.value
@@ -306,11 +316,10 @@ class SlotCache:
         return self.facts
 
 
-def _write(buffer: Tensor, columns: Tensor, newest: Tensor) -> Tensor:
-    """Newest keys or values [R, G, S, D] at columns [R, S] of a buffer [R, C, G, D]."""
-    rows = torch.arange(len(buffer), device=buffer.device)[:, None] * buffer.shape[1]  # [R, 1]
+def _write(buffer: Tensor, columns: Columns, newest: Tensor) -> Tensor:
+    """Newest keys or values [R, G, S, D] at their columns of a buffer [R, C, G, D]."""
     flat = buffer.flatten(2).flatten(0, 1)  # [R * C, G * D]
-    flat.index_copy_(0, (rows + columns).flatten(), newest.transpose(1, 2).flatten(2).flatten(0, 1))
+    flat.index_copy_(0, columns.flat(buffer.shape[1]), newest.transpose(1, 2).flatten(2).flatten(0, 1))
     return buffer
 
 

@@ -14,51 +14,37 @@ from glassformer.data.files import files_of
 from glassformer.data.flat import Texts
 from glassformer.data.lines import OnBad
 from glassformer.data.pair_checks import check_pairs
+from glassformer.data.pair_tables import pair_columns, unread_told
 from glassformer.data.parallel import SOURCE, TARGET, read_parallel
-from glassformer.data.rows import read_table
+from glassformer.data.rows import by_role, names_of, read_table
 from glassformer.data.settings import TranslateData
 from glassformer.data.split import Split, shared, text_hash
-from glassformer.data.table_format import TableFormat, find_format, table_kind
+from glassformer.data.table_format import TableFormat, find_format
 from glassformer.errors import ConfigError, DataError
 from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.records import Record
 from glassformer.tasks.values import check_columns, text_of
-from glassformer.wrapping import in_one_line
-
-# The most columns that a note names, and characters of a name.
-_NAMED, _LONGEST = 4, 30
 
 
-def pair_columns(data: TranslateData) -> dict[str, str]:
+def columns_of(data: TranslateData) -> dict[str, str]:
     """The columns of source and target, by role."""
     return check_columns({"text": data.text, "target": data.target})
 
 
-def columns_of(data: TranslateData, path: Path) -> dict[str, str]:
-    """Those of one table: the first two where no others are asked for and it does not name the usual ones."""
-    usual = TranslateData()
-    if (data.text, data.target) != (usual.text, usual.target) or table_kind(path) in ("jsonl", "parquet"):
-        return pair_columns(data)
-    first = find_format(path, ("0", "1"), header=True).columns
-    return pair_columns(data) if {usual.text, usual.target} <= {*first} else {"text": "0", "target": "1"}
-
-
 def format_of(data: TranslateData, path: Path) -> TableFormat:
     """How a table of pairs is written."""
-    return find_format(path, tuple(columns_of(data, path).values()), header=data.has_header)
+    return find_format(path, names_of(pair_columns(columns_of(data), path)), header=data.has_header)
 
 
 def table_told(data: TranslateData, path: Path) -> str:
     """How a table of pairs is written, and which of its columns are not read, in one line."""
-    format, asked = format_of(data, path), columns_of(data, path).values()
-    names = dict(zip(map(str, range(len(format.columns))), format.columns, strict=True))
-    read = [column if column in format.columns else names.get(column, column) for column in asked]
-    told = f"{path.name}: {format}"
-    others = [in_one_line(column[:_LONGEST]) for column in format.columns if column not in read]
-    if others:
-        more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
-        told += f"; source and target are {' and '.join(read)}; not read: {', '.join(others[:_NAMED])}{more}"
-    return told
+    told = unread_columns(data, path)
+    return f"{path.name}: {format_of(data, path)}{'; ' if told else ''}{told}"
+
+
+def unread_columns(data: TranslateData, path: Path) -> str:
+    """Which columns of a table of pairs are not read, in words; "" where it has no others."""
+    return unread_told(pair_columns(columns_of(data), path), format_of(data, path))
 
 
 def pair_records(data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
@@ -70,9 +56,9 @@ def pair_records(data: TranslateData, files: Sequence[str], bad: OnBad) -> Itera
     targets = data.validation_target_files if held_out else data.target_files
     if not data.target_files and not targets:
         for path in files_of(files, text=data.text, tables=True):
-            columns = columns_of(data, path)
-            for row in read_table(path, tuple(columns.values()), format=format_of(data, path), bad=bad):
-                yield Record({role: row.values[column] for role, column in columns.items()}, row.where)
+            columns = pair_columns(columns_of(data), path)
+            for row in read_table(path, names_of(columns), format=format_of(data, path), bad=bad):
+                yield Record(by_role(row.values, columns), row.where)
         return
     sides = files_of(files), files_of(targets) if targets else ()
     if len(sides[0]) != len(sides[1]):

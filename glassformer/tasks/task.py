@@ -130,7 +130,8 @@ class Source(Protocol):
 class Preparation:
     """What a task is prepared from. `body` is the model before it gets the task's head, `facts` are what the task has
     saved with the model, when this is measured again, and `cache` is a folder for tokenized text. `measuring`: the
-    model is only measured, so that nothing is logged about text to learn from.
+    model is only measured, so that nothing is logged about text to learn from. `search`: how an imported model is
+    searched by default.
     """
 
     data: DataSection
@@ -143,6 +144,7 @@ class Preparation:
     log: Callable[[str], None]
     stage: Stage
     measuring: bool = False
+    search: SearchDefaults | None = None
 
 
 class Task(ABC):

@@ -20,20 +20,23 @@ from glassformer.data.lines import OnBad
 from glassformer.data.parallel import TARGET
 from glassformer.data.settings import TranslateData
 from glassformer.data.split import Split
+from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import BEAMS, LENGTH_PENALTY
 from glassformer.decode.request import Hypothesis
+from glassformer.decode.settings import LengthPenalty
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.alignment_loss import ALIGNMENT, loss_of_links
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
 from glassformer.tasks.pair_records import (
+    columns_of,
     log_rows,
-    pair_columns,
     pair_of,
     pair_records,
     read_pairs,
     table_told,
+    unread_columns,
 )
 from glassformer.tasks.pair_source import PairSource, TextPair
 from glassformer.tasks.predict import predict
@@ -69,7 +72,7 @@ class TranslateSection(TaskSection):
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     best: Literal["loss", "bleu"] = "loss"
     beams: int = Field(default=BEAMS, ge=1, le=1000)
-    length_penalty: float = LENGTH_PENALTY
+    length_penalty: LengthPenalty = LENGTH_PENALTY
     alignment: float = Field(default=0.0, ge=0, le=1)
 
 
@@ -98,13 +101,18 @@ class Translate(RecordTask[TextPair, Translation]):
         tokenizer: Tokenizer,
         *,
         length: int | None,
+        search: SearchDefaults | None = None,
     ) -> None:
-        self.section, self.tokenizer, self.length = section, tokenizer, length
+        self.section, self.tokenizer, self.length, self.search = section, tokenizer, length, search
         self.translator = self.searching(section.beams)
         self.unigram, self.frequent = Unigram(np.zeros(1, np.int64)), None  # counted where there are training pairs
 
     def searching(self, beams: int) -> Translator:
-        """What translates with so many beams."""
+        """What translates with so many beams; an imported model as it is searched by default."""
+        if self.search is not None:
+            own = {"search": self.search.settings}
+            ids = self.search.ids or special_ids(self.tokenizer.target)
+            return Translator(self.tokenizer, length=self.length, ids=ids, options=own, default=self.search)
         search = {"beams": beams, **({} if beams == 1 else {"length_penalty": self.section.length_penalty})}
         ids = special_ids(self.tokenizer.target)
         return Translator(self.tokenizer, length=self.length, ids=ids, options=search)
@@ -129,7 +137,7 @@ class Translate(RecordTask[TextPair, Translation]):
     @classmethod
     def columns(cls, data: TranslateData) -> dict[str, str]:
         """Source and target."""
-        return pair_columns(data)
+        return columns_of(data)
 
     @classmethod
     def records(cls, data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
@@ -174,16 +182,17 @@ class Translate(RecordTask[TextPair, Translation]):
         held_out: Sequence[Record] = (),
     ) -> Self:
         """Nothing is determined by the records."""
-        return cls(section, preparation.tokenizer, length=preparation.data.length)
+        return cls(section, preparation.tokenizer, length=preparation.data.length, search=preparation.search)
 
     @classmethod
     def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
         data, log = preparation.data, preparation.log
         assert isinstance(data, TranslateData)
         task = cls.from_records(section, preparation, [])
-        if not preparation.measuring and not data.target_files:
+        if not data.target_files:
             for path in files_of([*data.files, *data.validation_files], text=data.text, tables=True):
-                log(table_told(data, path))
+                if not preparation.measuring or unread_columns(data, path):
+                    log(table_told(data, path))
         tell = _nothing if preparation.measuring else log
         found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
         begin, losses = task.translator.ids.begin, cls.weights_of(section)
@@ -289,7 +298,7 @@ class Translate(RecordTask[TextPair, Translation]):
         """For a model that was trained to translate; raises ConfigError for another one."""
         section = context.section if isinstance(context.section, TranslateSection) else TranslateSection()
         cls.check_body(section, model.config)
-        return cls(section, tokenizer, length=context.length)
+        return cls(section, tokenizer, length=context.length, search=context.search)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         """The best translations of each row."""

@@ -18,8 +18,7 @@ from glassformer.decode.loop import Step, decode
 from glassformer.decode.options import BEAMS, LENGTH_PENALTY, search_settings
 from glassformer.decode.request import Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.stream import before_stop
-from glassformer.decode.words import forbidden_ids, forced_ids
+from glassformer.decode.words import before_stop, forbidden_ids, forced_words
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
@@ -68,11 +67,16 @@ class Translator(Predictor[TextPair, Translation]):
         self.aligned, self.alignment_head = bool(options.get("alignment")), alignment_head
         asked = "max_tokens" in self.settings.model_fields_set
         self.most = self.settings.max_tokens if asked else None
+        self.imported = default is not None  # it is searched as where it comes from
         self.prefix = () if default is None else default.prefix
-        self.prefix += tuple(self.target.ids(options["prefix"])) if options.get("prefix") else ()
+        typed = options.get("prefix") or ""
+        self.prefix += tuple(self.target.ids(typed.strip())) if typed.strip() else ()
+        # A blank at the end belongs to the next word: alone it would be a token that the model has hardly ever seen.
+        words = behind_a_blank(self.target) if typed.strip() and typed[-1].isspace() else ()
+        self.following = (*words, *ids.end) if words else ()
         if blank := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
             raise ConfigError("a word is needed to force or to forbid it", got=repr(blank[0]))
-        self.forced = forced_ids(self.settings.forced, self.target.ids)
+        self.forced = tuple(word.inside for word in forced_words(self.settings.forced, self.target.ids))
         never = () if default is None else default.forbidden
         self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, self.target.ids))
         self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
@@ -204,12 +208,23 @@ class Translator(Predictor[TextPair, Translation]):
 
     def most_for(self, source: Sequence[int], limit: int | None) -> int:
         """The most tokens of the translation of a source: as asked for, else by its length; at most `limit`."""
-        most = self.most or _LONGER * len(source) + _MORE + max(self.least, self.settings.min_tokens + 1)
+        most = self.most or self.likely(source)
         return most if limit is None else min(most, limit)
+
+    def likely(self, source: Sequence[int]) -> int:
+        """The most tokens that the translation of a source is likely to have."""
+        return _LONGER * len(source) + _MORE + max(self.least, self.settings.min_tokens + 1)
 
     def request(self, number: int, source: Sequence[int], most: int) -> Request:
         """What is asked of the decoding loop for one row."""
-        return Request(number, source=source, prefix=self.prefix, max_tokens=most)
+        return Request(
+            number,
+            source=source,
+            prefix=self.prefix,
+            following=self.following,
+            max_tokens=most,
+            likely=None if self.imported else self.likely(source),
+        )
 
     def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
         """The translations of the sentences in their places. Raises DataError where there is none."""
@@ -313,6 +328,11 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
         )
     never = () if tokenizer.pad_id is None or tokenizer.pad_id in after else (tokenizer.pad_id,)
     return SpecialIds(start, (after[-1],), never)
+
+
+def behind_a_blank(tokenizer: Tokenizer) -> tuple[int, ...]:
+    """The tokens that begin with a blank."""
+    return tuple(id_ for id_ in range(tokenizer.vocabulary_size) if tokenizer.text(id_)[:1].isspace())
 
 
 def _sources(batch: Batch) -> Iterator[tuple[int, ...]]:

@@ -69,6 +69,43 @@ def test_a_table_of_pairs_has_the_columns_that_it_names_else_the_first_two(
     ]
 
 
+@pytest.mark.parametrize("name", ["pairs.tsv", "pairs.jsonl", "-"])
+def test_a_model_that_knows_no_data_reads_the_columns_of_pairs(
+    name: str, run: Run, translator: Path, tmp_path: Path
+) -> None:
+    """As an imported one."""
+    rows = [{"source": source, "target": target} for source, target in zip(ENGLISH, FRENCH, strict=True)]
+    objects = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "pairs.jsonl").write_text(objects)
+    (tmp_path / "pairs.tsv").write_text(
+        "".join("\t".join(row) + "\n" for row in [("source", "target"), *zip(ENGLISH, FRENCH, strict=True)])
+    )
+    path = "-" if name == "-" else tmp_path / name
+    given = {"stdin": objects.encode()} if name == "-" else {}
+    expected = run("translate", translator, *ENGLISH, *FEW).out
+    assert run("translate", translator, "--file", path, *FEW, **given).out == expected
+    scored = run("score", translator, "--file", path, "--json", **given)
+    assert [each["target"] for each in scored.records] == [*FRENCH]
+    assert scored.err == ""
+
+
+def test_columns_of_a_table_that_are_not_read_are_told(run: Run, translator: Path, tmp_path: Path) -> None:
+    table = tmp_path / "pairs.tsv"
+    table.write_text("".join(f"{s}\t{t}\tCC-BY {n}\n" for n, (s, t) in enumerate(zip(ENGLISH, FRENCH, strict=True))))
+    for words in (("translate", translator, "--file", table, *FEW), ("score", translator, "--file", table)):
+        done = run(*words)
+        assert done.code == 0
+        assert done.err.count("not read") == 1
+        assert done.err.splitlines()[0].endswith("2")
+    named = run("translate", translator, "--file", table, "--column", "0", *FEW)
+    assert (named.code, named.err) == (0, "")  # it was asked for
+    wrong = run("translate", translator, "--file", table, "--column", "source", *FEW)
+    assert (wrong.code, wrong.out) == (2, "")  # the first column is not what was asked for
+    told = run("evaluate", translator, table)
+    assert told.code == 0
+    assert told.err.count("not read: 2") == 1
+
+
 def test_a_stopped_command_goes_on(run: Run, translator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, out = tmp_path / "source.en", tmp_path / "target.fr"
     source.write_text("\n".join(f"{ENGLISH[n % 2]} {n}" for n in range(70)) + "\n", encoding="utf-8")
@@ -141,6 +178,10 @@ def test_empty_translations_are_counted(run: Run, translator: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (("--length-penalty", "1e9"), "--length-penalty"),
+        (("--length-penalty", "nan"), "--length-penalty"),
+        (("--length-penalty", "-inf"), "--length-penalty"),
+        (("--force", "food.", "--stop", "."), "food."),
         (("--beams", "0"), "--beams"),
         (("--beam", "0"), "--beams"),
         (("--beams", "2", "--n-best", "4"), "4"),
@@ -201,7 +242,9 @@ def test_pairs_are_scored(run: Run, translator: Path, tmp_path: Path) -> None:
     assert found["total"] == pytest.approx(expected.total)
     assert FRENCH[0] in run("score", translator, ENGLISH[0], "--target", FRENCH[0]).out
     path = tmp_path / "pairs.jsonl"
-    path.write_text("".join(json.dumps({"text": s, "target": t}) + "\n" for s, t in zip(ENGLISH, FRENCH, strict=True)))
+    path.write_text(
+        "".join(json.dumps({"source": s, "target": t}) + "\n" for s, t in zip(ENGLISH, FRENCH, strict=True))
+    )
     records = run("score", translator, "--file", path, "--json").records
     assert [each["target"] for each in records] == [*FRENCH]
     assert records[0]["total"] == pytest.approx(expected.total, abs=1e-4)  # float32, in another batch

@@ -11,16 +11,21 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from sacrebleu.metrics import BLEU
 from safetensors.torch import load_file
 
+from glassformer.artefact.compare import compare
+from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.model import Model
+from glassformer.artefact.open import load
 from glassformer.convert.search import search_of
 from glassformer.data.corrupt import IGNORED
 from glassformer.data.flat import Texts
 from glassformer.decode.request import SpecialIds
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.pair_source import PairSource, TextPairs
+from glassformer.tasks.score import THIS_MODEL
 from glassformer.tasks.translate import Translate, TranslateSection
 from glassformer.tasks.translator import special_ids
 from glassformer.text.special import MARIAN
@@ -173,6 +178,24 @@ def test_a_re_imported_translator_cuts_the_texts_that_its_twin_cuts(tmp_path: Pa
     assert one.windows == two.windows > 1
     again = written(back, tmp_path / "again") / "tokenizer_config.json"
     assert json.loads(again.read_text())["model_max_length"] == 12
+
+
+def test_an_imported_translator_is_measured_by_its_translations(tmp_path: Path) -> None:
+    """Those of the search that came with it, not by masked words."""
+    back, _ = read_foreign(written(translator(), tmp_path / "theirs"), Model)
+    assert back.task is None
+    table = tmp_path / "pairs.tsv"
+    pairs = list(zip(TEXTS[::2], TEXTS[1::2], strict=True))
+    table.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+    scores = evaluate(back, [table])
+    found = [back.translate(source).translation for source, _ in pairs]
+    expected = BLEU().corpus_score(found, [[target for _, target in pairs]]).score
+    assert scores.of[THIS_MODEL]["bleu"] == pytest.approx(expected)
+    told = [back.score(*pair) for pair in pairs]
+    loss = -sum(each.total for each in told) / sum(len(each.tokens) for each in told)
+    assert scores.of[THIS_MODEL]["loss"] == pytest.approx(loss)
+    assert compare(back, back, table).judged.verdict
+    assert evaluate(load(back.save(tmp_path / "saved")), [table]).of == scores.of
 
 
 @pytest.mark.parametrize("told", [10**30, "512", True, 0, None])

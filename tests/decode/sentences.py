@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from glassformer.decode.loop import decode
-from glassformer.decode.request import Hypothesis, Request, SpecialIds
+from glassformer.decode.request import ForcedWord, Hypothesis, Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
@@ -37,6 +37,11 @@ def requests(model: Transformer, count: int, **more: Any) -> list[Request]:
         source, prompt = (text, None) if model.encoder is not None else (None, [IDS.begin, *text])
         found.append(Request(number, source=source, prompt=prompt, **more))
     return found
+
+
+def words(*each: Sequence[int]) -> tuple[ForcedWord, ...]:
+    """Words to force, of these tokens wherever they stand."""
+    return tuple(ForcedWord(tuple(ids)) for ids in each)
 
 
 def answers(

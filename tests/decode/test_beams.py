@@ -12,7 +12,7 @@ from glassformer.decode.request import Request, occurs
 from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import ConfigError
 from tests.decode.reference import searched
-from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, named, requests, whole
+from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, named, requests, whole, words
 from tests.refusals import refused
 
 SEARCHES: dict[str, dict[str, Any]] = {
@@ -70,11 +70,11 @@ def test_forced_words_occur_in_every_answer(forced: tuple[tuple[int, ...], ...],
     model = named("marian").model()
     least = sum(map(len, forced)) + 1
     asked = [
-        Request(each.number, source=each.source, forced=forced, max_tokens=least + each.number)
+        Request(each.number, source=each.source, forced=words(*forced), max_tokens=least + each.number)
         for each in requests(model, 5)
     ]
     settings = BEAM.model_copy(update={"beams": beams, "n_best": 1})
-    for number, found in answers(model, asked, settings, slots=2).items():
+    for number, found in answers(model, asked, settings, slots=2, forced=True).items():
         (answer,) = found
         assert all(occurs(word, answer.ids) for word in forced)
         assert len(whole(answer)) <= least + number
@@ -83,9 +83,11 @@ def test_forced_words_occur_in_every_answer(forced: tuple[tuple[int, ...], ...],
 def test_sentences_without_forced_words_do_not_notice_those_with() -> None:
     model = named("marian").model()
     free = requests(model, 4)
-    bound = [Request(9 + each.number, source=each.source, forced=((9,), (4, 11))) for each in free]
+    bound = [Request(9 + each.number, source=each.source, forced=words((9,), (4, 11))) for each in free]
     alone = answers(model, free, BEAM)
-    together = answers(model, [each for pair in zip(free, bound, strict=True) for each in pair], BEAM, slots=3)
+    together = answers(
+        model, [each for pair in zip(free, bound, strict=True) for each in pair], BEAM, slots=3, forced=True
+    )
     assert {number: [each.ids for each in found] for number, found in together.items() if number < 9} == {
         number: [each.ids for each in found] for number, found in alone.items()
     }
@@ -109,13 +111,17 @@ def test_forbidden_words_occur_in_no_answer(method: str) -> None:
 
 
 IMPOSSIBLE: dict[str, tuple[Request, str, str]] = {
-    "too many": (Request(7, source=(5,), forced=((3,), (4, 5, 6, 8, 9, 10))), "8", "max_tokens = 7"),
-    "too many after the prefix": (Request(7, source=(5,), prefix=(3,) * 5, forced=((4, 5),)), "8", "max_tokens = 7"),
-    "both": (Request(7, source=(5,), forced=((3, 4, 5),), forbidden=((4, 5),)), "[3, 4, 5]", "[4, 5]"),
+    "too many": (Request(7, source=(5,), forced=words((3,), (4, 5, 6, 8, 9, 10))), "8", "max_tokens = 7"),
+    "too many after the prefix": (
+        Request(7, source=(5,), prefix=(3,) * 5, forced=words((4, 5))),
+        "8",
+        "max_tokens = 7",
+    ),
+    "both": (Request(7, source=(5,), forced=words((3, 4, 5)), forbidden=((4, 5),)), "[3, 4, 5]", "[4, 5]"),
     "prefix": (Request(7, source=(5,), prefix=(3,), forbidden=((3,),)), "[3]", "[3]"),
-    "the end": (Request(7, source=(5,), forced=((3, 2),)), "end", "[3, 2]"),
+    "the end": (Request(7, source=(5,), forced=words((3, 2))), "end", "[3, 2]"),
     "no tokens": (Request(7, source=(5,), forbidden=((),)), "token", "empty"),
-    "no such token": (Request(7, source=(5,), forced=((23,),)), "22", "23"),
+    "no such token": (Request(7, source=(5,), forced=words((23,))), "22", "23"),
     "no such source": (Request(7, source=(-1,)), "22", "-1"),
 }
 
@@ -128,7 +134,7 @@ def test_impossible_requests_are_refused(name: str) -> None:
 
 
 def test_forced_words_need_beams() -> None:
-    asked = [Request(0, source=(5,), forced=((3,),))]
+    asked = [Request(0, source=(5,), forced=words((3,)))]
     with refused(ConfigError, wanted="beam", got="greedy"):
         list(decode(named("marian").model(), asked, DecodeSettings(), ids=IDS))
 
@@ -144,7 +150,7 @@ def test_where_nothing_is_allowed_there_is_no_answer() -> None:
 
 
 def test_progress_counts_whole_words_and_the_one_begun_at_the_end() -> None:
-    forced = ((4, 5, 6), (7,))
+    forced = words((4, 5, 6), (7,))
     assert [progress(text, forced) for text in ([], [4], [4, 5], [4, 5, 4], [4, 5, 6], [4, 5, 6, 1, 7])] == [
         0, 1, 2, 1, 3, 4,
     ]  # fmt: skip
@@ -162,7 +168,7 @@ def test_options_hold_what_is_best_and_what_is_missing() -> None:
     import torch
 
     scores = torch.tensor([[0.0, -1.0, -2.0, -3.0], [-5.0, -4.0, -6.0, -torch.inf]])
-    found = options([(0.0, 0, 0), (-torch.inf, 0, 3)], [[], [2]], ((2, 3),), scores)
+    found = options([(0.0, 0, 0), (-torch.inf, 0, 3)], [[], [2]], words((2, 3)), scores)
     assert {(each.parent, each.token, each.score, each.progress) for each in found} == {
         (0, 0, 0.0, 0), (0, 2, -2.0, 1), (1, 1, -4.0, 0), (1, 2, -6.0, 1),
     }  # fmt: skip

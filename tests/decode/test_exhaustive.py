@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.decode.loop import decode
 from glassformer.decode.request import Request
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
-from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, named, requests, whole
+from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, named, requests, whole, words
 
 VOCABULARY, LONGEST = 5, 4
 ALL = VOCABULARY**LONGEST
@@ -66,8 +67,9 @@ def test_beams_find_the_best_of_all_answers(name: str, alpha: float, form: Any) 
 def test_beams_with_forced_and_forbidden_words_find_the_best_of_the_answers_that_are_left(name: str) -> None:
     model = small(name)
     forced, forbidden = ((3,), (4, 0)), ((3, 3), (4, 1))
-    request = requests(model, 1, forced=forced, forbidden=forbidden)[0]
-    found = answers(model, [request], BEAM.model_copy(update={"beams": ALL, "n_best": 5, "max_tokens": LONGEST}))[0]
+    request = requests(model, 1, forced=words(*forced), forbidden=forbidden)[0]
+    settings = BEAM.model_copy(update={"beams": ALL, "n_best": 5, "max_tokens": LONGEST})
+    found = answers(model, [request], settings, forced=True)[0]
     left = [
         (score, tokens)
         for score, tokens in every_score(model, request, 0.0, "gnmt")
@@ -80,6 +82,35 @@ def test_beams_with_forced_and_forbidden_words_find_the_best_of_the_answers_that
 
 def holds(tokens: tuple[int, ...], word: tuple[int, ...]) -> bool:
     return "".join(map(chr, word)) in "".join(map(chr, tokens))
+
+
+def test_a_large_limit_costs_nothing_where_answers_are_likely_to_be_short() -> None:
+    """Divided by the penalty of 100,000 tokens, no unfinished answer would be hopeless for hundreds of steps."""
+    model = named("marian").model()
+    assert model.head is not None
+    assert model.head.bias is not None
+    with torch.no_grad():
+        model.head.bias[IDS.end[0]] += 4.0
+    settings = BEAM.model_copy(update={"n_best": 1, "length_penalty": 0.8})
+    steps = {}
+    for most, likely in ((12, None), (100_000, 12), (100_000, None)):
+        asked = requests(model, 4, max_tokens=most, likely=likely)
+        found, count = {}, 0
+        for step in decode(model, asked, settings, ids=IDS):
+            found |= {each.number: each.hypotheses[0].ids for each in step.finished}
+            count += 1
+            if count > 60:
+                break
+        steps[most, likely] = count, found
+    assert steps[100_000, 12] == steps[12, None]
+    assert steps[100_000, None][0] > 60
+
+
+def test_an_answer_beyond_the_likely_length_is_found_while_it_is_the_best() -> None:
+    model = named("marian").model()
+    settings = BEAM.model_copy(update={"n_best": 1, "length_penalty": 1.0, "min_tokens": 9})
+    (answer,) = answers(model, requests(model, 1, max_tokens=12, likely=3), settings)[0]
+    assert len(whole(answer)) >= 10
 
 
 @pytest.mark.parametrize("seed", range(4))

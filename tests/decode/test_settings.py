@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -27,10 +28,28 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "forced": ({"forced": ["word"]}, "forced = ('word',)", "method = 'greedy'", "method = 'beam'"),
     "one beam": ({"method": "beam", "forced": ["word"]}, "forced = ('word',)", "beams = 1", "beams"),
     "both": ({"method": "beam", "beams": 2, "forced": ["b"], "forbidden": ["b"]}, "forbidden", "'b'", "leave it out"),
+    "forced in groups": (
+        {"method": "beam", "beams": 4, "groups": 2, "forced": ["a"]},
+        "forced = ('a',)",
+        "groups = 2",
+        "leave",
+    ),
+    "forced and stopped": (
+        {"method": "beam", "beams": 2, "forced": ["U.S."], "stop": ["."]},
+        "stop",
+        "'U.S.'",
+        "leave",
+    ),
     "lengths": ({"min_tokens": 9, "max_tokens": 8}, "min_tokens = 9", "max_tokens = 8", "change"),
     "no beams": ({"method": "beam", "beams": 0}, "beams", "0", ""),
     "no tokens": ({"max_tokens": 0}, "max_tokens", "0", ""),
     "no probability": ({"method": "sample", "top_p": 0.0}, "top_p", "0.0", ""),
+    "a large penalty": ({"method": "beam", "length_penalty": 1e9}, "length_penalty", "1000000000.0", ""),
+    "a low penalty": ({"method": "beam", "length_penalty": -6.0}, "length_penalty", "-6.0", ""),
+    "no penalty": ({"method": "beam", "length_penalty": math.nan}, "length_penalty", "nan", ""),
+    "an endless penalty": ({"method": "beam", "length_penalty": math.inf}, "length_penalty", "inf", ""),
+    "no heat": ({"method": "sample", "temperature": 1e-30}, "temperature", "1e-30", ""),
+    "an endless answer": ({"max_tokens": 10**30}, "max_tokens", str(10**30), ""),
     "no words": ({"stop": [""]}, "stop.0", "''", ""),
     "unknown": ({"beems": 2}, "'beems'", "", "'beams'"),
     "no number": ({"beams": "2"}, "beams", "'2'", ""),

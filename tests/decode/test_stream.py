@@ -9,7 +9,8 @@ import torch
 
 from glassformer.decode.loop import Step, decode
 from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.stream import before_stop, settled, shared, stream
+from glassformer.decode.stream import settled, shared, stream
+from glassformer.decode.words import before_stop
 from tests.decode.sentences import BEAM, IDS, answers, named, requests
 
 LETTERS = "..|abcdefghijklmnopqrstuvwxyz"

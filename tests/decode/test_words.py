@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from glassformer.decode.loop import decode
-from glassformer.decode.request import occurs
+from glassformer.decode.request import ForcedWord, occurs
 from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.words import forbidden_ids, forced_ids
+from glassformer.decode.words import contains, forbidden_ids, forced_words
 from glassformer.errors import ConfigError
-from tests.decode.sentences import BEAM, IDS, answers, named, requests
+from tests.decode.sentences import BEAM, IDS, answers, named, requests, words
 from tests.refusals import refused
 
 PIECES = {"a": 9, " a": 10, "cat": 3, " cat": 4, "fish": 5, " fish": 6, "er": 7, "c": 8}
@@ -27,24 +27,37 @@ def ids_of(text: str) -> list[int]:
 
 def test_a_word_is_spelled_in_two_ways() -> None:
     assert forbidden_ids(("cat", "cat fish", "cat"), ids_of) == ((3,), (4,), (3, 6), (4, 6))
-    assert forced_ids(("fisher", "cat"), ids_of) == ((6, 7), (4,))
+    assert forced_words(("fisher", " cat ", "cat"), ids_of) == (
+        ForcedWord((6, 7), (5, 7), "fisher"),
+        ForcedWord((4,), (3,), "cat"),
+    )
 
 
 def test_where_words_cannot_be_told_apart_the_word_stands_alone() -> None:
     def joined(text: str) -> list[int]:
         return [len(text)]
 
-    assert forced_ids(("cat",), joined) == ((3,),)
+    assert forced_words(("cat",), joined) == (ForcedWord((3,), (3,), "cat"),)
+
+
+def test_what_contains_a_word() -> None:
+    for text in ("cat", "a cat.", "l'cat", "(cat)", "no-cat"):
+        assert contains(text, "cat")
+    for text in ("cats", "a scat", "Cat", "cat2", "électricat"):
+        assert not contains(text, "cat")
+    assert contains("100 % sure", "% sure")
+    assert contains("say: ça va?", "ça va?")
+    assert contains("a.b", ".")
 
 
 def test_words_of_the_settings_hold_for_every_request() -> None:
     model = named("marian").model()
-    asked = requests(model, 4, forced=((11,),))
+    asked = requests(model, 4, forced=words((11,)))
     settings = BEAM.model_copy(update={"forced": ("fisher",), "forbidden": ("cat", "a")})
-    for found in answers(model, asked, settings, ids_of=ids_of, slots=2).values():
+    for found in answers(model, asked, settings, ids_of=ids_of, slots=2, forced=True).values():
         assert found
         for answer in found:
-            assert occurs((6, 7), answer.ids)
+            assert occurs((6, 7), answer.ids) or answer.ids[:2] == (5, 7)
             assert 11 in answer.ids
             assert not {3, 4, 9, 10} & set(answer.ids)
 

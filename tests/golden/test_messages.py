@@ -34,7 +34,7 @@ from glassformer.data.paragraphs import join_sentences, split_sentences
 from glassformer.data.parallel import read_parallel
 from glassformer.data.read import read
 from glassformer.decode.options import search_settings
-from glassformer.decode.request import Request, SpecialIds, check_request
+from glassformer.decode.request import ForcedWord, Request, SpecialIds, check_request
 from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import GlassformerError
 from glassformer.explorer.server.asked import read_asked
@@ -57,6 +57,7 @@ from glassformer.text.train import train_tokenizer
 from glassformer.training.checkpoint import Checkpoints, restore
 from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
+from tests.decode.sentences import words
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings
 from tests.translators import translating
 
@@ -187,7 +188,7 @@ def changed(*assignments: str) -> Callable[[Place], object]:
     return lambda place: resolve({"task": {"name": "masked-lm"}}, parse_changes(assignments))
 
 
-def asked(place: Place, *, forced: tuple[tuple[int, ...], ...], forbidden: tuple[tuple[int, ...], ...] = ()) -> None:
+def asked(place: Place, *, forced: tuple[ForcedWord, ...], forbidden: tuple[tuple[int, ...], ...] = ()) -> None:
     settings = DecodeSettings(method="beam", max_tokens=2)
     check_request(
         Request(3, forced=forced, forbidden=forbidden), settings, SpecialIds(1, (2,)), place.model.module.config
@@ -271,14 +272,17 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
         place.file("config.json", '{"model_type": "brt"}').parent
     ),
     "a decode setting": lambda place: read_settings(DecodeSettings, {"beams": 4}, where="decode"),
-    "forced words that do not fit": lambda place: asked(place, forced=((4, 5),)),
-    "forced and forbidden": lambda place: asked(place, forced=((4,),), forbidden=((4,),)),
+    "forced words that do not fit": lambda place: asked(place, forced=words((4, 5))),
+    "forced and forbidden": lambda place: asked(place, forced=words((4,)), forbidden=((4,),)),
     "beams for samples": lambda place: search_settings({"beams": 2, "top_k": 3}),
     "beams for samples, typed": lambda place: search_settings({"beams": 2, "top_k": 3}, called=TYPED),
     "more answers than beams, typed": lambda place: search_settings({"beams": 2, "n_best": 3}, called=TYPED),
     "groups that do not divide": lambda place: DecodeSettings(method="beam", beams=5, groups=2),
     "diversity without groups, typed": lambda place: search_settings({"diversity": 0.5}, called=TYPED),
     "forced words of one beam, typed": lambda place: search_settings({"beams": 1, "forced": ["a b"]}, called=TYPED),
+    "forced words in groups, typed": lambda place: search_settings({"groups": 2, "forced": ["a"]}, called=TYPED),
+    "forced words that a stop cuts": lambda place: search_settings({"forced": ["a."], "stop": ["."]}, called=TYPED),
+    "a length penalty out of range": lambda place: search_settings({"length_penalty": 1e9}, called=TYPED),
     "fewest tokens above most": lambda place: DecodeSettings(min_tokens=9, max_tokens=8),
     "forced and forbidden, typed": lambda place: search_settings({"forced": ["a"], "forbidden": ["a"]}, called=TYPED),
     "an option out of range": lambda place: search_settings({"top_p": 1.5}, called=TYPED),

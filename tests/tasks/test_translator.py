@@ -106,6 +106,34 @@ def test_beams_that_write_one_text_in_other_tokens_give_it_once(model: gf.Model,
     assert [each.score for each in found.n_best if each.translation == found.translation] == [-1, -2][: count - 1]
 
 
+def test_a_blank_behind_a_prefix_is_that_before_the_next_word(model: gf.Model) -> None:
+    """As in a text editor: a word follows, no second blank, and not the rest of a longer word."""
+    for text in (*ENGLISH, "He likes", "the winter"):
+        for typed in ("Elle aim ", " Elle aim\n", "Elle a "):
+            found = model.translate(text, prefix=typed, beams=3, max_tokens=12)
+            word = typed.strip()
+            assert found.translation.startswith(f"{word} ") or found.translation == word
+            assert "  " not in found.translation
+            assert [each.text for each in found.tokens].count(" ") == 0
+            words = "".join(model.stream_translation(text, prefix=typed, beams=3, max_tokens=12))
+            assert words == found.translation
+    bare, blanks = (model.translate("He", prefix=prefix, max_tokens=8) for prefix in ("", "  "))
+    assert bare.translation == blanks.translation
+
+
+def test_a_large_number_of_tokens_takes_no_more_steps(model: gf.Model) -> None:
+    def steps(most: int | None) -> int:
+        options = {"search": gf.DecodeSettings(method="beam", beams=3, length_penalty=0.6, max_tokens=most or 256)}
+        if most is None:
+            options = {"beams": 3}
+        translator = Translator.of(model.module, model.tokenizer, model.context(options))
+        (row,) = translator.rows(translator.example({"text": "He"}, ""))
+        asked = translator.request(0, row.ids, translator.most_for(row.ids, None))
+        return sum(1 for _ in translator.steps(model.module, [asked], slots=1))
+
+    assert steps(1_000_000) <= steps(None)
+
+
 def test_words_are_put_first_forced_and_forbidden(model: gf.Model) -> None:
     free = model.translate(TEXTS[1], max_tokens=10)
     begun = model.translate(TEXTS[1], max_tokens=10, prefix="Elle aime")

@@ -1,0 +1,44 @@
+"""Which columns of a table hold a source and its target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from glassformer.data.rows import Columns, names_of
+from glassformer.data.settings import TranslateData
+from glassformer.data.table_format import TableFormat, find_format, is_number, names_columns
+from glassformer.wrapping import in_one_line
+
+_DATA = TranslateData()
+# By role: what the columns are called where nothing else is said, and which they are where the table does not say so.
+USUAL: Mapping[str, str] = MappingProxyType({"text": _DATA.text, "target": _DATA.target})
+_NUMBERS = {"text": "0", "target": "1"}
+# The most columns that a note names, and characters of a name.
+_NAMED, _LONGEST = 4, 30
+
+
+def pair_columns(columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
+    """The columns of a table by role: those asked for, but the first two where these are the usual ones and the table
+    does not name them all.
+    """
+    if names_columns(path) or any(USUAL.get(role) != column for role, column in columns.items()):
+        return columns
+    first = find_format(path, ("0",), header=True).columns
+    return columns if {*names_of(columns)} <= {*first} else {role: _NUMBERS[role] for role in columns}
+
+
+def unread_told(columns: Mapping[str, Columns], format: TableFormat) -> str:
+    """Which columns of a table are source and target, and which others are not read; "" where there are no others."""
+    names = dict(zip(map(str, range(len(format.columns))), format.columns, strict=True))
+    asked = names_of(columns)
+    read = [column if column in format.columns else names.get(column, column) for column in asked]
+    others = [in_one_line(column[:_LONGEST]) for column in format.columns if column not in read]
+    if not others:
+        return ""
+    more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+    roles = " and ".join(USUAL[role] for role in columns)
+    numbered = all(is_number(column) for column in read)
+    its = f"{'column' if len(read) == 1 else 'columns'} {' and '.join(read)}" if numbered else " and ".join(read)
+    return f"{roles} {'is' if len(read) == 1 else 'are'} {its}; not read: {', '.join(others[:_NAMED])}{more}"
