@@ -19,6 +19,8 @@ test("an address leads back to its state", () => {
     at: [3, 7],
     scene: "cells",
     tour: 7,
+    kept: "2,,mask,inputs,0,1,-",
+    shown: "A-B",
     theme: "dark",
     model: "english",
     changes: "text,0,likes ~; loves;forbid,encoder.blocks.0.self_attention,0,*,1,2",

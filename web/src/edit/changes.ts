@@ -6,6 +6,7 @@
  *     mask,inputs,0,3,4                       the word at place 3 is masked, token 4 written over it (-: none)
  *     forbid,ATTENTION,0,1,3,2                first sentence, head 1 (*: all): query 3 may not look at key 2; allow
  *     set,NAME,0.5,0.2.1                      a number, or `mean`, in the place of a cell; `*` = the whole axis
+ *     patch,NAME,RUN,0.2.*                    the numbers of another run of the server in the place of a part
  *
  * In a text `~,` `~;` and `~~` are a comma, a semicolon and a tilde.
  */
@@ -78,7 +79,15 @@ export function parseChanges(text: string): { changes: Change[]; ignored: string
 
 function read(fields: readonly string[]): Change | null {
   const [kind, one = "", two = "", three = "", four = "", five = ""] = fields;
-  const wanted: Readonly<Record<string, number>> = { text: 3, second: 3, choice: 3, word: 5, mask: 5, set: 4 };
+  const wanted: Readonly<Record<string, number>> = {
+    text: 3,
+    second: 3,
+    choice: 3,
+    word: 5,
+    mask: 5,
+    set: 4,
+    patch: 4,
+  };
   if (fields.length !== (wanted[kind ?? ""] ?? 6)) return null;
   switch (kind) {
     case "text":
@@ -105,6 +114,16 @@ function read(fields: readonly string[]): Change | null {
       if (two !== "mean" && !NUMBER.test(two)) return null;
       const by = two === "mean" ? two : Number(two);
       return { kind: "replace", where: one, by, cell: cell.map((each) => (each === "*" ? null : Number(each))) };
+    }
+    case "patch": {
+      const cell = three === "" ? [] : three.split(".");
+      if (one === "" || !/^[0-9a-f]{32}$/.test(two) || !cell.every((each) => each === "*" || index(each))) return null;
+      return {
+        kind: "patch",
+        where: one,
+        run: two,
+        cell: cell.map((each) => (each === "*" ? null : Number(each))),
+      };
     }
     default:
       return null;

@@ -1,9 +1,11 @@
 /** The run that the page shows, and how it becomes another: its changes are in the address, and it follows them. */
 
 import { effect, signal } from "@preact/signals";
+import { DifferenceSource } from "../compare/difference.ts";
+import { type Kept, parseKept } from "../compare/kept.ts";
 import { firstUnit, largestWeight } from "../frame/first.ts";
-import { go, type State, state } from "../frame/state.ts";
-import { RefusedError } from "../run/http_source.ts";
+import { go, type Level, type State, state } from "../frame/state.ts";
+import { HttpSource, RefusedError } from "../run/http_source.ts";
 import type { Names } from "../run/names.ts";
 import { at } from "../run/safetensors.ts";
 import { Store } from "../run/store.ts";
@@ -26,9 +28,15 @@ export class Session {
   /** What could not be done, a sentence each, until the next change. */
   readonly told = signal<readonly string[]>([]);
   readonly since = signal<Since | null>(null);
+  /** How A and B differ, while two runs are compared. */
+  readonly between = signal<Since | null>(null);
   /** How long the last run took, in ms. */
   took = 200;
   readonly #first: Store;
+  /** The run of the address; the page may show the one that is kept, or the two subtracted. */
+  #now: Store;
+  #a: { readonly text: string; readonly store: Promise<Store> } | null = null;
+  #arranged: { readonly key: string; readonly b: Store };
   /** The numbers that the next run is compared with: those of the run before, worked out in the same way. */
   #numbers: Store["fetch"] | null = null;
   #before: Store["fetch"] | null = null;
@@ -40,6 +48,8 @@ export class Session {
 
   constructor(first: Store, engine: Engine) {
     this.#first = first;
+    this.#now = first;
+    this.#arranged = { key: " ", b: first };
     this.engine = engine;
     this.store = signal(first);
   }
@@ -52,7 +62,9 @@ export class Session {
   /** Follows the address from now on; resolves when what it asks for at first is shown. */
   async begin(): Promise<void> {
     await this.#show(askedBy(state.value));
+    await this.#arrange(state.value);
     effect(() => void this.#show(askedBy(state.value)));
+    effect(() => void this.#arrange(state.value));
   }
 
   /** One of the texts as it reads now; null where it is not known. */
@@ -160,23 +172,96 @@ export class Session {
     return found;
   }
 
+  /** Shows B, the run of the address, or A, which was kept, or A − B where the level can draw a difference. */
+  async #arrange({ kept: text, shown, level }: State): Promise<void> {
+    const kept = parseKept(text);
+    const side = kept === null ? "" : shown === "A-B" && !SUBTRACTED.includes(level) ? "" : shown;
+    const arranged = { key: `${side} ${kept === null ? "" : text}`, b: this.#now };
+    if (arranged.key === this.#arranged.key && arranged.b === this.#arranged.b) return;
+    this.#arranged = arranged;
+    if (kept === null) {
+      this.between.value = null;
+      this.store.value = this.#now;
+      return;
+    }
+    try {
+      const a = await this.#kept(text, kept);
+      const both = new DifferenceSource(a.source, this.#now.source, kept.row);
+      const next = side === "" ? this.#now : side === "A" ? a : new Store(both);
+      await next.draw([...this.store.value.wanted.keys()].filter((name) => next.names.knows(name)));
+      const small = kept.row === null && a.source.whole && this.#now.source.whole;
+      const found = small ? since(await numbersOf(this.#now), await numbersOf(a), this.#now.names) : null;
+      if (this.#arranged !== arranged) return;
+      this.between.value = found;
+      go(inHandOf(next), true);
+      this.store.value = next;
+      if (side === "A") void a.check();
+    } catch (error) {
+      this.told.value = [error instanceof RefusedError ? sentenceOf(error) : String(error)];
+    }
+  }
+
+  /** The run that is kept, made again where it is none of those at hand. */
+  #kept(text: string, { model, changes }: Kept): Promise<Store> {
+    const asked = { model, changes };
+    if (equal(asked, this.#shown)) return Promise.resolve(this.#now);
+    // What a page came with was computed elsewhere, and rounded otherwise than here.
+    if (equal(asked, NOTHING) && this.engine.offers.length > 0) return Promise.resolve(this.#first);
+    if (this.#a?.text !== text) {
+      const made = this.engine.make(model, parseChanges(changes).changes, NEVER);
+      this.#a = { text, store: made.then(({ source, steps }) => new Store(source, steps)) };
+    }
+    return this.#a.store;
+  }
+
+  /** Puts A's numbers in the place of B's: one, or with `vector` all along the last axis. */
+  async patch(name: string, cell: readonly number[], vector: boolean): Promise<void> {
+    const kept = parseKept(state.value.kept);
+    if (kept === null) return;
+    const { source } = await this.#kept(state.value.kept, kept);
+    const [sentence = 0, ...rest] = cell;
+    const inA = this.#now.names.axes(name)[0] === "sentence" && kept.row !== null ? [kept.row, ...rest] : [...cell];
+    if (vector && source instanceof HttpSource && inA[0] === sentence) {
+      this.add({ kind: "patch", where: name, run: source.run.run, cell: [...cell.slice(0, -1), null] });
+      return;
+    }
+    const tensor = await source.tensor(name);
+    if (tensor === undefined) return;
+    const last = cell.length - 1;
+    const places = vector ? Array.from({ length: tensor.shape[last] ?? 0 }, (_, step) => step) : [cell[last] ?? 0];
+    const put = (place: readonly number[], step: number): number[] => [...place.slice(0, -1), step];
+    const steps = places.map((step): Change => {
+      return { kind: "replace", where: name, by: at(tensor, put(inA, step)), cell: put(cell, step) };
+    });
+    this.set(steps.reduce((all, step) => withChange(all, step), this.changes));
+  }
+
+  /** A run in a few words: its model, its changes, its sentence. */
+  describe({ row, model, changes }: Kept): string {
+    const count = parseChanges(changes).changes.length;
+    const named = model || this.#first.names.run.title;
+    const changed = count === 0 ? "as it was" : count === 1 ? "1 change" : `${count} changes`;
+    return `${named}, ${changed}${row === null ? "" : `, sentence ${row + 1} alone`}`;
+  }
+
   /** The new run takes the place of the one that is shown; what was in hand stays in hand as far as it is still there. */
   #replace(next: Store, asked: Asked): void {
-    const [old, now] = [this.store.value.names.run, next.names.run];
+    const [old, now] = [this.#now.names.run, next.names.run];
     const [before, after] = [this.#shown.changes, asked.changes].map((text) => parseChanges(text).changes);
-    this.store.value = next;
+    this.#now = next;
+    if (parseKept(state.value.kept) === null) {
+      this.store.value = next;
+      this.#arranged = { key: " ", b: next };
+    }
     this.#shown = asked;
-    const { tensor, cell, unit } = state.value;
-    const shape = next.shape(tensor);
-    let inHand: Partial<State> = {};
-    if (tensor === "" || shape?.length !== cell.length) inHand = largestWeight(next);
-    else if (cell.some((index, axis) => index >= (shape[axis] ?? 0)))
-      inHand = { cell: cell.map((index, axis) => Math.min(index, (shape[axis] ?? 1) - 1)) };
+    const { unit } = state.value;
+    let inHand = inHandOf(next);
     const units = now.formulas.map((formula) => formula.unit);
     if (!units.includes(unit)) inHand = { ...inHand, unit: firstUnit(units) };
     const moved = movedChanges(before ?? [], after ?? [], old, now);
     if (moved !== null) inHand = { ...inHand, changes: formatChanges(moved) };
     go(inHand, true);
+    void this.#arrange(state.value);
     void next.check();
   }
 
@@ -216,6 +301,18 @@ function moveTo(asked: Asked): void {
   const other: Partial<State> = { level: "block", unit: "", tensor: "", cell: [], sentence: 0, layout: [] };
   go(asked.model === state.value.model ? asked : { ...other, ...asked });
 }
+
+/** What is in hand, as far as it is there in this run. */
+function inHandOf(next: Store): Partial<State> {
+  const { tensor, cell } = state.value;
+  const shape = next.shape(tensor);
+  if (tensor === "" || shape?.length !== cell.length) return largestWeight(next);
+  if (cell.every((index, axis) => index < (shape[axis] ?? 0))) return {};
+  return { cell: cell.map((index, axis) => Math.min(index, (shape[axis] ?? 1) - 1)) };
+}
+
+/** The levels that draw numbers as they are: a difference of attention weights says nothing of where a head looks. */
+const SUBTRACTED: readonly Level[] = ["block", "tensor", "number"];
 
 async function numbersOf(store: Store): Promise<Store["fetch"]> {
   await store.open(store.names.run.formulas.map(({ name }) => name));

@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { FromA } from "../compare/compare_view.tsx";
 import { useStore } from "../frame/hooks.ts";
 import { state } from "../frame/state.ts";
 import { short } from "../run/numbers.ts";
@@ -75,6 +76,7 @@ export function Touch({ answer }: { answer: Answer }): VNode | null {
       )}
       {canSet(name, names) && <SetNumber key={`${name} ${cell.join()}`} answer={answer} />}
       <ul class="acts">
+        <FromA answer={answer} />
         {acts.map((act) => (
           <li key={formatChanges([act.change])}>
             <button type="button" onClick={() => make(session, act)}>

@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { OfBoth } from "../compare/compare_view.tsx";
 import { WithNumbers } from "../draw/mathml.tsx";
 import { Touch } from "../edit/touch.tsx";
 import { LEVELS } from "../levels/levels.ts";
@@ -85,6 +86,11 @@ function InHand({ answer }: { answer: Answer }): VNode {
       {answer.kind === "set" && (
         <div class="part">
           <SetByHand answer={answer} />
+        </div>
+      )}
+      {answer.kind === "difference" && (
+        <div class="part">
+          <OfBoth answer={answer} />
         </div>
       )}
       {answer.kind === "given" && value !== null && (

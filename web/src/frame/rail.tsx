@@ -2,6 +2,7 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
+import { Compare } from "../compare/compare_view.tsx";
 import { Changes } from "../edit/changes_view.tsx";
 import { useSession } from "../edit/context.ts";
 import { ModelChoice, TextFields } from "../edit/texts_view.tsx";
@@ -82,6 +83,7 @@ export function Rail(): VNode {
           </a>
         </div>
         <Changes />
+        {names.run.formulas.length > 0 && <Compare />}
         {Object.keys(run.left_out).length > 0 && (
           <div class="part">
             <p class="label">Not in this page</p>

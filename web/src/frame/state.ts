@@ -5,6 +5,9 @@ import { signal } from "@preact/signals";
 export type Level = "model" | "heads" | "block" | "head" | "tensor" | "number" | "mask" | "scene";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
+/** Of two runs: the one of now, the one that was kept, or the first subtracted from the second. */
+export type Shown = "" | "A" | "A-B";
+
 export interface State {
   readonly level: Level;
   /** The part of the model that is drawn; empty: the first. */
@@ -38,6 +41,9 @@ export interface State {
   readonly theme: Theme;
   /** The model, of those that a server offers; empty: the one it began with. */
   readonly model: string;
+  /** The run that is kept for comparison, as `compare/kept.ts` writes it; empty: none. */
+  readonly kept: string;
+  readonly shown: Shown;
   /** The changes made by hand, as `edit/changes.ts` writes them. */
   readonly changes: string;
 }
@@ -52,6 +58,7 @@ const LEVELS: readonly string[] = [
   "mask",
   "scene",
 ] satisfies Level[];
+const SHOWN: readonly Shown[] = ["", "A", "A-B"];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];
 
 export const START: State = {
@@ -73,6 +80,8 @@ export const START: State = {
   theme: "auto",
   model: "",
   changes: "",
+  kept: "",
+  shown: "",
 };
 
 /** Reads an address; what it does not say, or says wrongly, is as at the start. */
@@ -99,6 +108,8 @@ export function parse(hash: string): State {
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
     model: given.get("model") ?? START.model,
     changes: given.get("changes") ?? START.changes,
+    kept: given.get("kept") ?? "",
+    shown: SHOWN.find((each) => each === given.get("shown")) ?? "",
   };
 }
 

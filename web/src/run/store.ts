@@ -1,6 +1,7 @@
 /** What the views share: the run, its names, the numbers opened so far, and the answers about single numbers. */
 
 import { signal } from "@preact/signals";
+import { DifferenceSource } from "../compare/difference.ts";
 import { setBy } from "../edit/hand.ts";
 import type { Cell } from "./axes.ts";
 import { type Dots, DRAWN_WHOLE } from "./dots.ts";
@@ -24,6 +25,14 @@ export type Answer =
       readonly value: number;
       readonly by: Step;
       readonly formula: number | null;
+    }
+  | {
+      /** Of two runs, the number of one less that of the other. */
+      readonly kind: "difference";
+      readonly name: string;
+      readonly cell: readonly number[];
+      readonly value: number;
+      readonly sides: readonly [number, number];
     }
   | {
       readonly kind: "missing";
@@ -116,6 +125,10 @@ export class Store {
       return { kind: "missing", name, cell, value: null, missing: name };
     }
     const value = at(tensor, cell);
+    if (this.source instanceof DifferenceSource) {
+      const sides = await this.source.sides(name, cell);
+      if (sides !== null) return { kind: "difference", name, cell, value, sides };
+    }
     if (formula === undefined) return { kind: "given", name, cell, value };
     try {
       const found = await this.source.explain(formula, this.#named(name, cell), signal);

@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import { DifferenceSource } from "../../compare/difference.ts";
 import type { Look } from "../../draw/box.ts";
 import { measure, Picture } from "../../draw/picture.tsx";
 import { Word } from "../../edit/word_view.tsx";
@@ -83,10 +84,11 @@ function wordOf(store: Store, tensor: string, cell: readonly number[]): { text: 
 
 /** The sentence in large letters, hidden words with the model's guess in them. */
 function SentenceHead(): VNode {
-  const { names, fetch } = useStore();
+  const { names, fetch, source } = useStore();
   const { sentence } = state.value;
   const { words, title } = names.run;
-  const probabilities = fetch("head.probabilities");
+  // A difference of probabilities guesses nothing.
+  const probabilities = source instanceof DifferenceSource ? undefined : fetch("head.probabilities");
   const sides = (["inputs", "decoder_inputs"] as const).filter((side) => words[side].length > 0);
   const hidden = words.answers.filter(([row]) => row === sentence).length;
   // The vocabulary is sorted once a sentence, not at each step of the cell in hand.

@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import { OfBoth } from "../../compare/compare_view.tsx";
 import { General, largestTerms, WithNumbers } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
 import { toldStep } from "../../edit/told.ts";
@@ -37,7 +38,8 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
           {answer.kind === "computed" && <Check found={answer.found} />}
         </div>
         {answer.kind === "set" && <SetByHand answer={answer} />}
-        <p hidden={answer.kind === "set"}>
+        {answer.kind === "difference" && <OfBoth answer={answer} />}
+        <p hidden={answer.kind === "set" || answer.kind === "difference"}>
           <Sentence
             parts={answer.kind === "computed" ? sentenceOf(answer.found, names) : given(answer, value, names)}
           />

@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { useMemo, useRef } from "preact/hooks";
+import { DifferenceSource } from "../../compare/difference.ts";
 import { General } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
 import type { Scene } from "../../draw/scene.ts";
@@ -58,7 +59,15 @@ export function TensorView(): VNode {
 
 /** Says that a tensor is not in this page, why, and what helps. */
 export function Absent({ name }: { name: string }): VNode {
-  const { run } = useStore().names;
+  const { source } = useStore();
+  if (source instanceof DifferenceSource) {
+    return (
+      <p class="wrong">
+        <b>{name}</b> cannot be subtracted: it has not the same size in A and in B. Each of them can be opened alone.
+      </p>
+    );
+  }
+  const { run } = source;
   const full = run.left_out[name] === "limit";
   return (
     <p class="wrong">
