@@ -41,7 +41,7 @@ export function Answered({
                 <>
                   {place > 0 && ", "}
                   <span style={{ borderBottom: `4px ${head.dash === 0 ? "solid" : "dashed"} ${head.colour}` }}>
-                    {shown.keys[key]?.text}
+                    {quoted(shown.keys[key]?.text ?? "")}
                   </span>{" "}
                   {order === own ? (
                     <a class="share-of" href={toNumber(shown.tensor, cellOf(shown, query, key), names)}>
@@ -65,9 +65,18 @@ export function Answered({
   );
 }
 
+/** A word is named beside the strongest where it holds at least so much of that one's weight. */
+const NAMED = 0.1;
+
+/** A full stop of its own would be lost among those of the sentence. */
+function quoted(text: string): string {
+  return /^[\p{P}\p{S}]+$/u.test(text) ? `“${text}”` : text;
+}
+
 function endsOf({ weights }: ShownHead, query: number, most: number): { key: number; value: number }[] {
   const row = weights.row(query) ?? new Float64Array();
-  return strongest(row, 0.95, most).map((key) => ({ key, value: row[key] ?? 0 }));
+  const ends = strongest(row, 0.95, most).map((key) => ({ key, value: row[key] ?? 0 }));
+  return ends.filter(({ value }) => value >= NAMED * (ends[0]?.value ?? 0));
 }
 
 /** What the tokens hold that have no row. */

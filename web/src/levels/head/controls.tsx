@@ -79,11 +79,11 @@ export function Controls({ attention, cell, heads, peers, count, shown, text }: 
             <input
               type="checkbox"
               checked
-              aria-label={`lines of head ${id}`}
+              aria-label={`lines of block ${id.replace(".", ", head ")}`}
               onChange={() => go(toggled(id, heads, own), true)}
             />
             <span style={{ borderBottomColor: `var(--head-${heads.findIndex((each) => each.id === id) + 1})` }}>
-              {id}
+              block {id.replace(".", ", head ")}
             </span>
           </span>
         ))}

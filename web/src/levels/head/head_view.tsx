@@ -149,15 +149,8 @@ function useShown(
       const found = numbers[order];
       if (found == null) return [];
       const rows = new Weights(found, queries, keys);
-      const name = several ? `block ${id.replace(".", ", head ")}` : `head ${at}`;
-      return [
-        {
-          name: heads.length > 3 && several ? id : name,
-          weights: rows,
-          colour: colours[order] ?? "",
-          dash: DASHES[order] ?? 0,
-        },
-      ];
+      const block = several ? `block ${id.split(".")[0]}` : "";
+      return [{ name: `head ${at}`, block, weights: rows, colour: colours[order] ?? "", dash: DASHES[order] ?? 0 }];
     });
     if (shownHeads.length < heads.length) return null;
     const looks = attention.mayLook === null ? undefined : store.fetch(attention.mayLook);

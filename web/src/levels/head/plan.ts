@@ -8,6 +8,8 @@ import type { Weights } from "./weights.ts";
 /** A head whose lines are drawn. */
 export interface ShownHead {
   readonly name: string;
+  /** The block it is in; empty where all are in the same one. */
+  readonly block: string;
   readonly weights: Weights;
   readonly colour: string;
   /** The length of its dashes; 0 for a whole line: heads are told apart by more than their colour. */
@@ -89,7 +91,7 @@ function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan
   const beside = width - fixed - wordsOfSquare - 92;
   // Beside the lines, where its cells are not much narrower than they are high; else below them.
   const cell = Math.min(keys.length <= 12 ? 40 : pitch, beside / keys.length);
-  const isBeside = !narrow && cell >= Math.min(pitch, 14);
+  const isBeside = !narrow && cell >= Math.min(pitch * 0.6, 14);
   const line = Math.min(224, Math.max(width - fixed - (isBeside ? wordsOfSquare + cell * keys.length + 4 : 0), 56));
   const lines = [words + 8, words + 8 + line] as const;
   const start = isBeside && cell >= 11 ? COLUMN_WORDS + 8 : 40;

@@ -108,7 +108,7 @@ export function ScoreTable({ attention, cell }: { attention: Attention; cell: re
               return (
                 <tr key={key} data-masked={masked} data-hand={key === cell[3]}>
                   <th scope="row" class={label.hidden ? "hidden" : ""}>
-                    {label.text}
+                    <span>{label.text}</span>
                   </th>
                   {whole.map(({ name }) => {
                     const tensor = fetch(name);

@@ -68,8 +68,8 @@ function drawLines(shown: Shown, plan: Plan, items: Item[]): void {
     paths.forEach((d, bucket) => {
       if (d === "") return;
       const root = (bucket + 0.5) / BUCKETS;
-      const line = plan.dense ? 0.5 + root : 1 + 5 * root * root;
-      items.push({ kind: "path", d, stroke: blended(palette.paper, colour, 0.06 + 0.2 * root), line });
+      const line = (plan.dense ? 0.5 : 1) + (plan.dense || heads.length > 1 ? 1.5 : 5) * root * root;
+      items.push({ kind: "path", d, stroke: blended(palette.paper, colour, 0.05 + 0.2 * root), line });
     });
   });
 }
@@ -127,7 +127,8 @@ function drawHeads(shown: Shown, plan: Plan, items: Item[]): void {
     plan.digits.forEach((y, order) => {
       const head = heads[order];
       if (head === undefined) return;
-      items.push({ ...quiet, x: plan.start - 8, y: y + 13, text: head.name, align: "right", bold: order === own });
+      const text = head.block === "" ? head.name : `${head.block}, ${head.name}`;
+      items.push({ ...quiet, x: plan.start - 8, y: y + 13, text, align: "right", bold: order === own });
     });
     return;
   }
@@ -140,6 +141,7 @@ function drawHeads(shown: Shown, plan: Plan, items: Item[]): void {
     if (head === undefined) return;
     const [right, line] = [x + plan.digitsWidth - 12, order === own ? 4 : 2];
     items.push({ ...quiet, x: right, y, text: head.name, align: "right", bold: order === own, fill: palette.ink });
+    if (head.block !== "") items.push({ ...quiet, x: right, y: y - 16, text: head.block, align: "right" });
     const dash = head.dash === 0 ? {} : { dash: head.dash };
     items.push({ kind: "path", d: `M${x} ${y + 7}H${right}`, stroke: head.colour, line, ...dash });
   });
