@@ -80,7 +80,7 @@ function endsOf({ weights }: ShownHead, query: number, most: number): { key: num
 }
 
 /** What the tokens hold that have no row. */
-function unseen({ weights, name }: ShownHead, query: number, named: boolean): string {
+function unseen({ weights, name, block }: ShownHead, query: number, named: boolean): string {
   const row = weights.row(query);
   const looking = weights.queries[query]?.tokens ?? [];
   if (row === null) return "";
@@ -91,7 +91,9 @@ function unseen({ weights, name }: ShownHead, query: number, named: boolean): st
     for (let key = 0; key < weights.tokens.keys; key++) whole += (found.data[found.from + key] ?? 0) / looking.length;
   }
   const left = whole - row.reduce((sum, value) => sum + value, 0);
-  return left > 1e-6 ? `; ${named ? `${name}: ` : ""}what is hidden holds ${short(left)} more` : "";
+  return left > 1e-6
+    ? `; ${named ? `${block} ${name}: `.trimStart() : ""}what is hidden holds ${short(left)} more`
+    : "";
 }
 
 function cellOf({ queries, keys, sentence, head, heads, own }: Shown, query: number, key: number): number[] {

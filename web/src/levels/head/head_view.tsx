@@ -1,7 +1,7 @@
 /** One attention head of one sentence, or several: lines between words, all weights as a square, and how they came about. */
 
 import type { VNode } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { measure } from "../../draw/picture.tsx";
 import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { state } from "../../frame/state.ts";
@@ -15,11 +15,12 @@ import { useHeadKeys } from "./keys.ts";
 import { optionsIn } from "./options.ts";
 import { Pair } from "./pair.tsx";
 import { serverOf, shapeOf, useHeadNumbers } from "./parts.ts";
-import { planOf, type Shown, type ShownHead } from "./plan.ts";
+import { type Plan, planOf, type Shown, type ShownHead } from "./plan.ts";
 import { numberAt, ScoreTable } from "./score_table.tsx";
+import { strengthOf } from "./square.ts";
 import { Stage } from "./stage.tsx";
 import { drawnOf } from "./still.ts";
-import { Taken } from "./taken.tsx";
+import { type DetailProps, Taken } from "./taken.tsx";
 import { isRightToLeft, type Spans, segmentsOf, type Text, tokensOf, type Unit, wordsOf } from "./units.ts";
 import { Weights } from "./weights.ts";
 
@@ -102,12 +103,34 @@ function Heads({ attention }: { attention: Attention }): VNode {
       <div ref={box} class="scroll-across">
         {shown !== null && plan !== null && <Stage shown={shown} plan={plan} cell={cell} />}
       </div>
-      {shown !== null && <Note shown={shown} />}
-      {opened && <ScoreTable attention={attention} cell={cell} />}
-      {opened && <Taken attention={attention} cell={cell} width={width} />}
-      {opened && <Pair attention={attention} cell={cell} width={width} />}
+      {shown !== null && plan !== null && <Note shown={shown} plan={plan} />}
+      {opened && <Details attention={attention} cell={cell} width={width} />}
     </>
   );
+}
+
+/** Milliseconds without another step after which the parts below the picture follow the cell in hand. */
+const SETTLED = 60;
+
+/** How the weights came about: it follows once the cell in hand rests, so that arrow keys move the picture at once. */
+function Details({ attention, cell, width }: DetailProps): VNode {
+  const key = `${attention.weights} ${cell.join()}`;
+  const [rested, setRested] = useState({ key, attention, cell });
+  useEffect(() => {
+    if (key === rested.key) return;
+    const waiting = setTimeout(() => setRested({ key, attention, cell }), SETTLED);
+    return () => clearTimeout(waiting);
+  }, [key, rested.key]);
+  return useMemo(() => {
+    const shown = { attention: rested.attention, cell: rested.cell, width };
+    return (
+      <div class="details" data-cell={rested.cell.join()}>
+        <ScoreTable {...shown} />
+        <Taken {...shown} />
+        <Pair {...shown} />
+      </div>
+    );
+  }, [rested, width]);
 }
 
 export function textOf(store: Store, side: Text["side"], sentence: number): Text {
@@ -184,7 +207,7 @@ function headColours(): string[] {
 }
 
 /** What is drawn, what is not, and how words came from tokens. */
-function Note({ shown }: { shown: Shown }): VNode {
+function Note({ shown, plan }: { shown: Shown; plan: Plan }): VNode {
   const drawn = useMemo(() => shown.heads.map(({ weights }) => drawnOf(weights, shown)), [shown]);
   const { bare, words } = optionsIn(state.value.show);
   const sum = (of: (each: (typeof drawn)[number]) => number): number => drawn.reduce((all, each) => all + of(each), 0);
@@ -199,7 +222,19 @@ function Note({ shown }: { shown: Shown }): VNode {
       )}
       All lines of the word in hand are drawn. Striped: may not be looked at, “0”; “0.00” is small.
       {words && " Words of several tokens: summed where they are looked at, averaged where they look."}
-      {bare && " Marks are hidden: their weight is counted, see above."}
+      {bare && " Marks are hidden: their weight is counted, see above."} Colours of the square:{" "}
+      {[0, 0.01, 0.1, 0.3, 1].map((weight) => {
+        const strength = strengthOf(weight, shown.keys.length) * (plan.dense ? 1 : 0.88);
+        const [background, color] = [
+          shown.palette.cell("attention", strength),
+          shown.palette.on("attention", strength),
+        ];
+        return (
+          <span class="swatch" style={{ background, color }}>
+            {weight}
+          </span>
+        );
+      })}
     </p>
   );
 }

@@ -80,7 +80,7 @@ function widest(units: readonly Unit[], measure: Measure, most: number): number 
 function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan {
   const narrow = width < 560;
   const count = Math.max(queries.length, keys.length);
-  const roomy = Math.min(Math.max(Math.floor(416 / count), NAMED), 32);
+  const roomy = Math.min(Math.max(Math.floor(368 / count), NAMED), 32);
   const pitch = roomy * count <= 72 * NAMED ? roomy : 608 / count;
   const dense = pitch < NAMED;
   const words = Math.max(widest(queries, measure, narrow ? 72 : 104), widest(keys, measure, narrow ? 72 : 104));

@@ -10,7 +10,7 @@ import { MOST, SHARE, strongest, type Weights } from "./weights.ts";
 /** Lines of one colour are drawn together, by their strength. */
 const BUCKETS = 12;
 /** So many lines are drawn in a picture, and no more. */
-const LINES = 20_000;
+const LINES = 3000;
 
 /** What was drawn of all lines, to be said. */
 export interface Drawn {
@@ -103,7 +103,11 @@ export function wordItem(shown: Shown, plan: Plan, side: "queries" | "keys", pla
   const at = middle(plan, place, units.length, rightToLeft);
   const [begin, end] = plan.lines;
   const level = plan.across && plan.words === LEVEL;
-  const fill = hidden ? palette.text("hidden") : side === "queries" && !bold ? palette.quiet : palette.ink;
+  const fill = hidden
+    ? palette.text("hidden")
+    : (side === "queries" || plan.dense) && !bold
+      ? palette.quiet
+      : palette.ink;
   const look = {
     kind: "text",
     text: cut(text, level ? plan.pitch - 6 : plan.words, measure),
