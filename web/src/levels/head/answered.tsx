@@ -30,7 +30,11 @@ export function Answered({
   return (
     <div class="answered">
       <h1 class="big">
-        In {where}, <span class={word?.hidden === true ? "hidden" : ""}>“{word?.text}”</span> looks at{" "}
+        In {where},{" "}
+        <span class={word?.hidden === true ? "hidden" : ""}>
+          “<bdi>{word?.text}</bdi>”
+        </span>{" "}
+        looks at{" "}
         {heads.map((head, order) => {
           const ends = endsOf(head, query, most);
           return (
@@ -41,7 +45,7 @@ export function Answered({
                 <>
                   {place > 0 && ", "}
                   <span style={{ borderBottom: `4px ${head.dash === 0 ? "solid" : "dashed"} ${head.colour}` }}>
-                    {quoted(shown.keys[key]?.text ?? "")}
+                    <bdi>{quoted(shown.keys[key]?.text ?? "")}</bdi>
                   </span>{" "}
                   {order === own ? (
                     <a class="share-of" href={toNumber(shown.tensor, cellOf(shown, query, key), names)}>

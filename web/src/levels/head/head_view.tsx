@@ -9,6 +9,7 @@ import { HttpSource } from "../../run/http_source.ts";
 import type { Store } from "../../run/store.ts";
 import { Absent } from "../tensor/tensor_view.tsx";
 import { Answered } from "./answered.tsx";
+import { Around } from "./around.tsx";
 import { type Attention, attentionOf, blockOf, peersOf } from "./attention.ts";
 import { Controls } from "./controls.tsx";
 import { useHeadKeys } from "./keys.ts";
@@ -104,7 +105,14 @@ function Heads({ attention }: { attention: Attention }): VNode {
         {shown !== null && plan !== null && <Stage shown={shown} plan={plan} cell={cell} />}
       </div>
       {shown !== null && plan !== null && <Note shown={shown} plan={plan} />}
-      {opened && <Details attention={attention} cell={cell} width={width} />}
+      {opened && (
+        <Details
+          attention={attention}
+          cell={cell}
+          width={width}
+          digits={plan !== null && plan.square.w >= 34 * (shape[3] ?? 1)}
+        />
+      )}
     </>
   );
 }
@@ -113,7 +121,7 @@ function Heads({ attention }: { attention: Attention }): VNode {
 const SETTLED = 60;
 
 /** How the weights came about: it follows once the cell in hand rests, so that arrow keys move the picture at once. */
-function Details({ attention, cell, width }: DetailProps): VNode {
+function Details({ attention, cell, width, digits }: DetailProps & { readonly digits: boolean }): VNode {
   const key = `${attention.weights} ${cell.join()}`;
   const [rested, setRested] = useState({ key, attention, cell });
   useEffect(() => {
@@ -125,12 +133,13 @@ function Details({ attention, cell, width }: DetailProps): VNode {
     const shown = { attention: rested.attention, cell: rested.cell, width };
     return (
       <div class="details" data-cell={rested.cell.join()}>
+        {!digits && <Around {...shown} />}
         <ScoreTable {...shown} />
         <Taken {...shown} />
         <Pair {...shown} />
       </div>
     );
-  }, [rested, width]);
+  }, [rested, width, digits]);
 }
 
 export function textOf(store: Store, side: Text["side"], sentence: number): Text {

@@ -113,7 +113,8 @@ function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan
 /** Words beside each other: those that look above, those that are looked at below, the square under these. */
 function acrossPlan({ heads, queries, keys, measure }: Shown, width: number): Plan {
   const count = Math.max(queries.length, keys.length);
-  const side = widest(queries, measure, 96) + 8;
+  const named = heads.map(({ block, name }) => measure(block === "" ? name : `${block}, ${name}`, 12, true));
+  const side = Math.max(widest(queries, measure, 96), ...named) + 8;
   const room = widest([...queries, ...keys], measure, 64) + 10;
   const pitch = Math.min(Math.max(room, 28), (width - side - 4) / count);
   const dense = pitch < NAMED;
