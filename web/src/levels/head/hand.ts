@@ -19,7 +19,7 @@ export interface Aim {
 const FAINT = 0.01;
 
 /** The names of the panels of words, beside that of the square, which is the tensor's. */
-export const [LOOKING, LOOKED_AT] = ["#queries", "#keys"];
+export const [LOOKING, LOOKED_AT] = ["#queries", "#keys"] as const;
 
 export function handScene(shown: Shown, plan: Plan, aim: Aim): Scene {
   const items: Item[] = [];
@@ -196,10 +196,10 @@ function panelsOf(shown: Shown, plan: Plan, aim: Aim): Panel[] {
       if (side === "keys") return at(aim.query, own);
       return at(own, strongest(weights?.row(own) ?? [], 0.01)[0] ?? 0);
     };
-    const name = side === "queries" ? LOOKING : LOOKED_AT;
+    const words = { tensor: side === "queries" ? LOOKING : LOOKED_AT, cell, find: none, frameless: true } as const;
     return plan.across
-      ? { tensor: name ?? "", x: plan.start, y: from, w: long, h: deep, rows: 1, columns: count, cell, find: none }
-      : { tensor: name ?? "", x: from, y: plan.start, w: deep, h: long, rows: count, columns: 1, cell, find: none };
+      ? { ...words, x: plan.start, y: from, w: long, h: deep, rows: 1, columns: count }
+      : { ...words, x: from, y: plan.start, w: deep, h: long, rows: count, columns: 1 };
   };
   return [
     square,

@@ -220,10 +220,12 @@ function Note({ shown, plan }: { shown: Shown; plan: Plan }): VNode {
   const drawn = useMemo(() => shown.heads.map(({ weights }) => drawnOf(weights, shown)), [shown]);
   const { bare, words } = optionsIn(state.value.show);
   const sum = (of: (each: (typeof drawn)[number]) => number): number => drawn.reduce((all, each) => all + of(each), 0);
+  const parted = shown.heads.some(({ weights }) => weights.tokens.picture !== undefined);
   const left = sum(({ of }) => of) - sum(({ lines }) => lines);
   return (
     <p class="label">
-      {!shown.only && (
+      {parted && "The text is too long for the lines of all words: those of the word in hand are drawn. "}
+      {!shown.only && !parted && (
         <>
           Faint lines: the strongest of every word until they hold 0.7 of its weight,{" "}
           {sum(({ lines }) => lines).toLocaleString("en")} in all; {left.toLocaleString("en")} are not drawn.{" "}
