@@ -84,9 +84,7 @@ def test_the_table_of_scores_has_the_numbers_of_the_trace_and_each_leads_on(
         assert float(value.replace("Infinity", "inf")) == float(tensor[tuple(index)])
     name, key, _ = rng.choice(links)
     opened.locator(f'.stages a[data-number="{name}"][data-key="{key}"]').click()
-    index = [
-        min(at, size - 1) for at, size in zip((sentence, head, query, int(key)), found[name].shape, strict=True)
-    ]
+    index = [min(at, size - 1) for at, size in zip((sentence, head, query, int(key)), found[name].shape, strict=True)]
     number_at(opened, name, ",".join(map(str, index)))
     check(opened, found, name, dict(zip(found.axes(name), index, strict=True)))
 
@@ -127,7 +125,9 @@ def test_pointing_at_a_word_draws_its_lines(opened: Page, slides_page: Path) -> 
     canvas = opened.locator(".stage canvas").last
     before = canvas.evaluate("canvas => canvas.toDataURL()")
     canvas.hover(position={"x": 20, "y": 80 + 32 * 4 + 10})
-    opened.wait_for_function("before => document.querySelectorAll('.stage canvas')[1].toDataURL() !== before", arg=before)
+    opened.wait_for_function(
+        "before => document.querySelectorAll('.stage canvas')[1].toDataURL() !== before", arg=before
+    )
     assert "better" in opened.locator(".inspector").inner_text()
 
 

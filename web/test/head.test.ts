@@ -193,7 +193,7 @@ function shownOf(words: readonly string[]): Shown {
   const tensor: Tensor = { shape: [1, 1, count, count], data };
   const weights = new Weights(rowsOf(tensor, 0, 0), rows, rows);
   return {
-    heads: [{ name: "head 0", weights, colour: "#0000ff", dash: 0 }],
+    heads: [{ name: "head 0", block: "", weights, colour: "#0000ff", dash: 0 }],
     own: 0,
     queries: rows,
     keys: rows,
@@ -270,7 +270,7 @@ test("a weight of 0 that is masked is written 0, and striped", () => {
   const plan = planOf(shown, 808, false);
   const still = stillScene(shown, plan);
   assert.deepEqual(texts(still).slice(0, 4), ["1", "0", "0.50", "0.50"]);
-  assert.ok(still.items.some((item) => item.kind === "path" && item.stroke === "hair"));
+  assert.ok(still.items.some((item) => item.kind === "path" && item.stroke.startsWith("residual")));
   const hand = handScene(shown, plan, { query: 0, key: 0, side: "queries" });
   assert.deepEqual(texts(hand), ["a", "1.000", "0"]);
 });

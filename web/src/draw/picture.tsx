@@ -96,7 +96,7 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }:
         onClick={choose}
         onKeyDown={key}
       />
-      {hover !== null && <Frame place={hover} line={1} />}
+      {hover !== null && hover.panel.frameless !== true && <Frame place={hover} line={1} />}
       {inHand !== null && <Frame place={inHand} line={2} />}
     </div>
   );

@@ -57,6 +57,8 @@ export interface Panel {
   readonly h: number;
   readonly rows: number;
   readonly columns: number;
+  /** Its cells have no frame while they are pointed at: the picture itself shows which one it is. */
+  readonly frameless?: true;
   /** The cell of the tensor at a row and column. */
   cell(row: number, column: number): number[];
   /** Where a cell of the tensor is, or null where it is not on this panel. */

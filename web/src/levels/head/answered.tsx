@@ -30,7 +30,11 @@ export function Answered({
   return (
     <div class="answered">
       <h1 class="big">
-        In {where}, <span class={word?.hidden === true ? "hidden" : ""}>“{word?.text}”</span> looks at{" "}
+        In {where},{" "}
+        <span class={word?.hidden === true ? "hidden" : ""}>
+          “<bdi>{word?.text}</bdi>”
+        </span>{" "}
+        looks at{" "}
         {heads.map((head, order) => {
           const ends = endsOf(head, query, most);
           return (
@@ -41,7 +45,7 @@ export function Answered({
                 <>
                   {place > 0 && ", "}
                   <span style={{ borderBottom: `4px ${head.dash === 0 ? "solid" : "dashed"} ${head.colour}` }}>
-                    {shown.keys[key]?.text}
+                    <bdi>{quoted(shown.keys[key]?.text ?? "")}</bdi>
                   </span>{" "}
                   {order === own ? (
                     <a class="share-of" href={toNumber(shown.tensor, cellOf(shown, query, key), names)}>
@@ -65,13 +69,22 @@ export function Answered({
   );
 }
 
+/** A word is named beside the strongest where it holds at least so much of that one's weight. */
+const NAMED = 0.1;
+
+/** A full stop of its own would be lost among those of the sentence. */
+function quoted(text: string): string {
+  return /^[\p{P}\p{S}]+$/u.test(text) ? `“${text}”` : text;
+}
+
 function endsOf({ weights }: ShownHead, query: number, most: number): { key: number; value: number }[] {
   const row = weights.row(query) ?? new Float64Array();
-  return strongest(row, 0.95, most).map((key) => ({ key, value: row[key] ?? 0 }));
+  const ends = strongest(row, 0.95, most).map((key) => ({ key, value: row[key] ?? 0 }));
+  return ends.filter(({ value }) => value >= NAMED * (ends[0]?.value ?? 0));
 }
 
 /** What the tokens hold that have no row. */
-function unseen({ weights, name }: ShownHead, query: number, named: boolean): string {
+function unseen({ weights, name, block }: ShownHead, query: number, named: boolean): string {
   const row = weights.row(query);
   const looking = weights.queries[query]?.tokens ?? [];
   if (row === null) return "";
@@ -82,7 +95,9 @@ function unseen({ weights, name }: ShownHead, query: number, named: boolean): st
     for (let key = 0; key < weights.tokens.keys; key++) whole += (found.data[found.from + key] ?? 0) / looking.length;
   }
   const left = whole - row.reduce((sum, value) => sum + value, 0);
-  return left > 1e-6 ? `; ${named ? `${name}: ` : ""}what is hidden holds ${short(left)} more` : "";
+  return left > 1e-6
+    ? `; ${named ? `${block} ${name}: `.trimStart() : ""}what is hidden holds ${short(left)} more`
+    : "";
 }
 
 function cellOf({ queries, keys, sentence, head, heads, own }: Shown, query: number, key: number): number[] {

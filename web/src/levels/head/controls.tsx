@@ -1,6 +1,7 @@
 /** Which heads are shown, and how. */
 
 import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
 import { useStore } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
 import { type Attention, blockOf } from "./attention.ts";
@@ -26,12 +27,18 @@ export function Controls({ attention, cell, heads, peers, count, shown, text }: 
   const block = blockOf(weights);
   const head = cell[1] ?? 0;
   const own = `${block}.${head}`;
-  const tokens = tokensOf(text);
+  const found = useMemo(() => {
+    const tokens = tokensOf(text);
+    return {
+      joined: wordsOf(text, tokens).length < tokens.length,
+      marked: tokens.some((token) => token.mark),
+      pair: segmentsOf(text) !== null,
+    };
+  }, [text.names, text.side, text.sentence]);
   const options = optionsIn(state.value.show);
-  const pair = segmentsOf(text) !== null;
   const flags: [keyof typeof options, string][] = [];
-  if (options.words || wordsOf(text, tokens).length < tokens.length) flags.push(["words", "words instead of tokens"]);
-  if (options.bare || tokens.some((token) => token.mark)) flags.push(["bare", "hide marks and padding"]);
+  if (options.words || found.joined) flags.push(["words", "words instead of tokens"]);
+  if (options.bare || found.marked) flags.push(["bare", "hide marks and padding"]);
   flags.push(["only", "only the word in hand"], ["across", "words across"]);
   const others = heads.filter(({ weights: name }) => name !== weights);
   return (
@@ -51,6 +58,7 @@ export function Controls({ attention, cell, heads, peers, count, shown, text }: 
       )}
       <fieldset>
         <legend class="away">heads</legend>
+        <span class="quiet">head</span>
         {Array.from({ length: count }, (_, each) => {
           const id = `${block}.${each}`;
           const order = heads.findIndex((chosen) => chosen.id === id);
@@ -69,7 +77,7 @@ export function Controls({ attention, cell, heads, peers, count, shown, text }: 
                 style={order >= 0 ? { borderBottomColor: `var(--head-${order + 1})` } : {}}
                 data-dashed={order > 0}
               >
-                head {each}
+                {each}
               </a>
             </span>
           );
@@ -79,11 +87,11 @@ export function Controls({ attention, cell, heads, peers, count, shown, text }: 
             <input
               type="checkbox"
               checked
-              aria-label={`lines of head ${id}`}
+              aria-label={`lines of block ${id.replace(".", ", head ")}`}
               onChange={() => go(toggled(id, heads, own), true)}
             />
             <span style={{ borderBottomColor: `var(--head-${heads.findIndex((each) => each.id === id) + 1})` }}>
-              {id}
+              block {id.replace(".", ", head ")}
             </span>
           </span>
         ))}
@@ -99,7 +107,7 @@ export function Controls({ attention, cell, heads, peers, count, shown, text }: 
             {words}
           </label>
         ))}
-        {pair &&
+        {found.pair &&
           (["from", "to"] as const).map((side) => (
             <label key={side}>
               {side === "from" ? "looks" : "is looked at"}

@@ -15,8 +15,11 @@ export interface Aim {
   readonly side: "queries" | "keys";
 }
 
+/** A line of less weight is hardly seen. */
+const FAINT = 0.01;
+
 /** The names of the panels of words, beside that of the square, which is the tensor's. */
-export const [LOOKING, LOOKED_AT] = ["#queries", "#keys"];
+export const [LOOKING, LOOKED_AT] = ["#queries", "#keys"] as const;
 
 export function handScene(shown: Shown, plan: Plan, aim: Aim): Scene {
   const items: Item[] = [];
@@ -41,11 +44,16 @@ function drawLines(shown: Shown, plan: Plan, aim: Aim, items: Item[]): Map<numbe
     const line = (other: number): string => {
       return forth ? lineOf(shown, plan, aim.query, other, order) : lineOf(shown, plan, other, aim.key, order);
     };
-    let thin = "";
+    let [thin, thinnest] = ["", ""];
     for (let other = 0; other < row.length; other++) {
-      if ((row[other] ?? 0) > 0 && !strong.has(other)) thin += line(other);
+      const weight = row[other] ?? 0;
+      if (weight <= 0 || strong.has(other)) continue;
+      if (weight > FAINT) thin += line(other);
+      else thinnest += line(other);
     }
-    items.push({ kind: "path", d: thin, stroke: blended(palette.paper, colour, 0.3), line: plan.dense ? 0.5 : 1 });
+    const width = plan.dense ? 0.5 : 1;
+    items.push({ kind: "path", d: thinnest, stroke: blended(palette.paper, colour, 0.12), line: width });
+    items.push({ kind: "path", d: thin, stroke: blended(palette.paper, colour, 0.4), line: width });
     // The strongest last, over the others.
     for (const other of [...strong].reverse()) {
       const weight = row[other] ?? 0;
@@ -188,10 +196,10 @@ function panelsOf(shown: Shown, plan: Plan, aim: Aim): Panel[] {
       if (side === "keys") return at(aim.query, own);
       return at(own, strongest(weights?.row(own) ?? [], 0.01)[0] ?? 0);
     };
-    const name = side === "queries" ? LOOKING : LOOKED_AT;
+    const words = { tensor: side === "queries" ? LOOKING : LOOKED_AT, cell, find: none, frameless: true } as const;
     return plan.across
-      ? { tensor: name ?? "", x: plan.start, y: from, w: long, h: deep, rows: 1, columns: count, cell, find: none }
-      : { tensor: name ?? "", x: from, y: plan.start, w: deep, h: long, rows: count, columns: 1, cell, find: none };
+      ? { ...words, x: plan.start, y: from, w: long, h: deep, rows: 1, columns: count }
+      : { ...words, x: from, y: plan.start, w: deep, h: long, rows: count, columns: 1 };
   };
   return [
     square,

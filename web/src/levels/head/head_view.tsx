@@ -1,7 +1,7 @@
 /** One attention head of one sentence, or several: lines between words, all weights as a square, and how they came about. */
 
 import type { VNode } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { measure } from "../../draw/picture.tsx";
 import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { state } from "../../frame/state.ts";
@@ -9,17 +9,19 @@ import { HttpSource } from "../../run/http_source.ts";
 import type { Store } from "../../run/store.ts";
 import { Absent } from "../tensor/tensor_view.tsx";
 import { Answered } from "./answered.tsx";
+import { Around } from "./around.tsx";
 import { type Attention, attentionOf, blockOf, peersOf } from "./attention.ts";
 import { Controls } from "./controls.tsx";
 import { useHeadKeys } from "./keys.ts";
 import { optionsIn } from "./options.ts";
 import { Pair } from "./pair.tsx";
 import { serverOf, shapeOf, useHeadNumbers } from "./parts.ts";
-import { planOf, type Shown, type ShownHead } from "./plan.ts";
+import { type Plan, planOf, type Shown, type ShownHead } from "./plan.ts";
 import { numberAt, ScoreTable } from "./score_table.tsx";
+import { strengthOf } from "./square.ts";
 import { Stage } from "./stage.tsx";
 import { drawnOf } from "./still.ts";
-import { Taken } from "./taken.tsx";
+import { type DetailProps, Taken } from "./taken.tsx";
 import { isRightToLeft, type Spans, segmentsOf, type Text, tokensOf, type Unit, wordsOf } from "./units.ts";
 import { Weights } from "./weights.ts";
 
@@ -102,12 +104,42 @@ function Heads({ attention }: { attention: Attention }): VNode {
       <div ref={box} class="scroll-across">
         {shown !== null && plan !== null && <Stage shown={shown} plan={plan} cell={cell} />}
       </div>
-      {shown !== null && <Note shown={shown} />}
-      {opened && <ScoreTable attention={attention} cell={cell} />}
-      {opened && <Taken attention={attention} cell={cell} width={width} />}
-      {opened && <Pair attention={attention} cell={cell} width={width} />}
+      {shown !== null && plan !== null && <Note shown={shown} plan={plan} />}
+      {opened && (
+        <Details
+          attention={attention}
+          cell={cell}
+          width={width}
+          digits={plan !== null && plan.square.w >= 34 * (shape[3] ?? 1)}
+        />
+      )}
     </>
   );
+}
+
+/** Milliseconds without another step after which the parts below the picture follow the cell in hand. */
+const SETTLED = 60;
+
+/** How the weights came about: it follows once the cell in hand rests, so that arrow keys move the picture at once. */
+function Details({ attention, cell, width, digits }: DetailProps & { readonly digits: boolean }): VNode {
+  const key = `${attention.weights} ${cell.join()}`;
+  const [rested, setRested] = useState({ key, attention, cell });
+  useEffect(() => {
+    if (key === rested.key) return;
+    const waiting = setTimeout(() => setRested({ key, attention, cell }), SETTLED);
+    return () => clearTimeout(waiting);
+  }, [key, rested.key]);
+  return useMemo(() => {
+    const shown = { attention: rested.attention, cell: rested.cell, width };
+    return (
+      <div class="details" data-cell={rested.cell.join()}>
+        {!digits && <Around {...shown} />}
+        <ScoreTable {...shown} />
+        <Taken {...shown} />
+        <Pair {...shown} />
+      </div>
+    );
+  }, [rested, width, digits]);
 }
 
 export function textOf(store: Store, side: Text["side"], sentence: number): Text {
@@ -149,15 +181,8 @@ function useShown(
       const found = numbers[order];
       if (found == null) return [];
       const rows = new Weights(found, queries, keys);
-      const name = several ? `block ${id.replace(".", ", head ")}` : `head ${at}`;
-      return [
-        {
-          name: heads.length > 3 && several ? id : name,
-          weights: rows,
-          colour: colours[order] ?? "",
-          dash: DASHES[order] ?? 0,
-        },
-      ];
+      const block = several ? `block ${id.split(".")[0]}` : "";
+      return [{ name: `head ${at}`, block, weights: rows, colour: colours[order] ?? "", dash: DASHES[order] ?? 0 }];
     });
     if (shownHeads.length < heads.length) return null;
     const looks = attention.mayLook === null ? undefined : store.fetch(attention.mayLook);
@@ -191,14 +216,16 @@ function headColours(): string[] {
 }
 
 /** What is drawn, what is not, and how words came from tokens. */
-function Note({ shown }: { shown: Shown }): VNode {
+function Note({ shown, plan }: { shown: Shown; plan: Plan }): VNode {
   const drawn = useMemo(() => shown.heads.map(({ weights }) => drawnOf(weights, shown)), [shown]);
   const { bare, words } = optionsIn(state.value.show);
   const sum = (of: (each: (typeof drawn)[number]) => number): number => drawn.reduce((all, each) => all + of(each), 0);
+  const parted = shown.heads.some(({ weights }) => weights.tokens.picture !== undefined);
   const left = sum(({ of }) => of) - sum(({ lines }) => lines);
   return (
     <p class="label">
-      {!shown.only && (
+      {parted && "The text is too long for the lines of all words: those of the word in hand are drawn. "}
+      {!shown.only && !parted && (
         <>
           Faint lines: the strongest of every word until they hold 0.7 of its weight,{" "}
           {sum(({ lines }) => lines).toLocaleString("en")} in all; {left.toLocaleString("en")} are not drawn.{" "}
@@ -206,7 +233,19 @@ function Note({ shown }: { shown: Shown }): VNode {
       )}
       All lines of the word in hand are drawn. Striped: may not be looked at, “0”; “0.00” is small.
       {words && " Words of several tokens: summed where they are looked at, averaged where they look."}
-      {bare && " Marks are hidden: their weight is counted, see above."}
+      {bare && " Marks are hidden: their weight is counted, see above."} Colours of the square:{" "}
+      {[0, 0.01, 0.1, 0.3, 1].map((weight) => {
+        const strength = strengthOf(weight, shown.keys.length) * (plan.dense ? 1 : 0.88);
+        const [background, color] = [
+          shown.palette.cell("attention", strength),
+          shown.palette.on("attention", strength),
+        ];
+        return (
+          <span class="swatch" style={{ background, color }}>
+            {weight}
+          </span>
+        );
+      })}
     </p>
   );
 }

@@ -36,8 +36,11 @@ function sparse(shape: readonly number[], start: readonly number[], part: Tensor
   return { shape, data };
 }
 
-/** Reads the tensors along one row of a head, `cell` = [sentence, head, query]; null until they are at hand. */
-export function useRow(names: readonly string[], weights: string, cell: readonly number[]): Fetch | null {
+/**
+ * Reads the tensors along one row of a head, `cell` = [sentence, head, query], and so many rows beside it; null until they
+ * are at hand.
+ */
+export function useRow(names: readonly string[], weights: string, cell: readonly number[], beside = 0): Fetch | null {
   const store = useStore();
   const server = serverOf(store);
   const opened = useOpened(server === null ? names : []);
@@ -57,7 +60,13 @@ export function useRow(names: readonly string[], weights: string, cell: readonly
         if (axis === "key_value_head") return Math.floor((head * (shape[place] ?? 1)) / heads);
         return axis === "query" || axis === "token" ? query : null;
       });
-      const part = await server.part(name, starts.map((start) => start ?? ":").join(), giveUp.signal);
+      const axes = store.names.axes(name);
+      const spans = starts.map((start, axis) => {
+        if (start === null || beside === 0 || axes[axis] !== "query" || shape[axis] === 1) return start ?? ":";
+        starts[axis] = Math.max(0, start - beside);
+        return `${starts[axis]}:${Math.min(start + beside + 1, shape[axis] ?? 1)}`;
+      });
+      const part = await server.part(name, spans.join(), giveUp.signal);
       return [
         name,
         sparse(

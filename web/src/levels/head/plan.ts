@@ -8,6 +8,8 @@ import type { Weights } from "./weights.ts";
 /** A head whose lines are drawn. */
 export interface ShownHead {
   readonly name: string;
+  /** The block it is in; empty where all are in the same one. */
+  readonly block: string;
   readonly weights: Weights;
   readonly colour: string;
   /** The length of its dashes; 0 for a whole line: heads are told apart by more than their colour. */
@@ -78,7 +80,7 @@ function widest(units: readonly Unit[], measure: Measure, most: number): number 
 function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan {
   const narrow = width < 560;
   const count = Math.max(queries.length, keys.length);
-  const roomy = Math.min(Math.max(Math.floor(416 / count), NAMED), 32);
+  const roomy = Math.min(Math.max(Math.floor(368 / count), NAMED), 32);
   const pitch = roomy * count <= 72 * NAMED ? roomy : 608 / count;
   const dense = pitch < NAMED;
   const words = Math.max(widest(queries, measure, narrow ? 72 : 104), widest(keys, measure, narrow ? 72 : 104));
@@ -89,7 +91,7 @@ function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan
   const beside = width - fixed - wordsOfSquare - 92;
   // Beside the lines, where its cells are not much narrower than they are high; else below them.
   const cell = Math.min(keys.length <= 12 ? 40 : pitch, beside / keys.length);
-  const isBeside = !narrow && cell >= Math.min(pitch, 14);
+  const isBeside = !narrow && cell >= Math.min(pitch * 0.6, 14);
   const line = Math.min(224, Math.max(width - fixed - (isBeside ? wordsOfSquare + cell * keys.length + 4 : 0), 56));
   const lines = [words + 8, words + 8 + line] as const;
   const start = isBeside && cell >= 11 ? COLUMN_WORDS + 8 : 40;
@@ -111,7 +113,8 @@ function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan
 /** Words beside each other: those that look above, those that are looked at below, the square under these. */
 function acrossPlan({ heads, queries, keys, measure }: Shown, width: number): Plan {
   const count = Math.max(queries.length, keys.length);
-  const side = widest(queries, measure, 96) + 8;
+  const named = heads.map(({ block, name }) => measure(block === "" ? name : `${block}, ${name}`, 12, true));
+  const side = Math.max(widest(queries, measure, 96), ...named) + 8;
   const room = widest([...queries, ...keys], measure, 64) + 10;
   const pitch = Math.min(Math.max(room, 28), (width - side - 4) / count);
   const dense = pitch < NAMED;

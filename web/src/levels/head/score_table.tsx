@@ -9,8 +9,8 @@ import type { Names } from "../../run/names.ts";
 import { counted, short } from "../../run/numbers.ts";
 import type { Rule } from "../../run/record.ts";
 import { at, type Tensor } from "../../run/safetensors.ts";
-import type { Attention } from "./attention.ts";
 import { useRow } from "./parts.ts";
+import type { DetailProps } from "./taken.tsx";
 
 /** Of a longer text the words with the largest weights are listed. */
 const LISTED = 20;
@@ -55,7 +55,7 @@ interface Column {
   readonly note: string;
 }
 
-export function ScoreTable({ attention, cell }: { attention: Attention; cell: readonly number[] }): VNode | null {
+export function ScoreTable({ attention, cell }: DetailProps): VNode | null {
   const store = useStore();
   const { names } = store;
   const { weights, stages, added, mayLook } = attention;
@@ -108,7 +108,7 @@ export function ScoreTable({ attention, cell }: { attention: Attention; cell: re
               return (
                 <tr key={key} data-masked={masked} data-hand={key === cell[3]}>
                   <th scope="row" class={label.hidden ? "hidden" : ""}>
-                    {label.text}
+                    <span>{label.text}</span>
                   </th>
                   {whole.map(({ name }) => {
                     const tensor = fetch(name);

@@ -33,6 +33,7 @@ function drawCells(shown: Shown, plan: Plan, items: Item[]): void {
   const [cw, ch] = [w / keys.length, h / queries.length];
   const digits = cw >= 34 && ch >= 15;
   let hatch = "";
+  const grounds: Item[] = [];
   queries.forEach((_, query) => {
     const row = heads[own]?.weights.row(query);
     keys.forEach((unit, key) => {
@@ -45,6 +46,8 @@ function drawCells(shown: Shown, plan: Plan, items: Item[]): void {
       const strength = masked && value === 0 ? 0 : strengthOf(value, keys.length) * 0.88;
       items.push({ kind: "rect", x: cx + 0.5, y: cy + 0.5, w: cw - 1, h: ch - 1, fill: palette.cell(role, strength) });
       if (!digits) return;
+      if (masked)
+        grounds.push({ kind: "rect", x: cx + cw / 2 - 7, y: cy + ch / 2 - 8, w: 14, h: 16, fill: palette.paper });
       const text = { kind: "text", x: cx + cw / 2, y: cy + ch / 2 + 4, text: inCell(value), size: 12 } as const;
       items.push({ ...text, fill: masked ? palette.quiet : palette.on(role, strength), align: "center" });
     });
@@ -52,10 +55,10 @@ function drawCells(shown: Shown, plan: Plan, items: Item[]): void {
   if (hatch === "") return;
   // Under the digits.
   const first = items.findIndex((item) => item.kind === "text");
-  const pattern: Item = { kind: "path", d: hatch, stroke: palette.hair, line: 1 };
+  const pattern: Item = { kind: "path", d: hatch, stroke: palette.cell("residual", 0.35), line: 1 };
   const texts = first < 0 ? [] : items.filter((item) => item.kind === "text");
   const others = items.filter((item) => item.kind !== "text");
-  items.splice(0, items.length, ...others, pattern, ...texts);
+  items.splice(0, items.length, ...others, pattern, ...grounds, ...texts);
 }
 
 /** Slanted lines, 6 apart, within a cell. */
@@ -73,14 +76,19 @@ export function round(number: number): number {
   return Math.round(number * 10) / 10;
 }
 
-/** At most two dots a pixel; where several cells share one, the largest is seen. Masked cells have stripes. */
+/** Dots of the screen for each pixel of the page. */
+function ratio(): number {
+  return Math.max(1, globalThis.devicePixelRatio || 1);
+}
+
+/** At most a dot for each dot of the screen; where several cells share one, the largest is seen. Masked cells have stripes. */
 function imageOf(shown: Shown, plan: Plan): Item[] {
   const { queries, keys, palette, heads, own } = shown;
   const { x, y, w, h } = plan.square;
   const picture = heads[own]?.weights.tokens.picture;
   if (picture !== undefined) return [ofPicture(picture, shown, plan)];
-  const columns = Math.min(keys.length, Math.ceil(w * 2));
-  const rows = Math.min(queries.length, Math.ceil(h * 2));
+  const columns = Math.min(keys.length, Math.round(w * ratio()));
+  const rows = Math.min(queries.length, Math.round(h * ratio()));
   const pixels = new Uint8ClampedArray(columns * rows * 4);
   const seen = new Float32Array(columns * rows).fill(-1);
   const hidden = keys.map((unit) => unit.hidden);

@@ -10,7 +10,7 @@ import { MOST, SHARE, strongest, type Weights } from "./weights.ts";
 /** Lines of one colour are drawn together, by their strength. */
 const BUCKETS = 12;
 /** So many lines are drawn in a picture, and no more. */
-const LINES = 20_000;
+const LINES = 3000;
 
 /** What was drawn of all lines, to be said. */
 export interface Drawn {
@@ -68,8 +68,8 @@ function drawLines(shown: Shown, plan: Plan, items: Item[]): void {
     paths.forEach((d, bucket) => {
       if (d === "") return;
       const root = (bucket + 0.5) / BUCKETS;
-      const line = plan.dense ? 0.5 + root : 1 + 5 * root * root;
-      items.push({ kind: "path", d, stroke: blended(palette.paper, colour, 0.06 + 0.2 * root), line });
+      const line = (plan.dense ? 0.5 : 1) + (plan.dense || heads.length > 1 ? 1.5 : 5) * root * root;
+      items.push({ kind: "path", d, stroke: blended(palette.paper, colour, 0.05 + 0.2 * root), line });
     });
   });
 }
@@ -103,7 +103,11 @@ export function wordItem(shown: Shown, plan: Plan, side: "queries" | "keys", pla
   const at = middle(plan, place, units.length, rightToLeft);
   const [begin, end] = plan.lines;
   const level = plan.across && plan.words === LEVEL;
-  const fill = hidden ? palette.text("hidden") : side === "queries" && !bold ? palette.quiet : palette.ink;
+  const fill = hidden
+    ? palette.text("hidden")
+    : (side === "queries" || plan.dense) && !bold
+      ? palette.quiet
+      : palette.ink;
   const look = {
     kind: "text",
     text: cut(text, level ? plan.pitch - 6 : plan.words, measure),
@@ -127,7 +131,8 @@ function drawHeads(shown: Shown, plan: Plan, items: Item[]): void {
     plan.digits.forEach((y, order) => {
       const head = heads[order];
       if (head === undefined) return;
-      items.push({ ...quiet, x: plan.start - 8, y: y + 13, text: head.name, align: "right", bold: order === own });
+      const text = head.block === "" ? head.name : `${head.block}, ${head.name}`;
+      items.push({ ...quiet, x: plan.start - 8, y: y + 13, text, align: "right", bold: order === own });
     });
     return;
   }
@@ -140,6 +145,7 @@ function drawHeads(shown: Shown, plan: Plan, items: Item[]): void {
     if (head === undefined) return;
     const [right, line] = [x + plan.digitsWidth - 12, order === own ? 4 : 2];
     items.push({ ...quiet, x: right, y, text: head.name, align: "right", bold: order === own, fill: palette.ink });
+    if (head.block !== "") items.push({ ...quiet, x: right, y: y - 16, text: head.block, align: "right" });
     const dash = head.dash === 0 ? {} : { dash: head.dash };
     items.push({ kind: "path", d: `M${x} ${y + 7}H${right}`, stroke: head.colour, line, ...dash });
   });

@@ -59,7 +59,7 @@ export function Taken({ attention, cell, width }: DetailProps): VNode | null {
         {terms.length + mix.left.count > 5 && ` + ${terms.length + mix.left.count - 5} more`}
       </p>
       {own !== undefined && own.weight === 0 && (
-        <p>
+        <p class="says-absent">
           Its own value is absent: {hidden ? "the word is hidden" : "it may not look at itself"}, so its weight on
           itself is 0, and it is made of the others alone.
         </p>
