@@ -22,12 +22,13 @@ async function start(root: HTMLElement): Promise<void> {
   const store = new Store(source);
   const { run } = source;
   follow();
+  const asked = /[#&]sentence=/.test(location.hash) ? state.value.sentence : undefined;
   if (!/[#&]level=/.test(location.hash)) go({ level: firstLevel(run) }, true);
   if (state.value.unit === "") go({ unit: firstUnit(run.formulas.map((formula) => formula.unit)) }, true);
   // Of a large run the views fetch what they show, and nothing is in hand at the widest levels.
   if (source.whole) await store.open([...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
   else if (LEVELS[state.value.level].Beside === undefined) await store.open(firstWeights(run));
-  if (state.value.tensor === "") go(largestWeight(store), true);
+  if (state.value.tensor === "") go(largestWeight(store, asked), true);
   root.replaceChildren();
   render(<App store={store} />, root);
   performance.mark("drawn");

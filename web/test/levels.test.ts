@@ -45,19 +45,22 @@ const WEIGHTS = {
   data: [1, 0, 0, 0.75, 0.25, 0, 0.5, 0.5, 0, 0.5, 0.5, 0, 0.5, 0.5, 0, 0.5, 0.5, 0],
 };
 
+const PLAIN = { real: undefined, closes: undefined, crossing: false, mayLook: undefined };
+
 test("heads are measured over the tokens that are no padding", () => {
-  const given = { real: [1, 1, 0], closes: (key: number) => key === 1, crossing: false };
+  const mayLook = { shape: [1, 1, 3, 3], data: [1, 0, 0, 1, 1, 0, 1, 1, 0] };
+  const given = { real: [1, 1, 0], closes: (key: number) => key === 1, crossing: false, mayLook };
   const [back, even] = measureHeads(WEIGHTS, 0, given, 32).measured;
   const entropy = -(0.75 * Math.log2(0.75) + 0.25 * Math.log2(0.25)) / 2;
   const expected = { distance: 0.375, previous: 0.375, self: 0.625, next: 0, first: 0.875, separator: 0.125 };
   for (const [name, value] of Object.entries({ ...expected, entropy, largest: 0.875, even: 0.75 })) {
     assert.ok(Math.abs((back?.[name as keyof Measured] ?? NaN) - value) < 1e-6, name);
   }
-  assert.deepEqual([even?.entropy, even?.even, even?.next], [1, 0.5, 0.25]);
+  assert.deepEqual([even?.entropy, even?.even, even?.next], [1, 0.75, 0.25]);
 });
 
 test("of another text no head looks back, and what closes it may not be known", () => {
-  const [measured] = measureHeads(WEIGHTS, 0, { real: undefined, closes: undefined, crossing: true }, 32).measured;
+  const [measured] = measureHeads(WEIGHTS, 0, { ...PLAIN, crossing: true }, 32).measured;
   for (const name of ["previous", "self", "next", "distance", "separator"] as const) {
     assert.ok(Number.isNaN(measured?.[name]), name);
   }
@@ -78,7 +81,7 @@ test("a dot is the largest weight of its window, and no weight is left out", () 
     }
     assert.equal(seen.size, tokens);
   }
-  const { thumbnails } = measureHeads(WEIGHTS, 0, { real: undefined, closes: undefined, crossing: false }, 2);
+  const { thumbnails } = measureHeads(WEIGHTS, 0, PLAIN, 2);
   assert.deepEqual(thumbnails.shape, [2, 2, 2]);
   assert.deepEqual([...Array.from(thumbnails.data)].slice(0, 4), [1, 0.25, 0.75, 0.5]);
 });
@@ -115,7 +118,7 @@ test("the headline counts every head once", () => {
 
 const ROW: Row = {
   ...{ attention: "encoder.blocks.0.self_attention", band: "encoder self-attention", block: 0, name: "0" },
-  heads: measureHeads(WEIGHTS, 0, { real: undefined, closes: undefined, crossing: false }, 32),
+  heads: measureHeads(WEIGHTS, 0, PLAIN, 32),
 };
 const COLOURS = Object.fromEntries(JOBS.map((job) => [job, `colour of ${job}`])) as Record<Job, string>;
 

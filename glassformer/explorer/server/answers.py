@@ -134,12 +134,14 @@ class Run:
             raise UnknownNameError(f"there is no attention {attention!r}")
         if not 0 <= sentence < weights.shape[0]:
             raise UnknownNameError(f"sentence counts from 0 to {weights.shape[0] - 1}", got=str(sentence))
+        allowed = self.described(f"{attention}.may_look")[1]
         facts = self.trace.facts
         real, ids = facts.get(f"{axes.tokens}.real"), facts.get(f"{axes.keys}.ids")
         closing = self.trace.words.closing.get(axes.keys)
         separators = None if closing is None or ids is None else ids[sentence].cpu() == closing  # [K]
         return heads(
             weights[sentence],
+            allowed[min(sentence, len(allowed) - 1)],
             None if real is None else real[sentence].cpu(),
             separators,
             crossing=axes.tokens != axes.keys,

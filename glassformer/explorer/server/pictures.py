@@ -113,26 +113,38 @@ def pooled(values: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def heads(
-    weights: Tensor, real: Tensor | None, separators: Tensor | None, *, crossing: bool, dots: int = THUMBNAIL
+    weights: Tensor,
+    may_look: Tensor,
+    real: Tensor | None,
+    separators: Tensor | None,
+    *,
+    crossing: bool,
+    dots: int = THUMBNAIL,
 ) -> bytes:
     """Thumbnails and statistics of all heads of one attention, for one sentence.
 
-    weights [H, Q, K] · real [Q] bool, the queries that are no padding · separators [K] bool
+    weights [H, Q, K] · may_look [H or 1, Q or 1, K] bool · real [Q] bool, the queries that are no padding ·
+    separators [K] bool
     """
     thumbnails, lowest, highest = picture(weights, (dots, dots), "log")
-    found = {"thumbnails": thumbnails, "statistics": statistics(weights, real, separators, crossing=crossing)}
+    found = {"thumbnails": thumbnails, "statistics": statistics(weights, may_look, real, separators, crossing=crossing)}
     limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": "log"}
     return save(found, {"statistics": ",".join(STATISTICS)} | limits)
 
 
-def statistics(weights: Tensor, real: Tensor | None, separators: Tensor | None, *, crossing: bool) -> Tensor:
+def statistics(
+    weights: Tensor, may_look: Tensor, real: Tensor | None, separators: Tensor | None, *, crossing: bool
+) -> Tensor:
     """What each head does on average over the queries, [H, 9] in the order of STATISTICS.
 
     The entropy is in bits; the distance is in tokens; the others are shares of the attention: that of the token before,
-    the same one, the one after, the first one, separators, the largest one, and what each would get if all that get
-    anything got the same. NaN = the text of the keys is another, or has no separator known.
+    the same one, the one after, the first one, separators, the largest one, and what each would get if all that may
+    be looked at got the same. NaN = the text of the keys is another, or has no separator known.
     """
-    weights = weights.double() if real is None else weights.double()[:, real]  # [H, Q, K]
+    may_look = may_look.expand(weights.shape)  # [H, Q, K]
+    if real is not None:
+        weights, may_look = weights[:, real], may_look[:, real]
+    weights = weights.double()
     heads, queries, keys = weights.shape
     places = torch.arange(keys) if real is None else torch.arange(len(real))[real]  # [Q]
     apart = torch.arange(keys)[None] - places[:, None] if not crossing else None  # [Q, K]
@@ -151,6 +163,6 @@ def statistics(weights: Tensor, real: Tensor | None, separators: Tensor | None, 
         "first": weights[..., 0].mean(-1),
         "separator": of_separators,
         "largest": weights.amax(-1).mean(-1),
-        "even": (1 / (weights > 0).sum(-1).clamp(min=1)).mean(-1),
+        "even": (1 / may_look.sum(-1).clamp(min=1)).mean(-1),
     }
     return torch.stack([found[name] for name in STATISTICS], dim=-1).float()  # [H, 9]

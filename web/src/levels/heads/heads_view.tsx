@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import type { Palette } from "../../draw/colour.ts";
 import { Spots } from "../../draw/spots.tsx";
 import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { go, state } from "../../frame/state.ts";
+import { go, link, state } from "../../frame/state.ts";
 import { counted } from "../../run/numbers.ts";
 import { arrangeIn, groupsOf, headInHand, marksOf, ORDERS, onlyIn, opensAs } from "./about.ts";
 import { headsScene, idOf, sizeFor, strengthOf } from "./heads_scene.ts";
@@ -102,15 +102,14 @@ function Headline({
       {parts.map(({ text, job }) => {
         if (job === null || alone) return text;
         return (
-          <button
-            type="button"
+          <a
             key={job}
-            aria-pressed={only === job}
+            href={link({ only: only === job ? "" : job })}
+            aria-current={only === job}
             style={{ borderColor: `var(--job-${job})` }}
-            onClick={() => go({ only: only === job ? "" : job }, true)}
           >
             {text}
-          </button>
+          </a>
         );
       })}
     </p>

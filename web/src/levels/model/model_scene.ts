@@ -4,11 +4,11 @@ import { cut, type Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import { type Item, rounded, type Scene } from "../../draw/scene.ts";
 import type { Spot } from "../../draw/spots.tsx";
-import { counted } from "../../run/numbers.ts";
+import { counted, percent } from "../../run/numbers.ts";
 import type { Row } from "../heads/heads_scene.ts";
 import { strengthOf } from "../heads/heads_scene.ts";
 import { KINDS, type Kind, memoryOf, type Part, rough } from "./parts.ts";
-import { type Guess, type Prediction, shareOf } from "./predictions.ts";
+import type { Guess, Prediction } from "./predictions.ts";
 
 export interface Drawn {
   readonly parts: readonly Part[];
@@ -36,7 +36,7 @@ interface Placed {
   readonly h: number;
 }
 
-const [BETWEEN_COLUMNS, LANE, FLOW, CLOSE, ENTRY] = [56, 28, 26, 6, 20];
+const [BETWEEN_COLUMNS, LANE, FLOW, CLOSE, ENTRY] = [56, 28, 20, 6, 20];
 /** From so many blocks on they stand close together, and the sizes between them are written once. */
 const MANY = 9;
 
@@ -95,7 +95,7 @@ function bothBlocks(one: Part, two: Part | undefined): boolean {
 
 function heightOf(width: number, close: boolean): number {
   if (width < 520) return close ? 44 : 56;
-  return close ? 32 : 48;
+  return close ? 32 : 44;
 }
 
 /** What enters a stack. */
@@ -126,22 +126,21 @@ function drawFlow(
 ): void {
   const stroke = palette.fill("residual");
   const above = before === undefined ? ENTRY - 2 : between;
-  // A part that does not read the one before it reads an earlier one: the arrow would tell something else.
-  if (before !== undefined && !part.reads.has(before.unit)) {
-    const from = [...part.reads.keys()].at(-1);
-    if (from !== undefined && above >= FLOW) {
-      const text = `reads ${drawn.title({ ...part, unit: from })}`;
-      items.push({ kind: "text", x: x + 34, y: y - 9, text, size: 12, fill: palette.quiet });
-    }
-    return;
-  }
+  if (part.reads.size === 0 && part.side !== "end" && before === undefined && part.unit.endsWith("bias")) return;
   const cx = x + 20;
   items.push({ kind: "path", d: `M${cx} ${y - above}V${y - 1}`, stroke, line: 1.5 });
   if (above < FLOW - 8) return;
   items.push({ kind: "path", d: `M${cx - 4} ${y - 6}L${cx} ${y - 1}L${cx + 4} ${y - 6}`, stroke, line: 1.5 });
-  const tensor = before === undefined ? "" : (part.reads.get(before.unit) ?? "");
-  const text = drawn.sizes(tensor);
-  if (text !== "") items.push({ kind: "text", x: cx + 14, y: y - 9, text, size: 12, fill: palette.quiet });
+  // Where an earlier part is read, it is named: the arrow alone would tell something else.
+  const from = before !== undefined && part.reads.has(before.unit) ? before.unit : [...part.reads.keys()].at(-1);
+  const sizes = drawn.sizes(part.reads.get(from ?? "") ?? "");
+  const text =
+    from === before?.unit
+      ? sizes
+      : from === undefined
+        ? "the text"
+        : `${sizes} from ${drawn.title({ ...part, unit: from })}`;
+  if (text !== "") items.push({ kind: "text", x: cx + 14, y: y - 6, text, size: 12, fill: palette.quiet });
 }
 
 /** A part: its name, pictures of its heads, and its weights on one scale with those of all others. */
@@ -304,7 +303,7 @@ function drawPredictions(
       const left = x + asked + order * room;
       const wide = room - 12;
       drawGuess(guess, left, top, wide, order === 0, palette, measure, items);
-      const label = `${guess.text}: ${shareOf(guess)}`;
+      const label = `${guess.text}: ${percent(guess.share)}`;
       spots.push({
         id: `number ${guess.name} ${guess.cell.join()}`,
         x: left - 2,
@@ -329,7 +328,7 @@ function drawGuess(
   measure: Measure,
   items: Item[],
 ): void {
-  const share = shareOf(guess);
+  const share = percent(guess.share);
   const fill = first ? palette.ink : palette.quiet;
   const right = guess.right === true ? " ✓" : "";
   const text = `${cutAt(guess.text, w - measure(`${share}${right}`, 14) - 8, measure, first)}${right}`;

@@ -1,7 +1,7 @@
 /** What a model answered for one sentence, read from its own probabilities. */
 
 import type { Names } from "../../run/names.ts";
-import { counted, percent, short } from "../../run/numbers.ts";
+import { counted, percent } from "../../run/numbers.ts";
 import type { Part } from "../../run/sentences.ts";
 import type { Source } from "../../run/source.ts";
 
@@ -32,6 +32,8 @@ export interface Predicted {
 
 /** At most so many places are listed, each with so many answers. */
 const [PLACES, GUESSES] = [4, 3];
+/** At most so many tokens are written in one sentence. */
+const TOKENS = 24;
 /** A run that is not here whole is asked for so few places: each is a row as long as the vocabulary. */
 const FETCHED = 2;
 
@@ -119,6 +121,13 @@ async function worded(names: Names, source: Source, sentence: number): Promise<P
   if (hidden.length > 0) return { said: saidOfHidden(found, asked.length), rows, more };
   const score = known.length > 1 ? ` Its likeliest token is the text's own at ${right} of ${known.length} places.` : "";
   const last = found.at(-1) ?? first;
+  if (next && found.length > 1 && run.model.stacks.length > 1) {
+    const tops = found.map(({ guesses }) => guesses[0]?.text ?? "");
+    const text = `${tops.slice(0, TOKENS).join(" ")}${tops.length > TOKENS ? " …" : ""}`;
+    const own =
+      known.length > 0 ? ` ${right} of the target's ${counted(known.length, "token")} are its first choice.` : "";
+    return { said: ["Token by token it answers ", { text, of: "hidden" }, `.${own}`], rows, more };
+  }
   const said: Part[] = next
     ? ["After ", word(last.asked.replace(/^after /, "")), " it expects ", ...guessed(last), `.${score}`]
     : [`No word was hidden.${score}`];
@@ -238,8 +247,4 @@ function labelOn(path: ArrayLike<number>, token: number, labels: number): number
       1,
     )[0]?.[0] ?? 0
   );
-}
-
-export function shareOf({ share }: Guess): string {
-  return share >= 0.001 ? percent(share) : short(share);
 }
