@@ -196,7 +196,7 @@ test("each weight is counted where it is used first, so that tied ones are count
 test("the parts of a model, at two widths", () => {
   const content = {
     parts: partsOf(new Names(RUN)),
-    title: ({ unit }: { unit: string }) => unit,
+    title: (unit: string) => unit,
     sizes: () => "1 × 3 × 3",
     enters: () => "1 × 3 tokens",
     rows: new Map([[ROW.attention, ROW]]),

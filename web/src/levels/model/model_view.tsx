@@ -34,7 +34,7 @@ export function ModelView(): VNode {
     const content = {
       parts,
       // The side stands above its column.
-      title: (part: { unit: string }) => capital(names.unit(part.unit).replace(/^(en|de)coder (?=.)/, "")),
+      title: (unit: string) => capital(names.unit(unit).replace(/^(en|de)coder (?=.)/, "")),
       sizes: (tensor: string) => (source.shape(tensor) ?? []).join(" × "),
       enters: (side: string) => {
         const fact = side === "decoder" && names.run.facts["decoder_inputs.ids"] ? "decoder_inputs" : "inputs";
