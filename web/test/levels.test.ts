@@ -93,6 +93,8 @@ function measured(values: Partial<Measured>): Measured {
 test("a head is called by where most of its attention goes, above what an even look would give", () => {
   assert.deepEqual(jobOf(measured({ previous: 0.4, first: 0.3, even: 0.01 })), { job: "previous", value: 0.4 });
   assert.equal(jobOf(measured({ previous: 0.24, even: 0.01, entropy: 2 })).job, "few");
+  assert.equal(jobOf(measured({ even: 1 / 6, entropy: 1 })).job, "few");
+  assert.equal(jobOf(measured({ even: 1 / 80, entropy: 4 })).job, "many");
   // A quarter of five tokens is what each would get anyway.
   assert.equal(jobOf(measured({ self: 0.3, even: 0.2, entropy: 2 })).job, "many");
   assert.equal(jobOf(measured({ previous: NaN, self: NaN, first: 0.6, even: 0.1 })).job, "first");

@@ -130,7 +130,7 @@ export function headsScene(
   const side = Math.max(...rows.map(({ heads }) => Math.max(...heads.thumbnails.shape.slice(1)) * size.pixels), 1);
   const pitch = Math.max(side + GAP, Math.min(Math.floor((width - LEFT) / most), side + 24));
   const across = grid ? most : Math.max(1, Math.floor((width - LEFT) / pitch));
-  const left = grid ? LEFT : 0;
+  const left = grid ? LEFT : 1;
   let y = 0;
   for (const { title, before, heads } of linesOf(rows, look, across)) {
     if (title !== "") {

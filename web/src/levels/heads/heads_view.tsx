@@ -50,10 +50,10 @@ export function HeadsView(): VNode {
       {rows.length > 0 && <Headline parts={headline} only={only} groups={groups} />}
       <div class="controls">
         <label>
-          arranged
+          arranged by
           <select value={arrange} onChange={(event) => go({ arrange: arrangeIn(event.currentTarget.value) }, true)}>
-            <option value="">by block and head</option>
-            <option value="job">by what they do</option>
+            <option value="">block and head</option>
+            <option value="job">what they do</option>
             {Object.entries(ORDERS).map(([measure, text]) => (
               <option value={measure} key={measure}>
                 {text}

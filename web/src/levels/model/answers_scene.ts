@@ -41,7 +41,7 @@ export function drawAnswers(
       pen.rect(left, top + 20, wide, 4, palette.faint);
       pen.rect(left, top + 20, Math.max(1, wide * share), 4, palette.fill("hidden"));
       const id = `number ${name} ${cell.join()}`;
-      spots.push({ id, x: left - 2, y: top - 2, w: wide + 4, h: 30, label: `${text}: ${told}` });
+      spots.push({ id, x: left, y: top - 2, w: wide, h: 30, label: `${text}: ${told}` });
     });
     top += 36;
   }
