@@ -112,7 +112,7 @@ function usePredicted(sentence: number): Predicted | null {
       },
       (error: unknown) => {
         const said = [`What it answers cannot be shown: ${error instanceof Error ? error.message : String(error)}`];
-        if (current) setPredicted({ said, rows: [], more: 0 });
+        if (current) setPredicted({ said, rows: [] });
       },
     );
     return () => {
