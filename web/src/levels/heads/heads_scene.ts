@@ -40,6 +40,8 @@ export interface Look {
 }
 
 const [LEFT, HEADER, GAP, LINE] = [24, 24, 8, 16];
+/** Pictures with less than so many pixels each stand closer. */
+const [CROWDED, CLOSE] = [40, 3];
 
 /** The side of a small picture: so many pixels a dot, and how many dots. */
 export interface Size {
@@ -49,7 +51,8 @@ export interface Size {
 
 /** The largest pictures for so many heads side by side; a dot has whole pixels, so that no two look unequal. */
 export function sizeFor(width: number, heads: number, tokens: number): Size {
-  const room = Math.min(Math.floor((width - LEFT) / heads) - GAP, LARGEST);
+  const pitch = Math.floor((width - LEFT) / heads);
+  const room = Math.min(pitch - (pitch < CROWDED ? CLOSE : GAP), LARGEST);
   let best: Size = { dots: 16, pixels: 1 };
   const choices = tokens <= DOTS[0] ? [tokens] : DOTS;
   for (const dots of choices) {
@@ -128,7 +131,7 @@ export function headsScene(
   const grid = look.arrange === "";
   const most = Math.max(1, ...rows.map((row) => row.heads.measured.length));
   const side = Math.max(...rows.map(({ heads }) => Math.max(...heads.thumbnails.shape.slice(1)) * size.pixels), 1);
-  const pitch = Math.max(side + GAP, Math.min(Math.floor((width - LEFT) / most), side + 24));
+  const pitch = Math.max(side + CLOSE, Math.min(Math.floor((width - LEFT) / most), side + 24));
   const across = grid ? most : Math.max(1, Math.floor((width - LEFT) / pitch));
   const left = grid ? LEFT : 1;
   let y = 0;
