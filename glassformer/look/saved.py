@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -41,7 +41,7 @@ class WordsRecord(Settings):
     answers: list[tuple[int, int, str]]
     candidates: tuple[str, ...] = ()
     source_vocabulary: tuple[str, ...] = ()
-    closing: dict[str, int] = {}
+    closing: dict[str, int] = Field(default_factory=dict)
 
     @staticmethod
     def of(words: Words) -> WordsRecord:

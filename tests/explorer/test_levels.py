@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +45,7 @@ def expected_statistics(found: Trace, attention: str, sentence: int) -> torch.Te
     closing = found.words.closing.get(axes.keys)
     return statistics(
         found[f"{attention}.weights"][sentence],
+        found[f"{attention}.may_look"].bool().expand(len(ids), -1, -1, -1)[sentence],
         None if real is None else real[sentence],
         None if closing is None else ids[sentence] == closing,
         crossing=axes.tokens != axes.keys,
@@ -97,6 +97,7 @@ def test_a_large_live_run_sends_only_what_the_level_shows(
     desk = desk_of(live_folder)
     with serving(desk, model="small", texts=(" ".join(TEXTS[:2]),)) as address:
         window.goto(f"{address}#level=heads")
+        window.wait_for_selector("tr[data-head]", state="attached", timeout=WAIT)
         (run,) = desk.runs.values()
         assert check_table(window, run.trace, 0) > 10
         assert sum("/heads?" in url for url in asked) == 2
@@ -120,7 +121,7 @@ def test_the_parts_of_a_model_have_all_its_weights_and_its_answers(
     rows = opened.locator("tr[data-unit]").evaluate_all(
         "rows => rows.map(({dataset}) => [dataset.unit, Number(dataset.weights)])"
     )
-    assert [unit for unit, _ in rows] == list(dict.fromkeys(map(found.statement.unit, found)))
+    assert sorted(unit for unit, _ in rows) == sorted(set(map(found.statement.unit, found)))
     read = {operand.name for formula in found.statement.formulas.values() for operand in formula.rule.operands.values()}
     weights = sum(tensor.numel() for name, tensor in found.parameters.items() if name in read)
     assert sum(count for _, count in rows) == weights
@@ -166,12 +167,12 @@ def test_keys_lead_from_the_model_to_a_head_and_back(opened: Page, tmp_path: Pat
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     files = {name: folder / f"{name}.html" for name in ("slides", "t5")}
     for name, file in files.items():
         traced(name).to_html(file)
-    yield files
+    return files
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "contrast"])

@@ -226,7 +226,9 @@ def test_a_dot_shows_the_number_farthest_from_zero() -> None:
 # --------------------------------------------------------------------------- heads
 
 
-def by_hand(weights: Tensor, real: list[bool], separators: list[bool], *, crossing: bool) -> dict[str, float]:
+def by_hand(
+    weights: Tensor, may_look: list[bool], real: list[bool], separators: list[bool], *, crossing: bool
+) -> dict[str, float]:
     """The statistics of one head, one query after the other."""
     found = dict.fromkeys(STATISTICS, 0.0)
     queries = [query for query, there in enumerate(real) if there]
@@ -240,7 +242,7 @@ def by_hand(weights: Tensor, real: list[bool], separators: list[bool], *, crossi
         found["first"] += row[0]
         found["separator"] += sum(weight for weight, is_one in zip(row, separators, strict=True) if is_one)
         found["largest"] += max(row)
-        found["even"] += 1 / sum(weight > 0 for weight in row)
+        found["even"] += 1 / sum(may_look)
     return {
         name: math.nan if crossing and name in ("distance", "previous", "self", "next") else value / len(queries)
         for name, value in found.items()
@@ -252,9 +254,11 @@ def test_statistics_of_heads_are_those_counted_by_hand(crossing: bool) -> None:
     weights = torch.softmax(3 * torch.randn(3, 6, 6, dtype=torch.float64), -1)
     weights[:, :, 5] = 0.0
     real, separators = [True, True, False, True, True, False], [False, False, True, False, True, False]
-    found = statistics(weights, torch.tensor(real), torch.tensor(separators), crossing=crossing)
+    may_look = [True, True, True, True, False, False]
+    allowed = torch.tensor(may_look).expand(1, 6, 6)
+    found = statistics(weights, allowed, torch.tensor(real), torch.tensor(separators), crossing=crossing)
     for head in range(3):
-        expected = by_hand(weights[head], real, separators, crossing=crossing)
+        expected = by_hand(weights[head], may_look, real, separators, crossing=crossing)
         # One rounding to float32.
         assert found[head].tolist() == pytest.approx(list(expected.values()), rel=1e-6, nan_ok=True)
 
@@ -269,7 +273,8 @@ def test_heads_come_with_thumbnails(page: Page) -> None:
     separator_id = page.desk.models["small"].tokenizer.separator_id
     assert separator_id is not None
     separator = torch.eq(found.facts["inputs.ids"][0], separator_id)
-    expected = statistics(weights[0], None, separator, crossing=False)
+    may_look = found[f"{ATTENTION}.may_look"][0].bool()
+    expected = statistics(weights[0], may_look, None, separator, crossing=False)
     assert torch.equal(sent["statistics"], expected)
 
 

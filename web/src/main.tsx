@@ -37,6 +37,7 @@ async function start(root: HTMLElement): Promise<void> {
   const store = new Store(source);
   const { run } = source;
   follow();
+  const asked = /[#&]sentence=/.test(location.hash) ? state.value.sentence : undefined;
   if (!/[#&]level=/.test(location.hash)) go({ level: firstLevel(run) }, true);
   // Words and vectors without a model: there is nothing but a mask to draw.
   if (run.formulas.length === 0 && state.value.level === "block")
@@ -50,7 +51,7 @@ async function start(root: HTMLElement): Promise<void> {
     await shown.open([...shown.names.run.formulas.map(({ name }) => name), ...Object.keys(shown.names.run.facts)]);
   else if (LEVELS[state.value.level].Beside === undefined) await shown.open(firstWeights(shown.names.run));
   if (state.value.tour > 0 && state.value.tensor === "") await enter(shown, state.value.tour, true);
-  if (state.value.tensor === "") go(largestWeight(shown), true);
+  if (state.value.tensor === "") go(largestWeight(shown, asked), true);
   keepNotice(root);
   root.replaceChildren();
   render(<App session={session} />, root);

@@ -177,3 +177,31 @@ test("what is asked for no longer is given up", async () => {
     (error) => (error as Error).name === "AbortError",
   );
 });
+
+test("the dots of a large run's heads are shares again, and its statistics have their names", async () => {
+  const [dots, statistics] = [new Uint8Array([0, 1, 128, 255]), new Float32Array([2.5, 0.75])];
+  const entry = (dtype: string, shape: number[], from: number, to: number): object => ({
+    dtype,
+    shape,
+    data_offsets: [from, to],
+  });
+  const told = { lowest: "0.0001", highest: "1.0", statistics: "entropy,first" };
+  const header = new TextEncoder().encode(
+    JSON.stringify({
+      __metadata__: told,
+      thumbnails: entry("U8", [1, 2, 2], 0, 4),
+      statistics: entry("F32", [1, 2], 4, 12),
+    }).padEnd(512),
+  );
+  const length = new BigUint64Array([BigInt(header.length)]);
+  answers.push([`api/runs/${KEY}/heads`, () => new Response(new Blob([length, header, dots, statistics]))]);
+  answers.push(["api/runs", () => overview({ whole: false, whole_weights: false })]);
+  const source = await HttpSource.open();
+  const found = await source.heads("encoder.blocks.0.self_attention", 1, 28);
+  assert.match(asked.at(-1) ?? "", /heads\?attention=encoder.blocks.0.self_attention&sentence=1&dots=28$/);
+  assert.deepEqual([found?.measured[0]?.entropy, found?.measured[0]?.first], [2.5, 0.75]);
+  const shares = Array.from(found?.thumbnails.data ?? []);
+  for (const [place, share] of [0, 1e-4, 0.01, 1].entries()) {
+    assert.ok(Math.abs((shares[place] ?? NaN) / Math.max(share, 1e-9) - (share === 0 ? 0 : 1)) < 0.02, `${shares}`);
+  }
+});

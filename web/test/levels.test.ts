@@ -45,19 +45,22 @@ const WEIGHTS = {
   data: [1, 0, 0, 0.75, 0.25, 0, 0.5, 0.5, 0, 0.5, 0.5, 0, 0.5, 0.5, 0, 0.5, 0.5, 0],
 };
 
+const PLAIN = { real: undefined, closes: undefined, crossing: false, mayLook: undefined };
+
 test("heads are measured over the tokens that are no padding", () => {
-  const given = { real: [1, 1, 0], closes: (key: number) => key === 1, crossing: false };
+  const mayLook = { shape: [1, 1, 3, 3], data: [1, 0, 0, 1, 1, 0, 1, 1, 0] };
+  const given = { real: [1, 1, 0], closes: (key: number) => key === 1, crossing: false, mayLook };
   const [back, even] = measureHeads(WEIGHTS, 0, given, 32).measured;
   const entropy = -(0.75 * Math.log2(0.75) + 0.25 * Math.log2(0.25)) / 2;
   const expected = { distance: 0.375, previous: 0.375, self: 0.625, next: 0, first: 0.875, separator: 0.125 };
   for (const [name, value] of Object.entries({ ...expected, entropy, largest: 0.875, even: 0.75 })) {
     assert.ok(Math.abs((back?.[name as keyof Measured] ?? NaN) - value) < 1e-6, name);
   }
-  assert.deepEqual([even?.entropy, even?.even, even?.next], [1, 0.5, 0.25]);
+  assert.deepEqual([even?.entropy, even?.even, even?.next], [1, 0.75, 0.25]);
 });
 
 test("of another text no head looks back, and what closes it may not be known", () => {
-  const [measured] = measureHeads(WEIGHTS, 0, { real: undefined, closes: undefined, crossing: true }, 32).measured;
+  const [measured] = measureHeads(WEIGHTS, 0, { ...PLAIN, crossing: true }, 32).measured;
   for (const name of ["previous", "self", "next", "distance", "separator"] as const) {
     assert.ok(Number.isNaN(measured?.[name]), name);
   }
@@ -78,7 +81,7 @@ test("a dot is the largest weight of its window, and no weight is left out", () 
     }
     assert.equal(seen.size, tokens);
   }
-  const { thumbnails } = measureHeads(WEIGHTS, 0, { real: undefined, closes: undefined, crossing: false }, 2);
+  const { thumbnails } = measureHeads(WEIGHTS, 0, PLAIN, 2);
   assert.deepEqual(thumbnails.shape, [2, 2, 2]);
   assert.deepEqual([...Array.from(thumbnails.data)].slice(0, 4), [1, 0.25, 0.75, 0.5]);
 });
@@ -90,6 +93,8 @@ function measured(values: Partial<Measured>): Measured {
 test("a head is called by where most of its attention goes, above what an even look would give", () => {
   assert.deepEqual(jobOf(measured({ previous: 0.4, first: 0.3, even: 0.01 })), { job: "previous", value: 0.4 });
   assert.equal(jobOf(measured({ previous: 0.24, even: 0.01, entropy: 2 })).job, "few");
+  assert.equal(jobOf(measured({ even: 1 / 6, entropy: 1 })).job, "few");
+  assert.equal(jobOf(measured({ even: 1 / 80, entropy: 4 })).job, "many");
   // A quarter of five tokens is what each would get anyway.
   assert.equal(jobOf(measured({ self: 0.3, even: 0.2, entropy: 2 })).job, "many");
   assert.equal(jobOf(measured({ previous: NaN, self: NaN, first: 0.6, even: 0.1 })).job, "first");
@@ -115,7 +120,7 @@ test("the headline counts every head once", () => {
 
 const ROW: Row = {
   ...{ attention: "encoder.blocks.0.self_attention", band: "encoder self-attention", block: 0, name: "0" },
-  heads: measureHeads(WEIGHTS, 0, { real: undefined, closes: undefined, crossing: false }, 32),
+  heads: measureHeads(WEIGHTS, 0, PLAIN, 32),
 };
 const COLOURS = Object.fromEntries(JOBS.map((job) => [job, `colour of ${job}`])) as Record<Job, string>;
 
@@ -193,7 +198,7 @@ test("each weight is counted where it is used first, so that tied ones are count
 test("the parts of a model, at two widths", () => {
   const content = {
     parts: partsOf(new Names(RUN)),
-    title: ({ unit }: { unit: string }) => unit,
+    title: (unit: string) => unit,
     sizes: () => "1 × 3 × 3",
     enters: () => "1 × 3 tokens",
     rows: new Map([[ROW.attention, ROW]]),

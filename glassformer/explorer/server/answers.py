@@ -144,17 +144,22 @@ class Run:
 
     def heads(self, attention: str, sentence: int, dots: int) -> bytes:
         """Thumbnails of at most so many dots a side, and statistics, of all heads of an attention, for one sentence."""
-        axes, weights = self.described(f"{attention}.weights")
+        name, looks = f"{attention}.weights", f"{attention}.may_look"
+        if name in self.trace and looks in self.trace:  # together, for a block is computed once
+            self.numbers.fetch(self.key, self.trace, [name, looks])
+        axes, weights = self.described(name)
         if "head" not in axes.names:
             raise UnknownNameError(f"there is no attention {attention!r}")
         if not 0 <= sentence < weights.shape[0]:
             raise UnknownNameError(f"sentence counts from 0 to {weights.shape[0] - 1}", got=str(sentence))
+        allowed = self.described(looks)[1]
         facts = self.trace.facts
         real, ids = facts.get(f"{axes.tokens}.real"), facts.get(f"{axes.keys}.ids")
         closing = self.trace.words.closing.get(axes.keys)
         separators = None if closing is None or ids is None else ids[sentence].cpu() == closing  # [K]
         return heads(
             weights[sentence],
+            allowed[min(sentence, len(allowed) - 1)],
             None if real is None else real[sentence].cpu(),
             separators,
             crossing=axes.tokens != axes.keys,

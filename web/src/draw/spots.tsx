@@ -58,7 +58,7 @@ export function Spots({ scene, spots, label, inHand, onMove, onOpen }: SpotsProp
     pointedSpot.value = null;
     if (event.key === "Enter" && own !== undefined) onOpen(own.id);
     else {
-      const next = own === undefined ? spots[0] : nextSpot(spots, own, event.key);
+      const next = nextSpot(spots, own, event.key);
       if (next === undefined) return;
       byKey.current = true;
       onMove(next.id);
@@ -124,12 +124,13 @@ const DIRECTIONS: Readonly<Record<string, readonly [along: number, down: number]
   ArrowDown: [0, 1],
 };
 
-/** The next spot in the direction of an arrow key: near, and not far to the side. */
-export function nextSpot(spots: readonly Spot[], from: Spot, key: string): Spot | undefined {
+/** The next spot in the direction of an arrow key: near, and not far to the side; from none the first. */
+export function nextSpot(spots: readonly Spot[], from: Spot | undefined, key: string): Spot | undefined {
   if (key === "Home") return spots[0];
   if (key === "End") return spots.at(-1);
   const direction = DIRECTIONS[key];
   if (direction === undefined) return undefined;
+  if (from === undefined) return spots[0];
   const [along, down] = direction;
   const middle = ({ x, y, w, h }: Spot): [number, number] => [x + w / 2, y + h / 2];
   const [x, y] = middle(from);

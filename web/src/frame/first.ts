@@ -7,15 +7,19 @@ import type { State } from "./state.ts";
 /** A weight above this leaves nothing to share out: its formula would show 1 = 1. */
 const SHARED = 0.95;
 
-/** The largest shared attention weight with which the first hidden word, or else the last one, looks at another. */
-export function largestWeight(store: Store): Partial<State> {
+/**
+ * The largest shared attention weight with which the first hidden word, or else the last one, looks at another; in the
+ * sentence that was asked for, or else in that of the first hidden word.
+ */
+export function largestWeight(store: Store, asked?: number): Partial<State> {
   const { names, fetch } = store;
   const formula = names.run.formulas.find((each) => each.name.endsWith("self_attention.weights"));
   const tensor = formula === undefined ? undefined : fetch(formula.name);
   if (formula === undefined || tensor === undefined) return {};
   const [, heads = 1, queries = 1, keys = 1] = tensor.shape;
   // A decoder's first word can look at nothing else; its last one can look at all.
-  const [sentence, query] = names.run.words.answers[0] ?? [0, queries - 1];
+  const hidden = names.run.words.answers.find(([row]) => asked === undefined || row === asked);
+  const [sentence, query] = hidden ?? [Math.min(asked ?? 0, (tensor.shape[0] ?? 1) - 1), queries - 1];
   let best = { value: -1, cell: [sentence, 0, query, 0] };
   for (let head = 0; head < heads; head++) {
     for (let key = 0; key < keys; key++) {

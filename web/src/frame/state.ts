@@ -121,12 +121,12 @@ function listIn(text: string | null): string[] {
   return text?.split(",").filter(Boolean) ?? [];
 }
 
-/** The address of a state, without what is as at the start. */
+/** The address of a state, without what is as at the start; a page without a level chooses one by the run. */
 export function format(state: State): string {
   const given = new URLSearchParams();
   for (const [key, value] of Object.entries(state) as [keyof State, State[keyof State]][]) {
     const text = Array.isArray(value) ? value.join(",") : String(value);
-    if (text !== String(START[key])) given.set(key, text);
+    if (key === "level" || text !== String(START[key])) given.set(key, text);
   }
   return `#${given.toString().replaceAll("%2C", ",").replaceAll("%3B", ";")}`;
 }

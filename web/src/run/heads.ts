@@ -23,7 +23,7 @@ export type Measure = (typeof MEASURES)[number];
 /**
  * Means over the queries. The entropy is in bits, the distance in tokens; the others are shares of the attention: on the
  * token before, the same, the one after, the first, those that close a text, the largest one, and what each would get if
- * all that get anything got the same. NaN = the keys are those of another text, or no token is known to close a text.
+ * all that may be looked at got the same. NaN = the keys are those of another text, or no token is known to close a text.
  */
 export type Measured = Readonly<Record<Measure, number>>;
 
@@ -39,6 +39,8 @@ interface Given {
   readonly real: ArrayLike<number> | undefined;
   readonly closes: ((key: number) => boolean) | undefined;
   readonly crossing: boolean;
+  /** Whether a query may look at a key; what heads or sentences share has size 1. */
+  readonly mayLook: Tensor | undefined;
 }
 
 /** Heads worked out from the weights themselves; undefined where these are not to be had. */
@@ -62,7 +64,8 @@ export async function headsOf(
   const ids = await row(`${formula.keys}.ids`, keys);
   const closing = run.words.closing?.[formula.keys];
   const closes = ids === undefined || closing === undefined ? undefined : (key: number) => ids[key] === closing;
-  const given: Given = { real, closes, crossing: formula.tokens !== formula.keys };
+  const mayLook = await tensor(`${attention}.may_look`);
+  const given: Given = { real, closes, crossing: formula.tokens !== formula.keys, mayLook };
   return measureHeads(weights, Math.min(sentence, (weights.shape[0] ?? 1) - 1), given, dots);
 }
 
@@ -73,23 +76,47 @@ export function measureHeads(weights: Tensor, sentence: number, given: Given, do
   const pictures = new Float32Array(heads * rows * columns);
   for (let head = 0; head < heads; head++) {
     const square = slice(weights.data, (sentence * heads + head) * queries * keys, queries * keys);
-    measured.push(measuresOf(square, queries, keys, given));
+    measured.push(measuresOf(square, allowedIn(given.mayLook, sentence, head, queries, keys), queries, keys, given));
     pictures.set(pooled(square, queries, keys, rows, columns), head * rows * columns);
   }
   return { thumbnails: { shape: [heads, rows, columns], data: pictures }, measured };
 }
 
-function measuresOf(square: ArrayLike<number>, queries: number, keys: number, given: Given): Measured {
+/** For each query how many keys a head may look at; what sentences, heads or queries share has size 1. */
+function allowedIn(
+  tensor: Tensor | undefined,
+  sentence: number,
+  head: number,
+  queries: number,
+  keys: number,
+): number[] {
+  const [sentences = 1, heads = 1, rows = 1] = tensor?.shape ?? [];
+  const place = Math.min(sentence, sentences - 1) * heads + Math.min(head, heads - 1);
+  return Array.from({ length: queries }, (_, query) => {
+    if (tensor === undefined) return keys;
+    const row = slice(tensor.data, (place * rows + Math.min(query, rows - 1)) * keys, keys);
+    let count = 0;
+    for (let key = 0; key < keys; key++) count += Number(row[key] !== 0);
+    return count;
+  });
+}
+
+function measuresOf(
+  square: ArrayLike<number>,
+  allowed: readonly number[],
+  queries: number,
+  keys: number,
+  given: Given,
+): Measured {
   let [entropy, distance, previous, self, next] = [0, 0, 0, 0, 0];
   let [first, separator, largest, even, counted] = [0, 0, 0, 0, 0];
   for (let query = 0; query < queries; query++) {
     if (given.real !== undefined && given.real[query] === 0) continue;
     counted += 1;
-    let [most, above] = [0, 0];
+    let most = 0;
     for (let key = 0; key < keys; key++) {
       const share = square[query * keys + key] ?? 0;
       if (share <= 0) continue;
-      above += 1;
       if (share > most) most = share;
       entropy -= share * Math.log2(share);
       distance += share * Math.abs(key - query);
@@ -100,7 +127,7 @@ function measuresOf(square: ArrayLike<number>, queries: number, keys: number, gi
       if (given.closes?.(key) === true) separator += share;
     }
     largest += most;
-    even += 1 / Math.max(above, 1);
+    even += 1 / Math.max(allowed[query] ?? 0, 1);
   }
   const within = given.crossing ? Number.NaN : 1;
   const sums: Measured = {

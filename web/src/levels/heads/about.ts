@@ -39,14 +39,14 @@ export function groupsOf(rows: readonly Row[]): Counted[] {
 
 /** The orders beside that of blocks and of what heads do. */
 export const ORDERS: Readonly<Partial<Record<Measure, string>>> = {
-  previous: "most one token back first",
-  next: "most one token ahead first",
-  self: "most at the token itself first",
-  first: "most at the first token first",
-  separator: "most at the end mark first",
-  largest: "largest share first",
-  entropy: "fewest tokens at once first",
-  distance: "nearest first",
+  previous: "share one token back",
+  next: "share one token ahead",
+  self: "share at the token itself",
+  first: "share at the first token",
+  separator: "share at the end mark",
+  largest: "largest share",
+  entropy: "tokens at once",
+  distance: "distance",
 };
 
 export function arrangeIn(text: string): Arrange {

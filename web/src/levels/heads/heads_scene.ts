@@ -1,6 +1,7 @@
 /** All heads of a model as small pictures of their weights, in a grid of blocks and heads or in another order. */
 
 import type { Palette } from "../../draw/colour.ts";
+import { Pen } from "../../draw/pen.ts";
 import type { Item, Scene } from "../../draw/scene.ts";
 import type { Spot } from "../../draw/spots.tsx";
 import type { Heads, Measure } from "../../run/heads.ts";
@@ -39,6 +40,8 @@ export interface Look {
 }
 
 const [LEFT, HEADER, GAP, LINE] = [24, 24, 8, 16];
+/** Pictures with less than so many pixels each stand closer. */
+const [CROWDED, CLOSE] = [40, 3];
 
 /** The side of a small picture: so many pixels a dot, and how many dots. */
 export interface Size {
@@ -48,7 +51,8 @@ export interface Size {
 
 /** The largest pictures for so many heads side by side; a dot has whole pixels, so that no two look unequal. */
 export function sizeFor(width: number, heads: number, tokens: number): Size {
-  const room = Math.min(Math.floor((width - LEFT) / heads) - GAP, LARGEST);
+  const pitch = Math.floor((width - LEFT) / heads);
+  const room = Math.min(pitch - (pitch < CROWDED ? CLOSE : GAP), LARGEST);
   let best: Size = { dots: 16, pixels: 1 };
   const choices = tokens <= DOTS[0] ? [tokens] : DOTS;
   for (const dots of choices) {
@@ -122,57 +126,45 @@ export function headsScene(
   width: number,
 ): { scene: Scene; spots: Spot[] } {
   const { palette } = look;
-  const items: Item[] = [];
+  const pen = new Pen();
   const spots: Spot[] = [];
+  const grid = look.arrange === "";
   const most = Math.max(1, ...rows.map((row) => row.heads.measured.length));
   const side = Math.max(...rows.map(({ heads }) => Math.max(...heads.thumbnails.shape.slice(1)) * size.pixels), 1);
-  const pitch = Math.max(side + GAP, Math.min(Math.floor((width - LEFT) / most), side + 24));
-  const across = look.arrange === "" ? most : Math.max(1, Math.floor((width - LEFT) / pitch));
-  const below = side >= WORDED ? LINE + 10 : 10;
-  const named = look.arrange !== "" ? LINE : 0;
+  const pitch = Math.max(side + CLOSE, Math.min(Math.floor((width - LEFT) / most), side + 24));
+  const across = grid ? most : Math.max(1, Math.floor((width - LEFT) / pitch));
+  const left = grid ? LEFT : 1;
   let y = 0;
   for (const { title, before, heads } of linesOf(rows, look, across)) {
     if (title !== "") {
       y += y === 0 ? 0 : 8;
-      items.push({ kind: "text", x: 0, y: y + 12, text: title, size: 12, fill: palette.ink, bold: true });
+      pen.text(0, y + 12, title, palette.ink, { bold: true });
       y += HEADER;
-      if (look.arrange === "") {
-        for (let head = 0; head < heads.length; head++) {
-          const x = LEFT + head * pitch + side / 2;
-          const text = head === 0 && pitch > 48 ? "head 0" : String(head);
-          items.push({ kind: "text", x, y: y + 8, text, size: 12, fill: palette.quiet, align: "center" });
-        }
-        y += LINE;
-      }
-    }
-    const top = y + named;
-    if (before !== "") {
-      const middle = top + side / 2 + 4;
-      items.push({
-        kind: "text",
-        x: LEFT - 10,
-        y: middle,
-        text: before,
-        size: 12,
-        fill: palette.quiet,
-        align: "right",
+      heads.forEach((_, head) => {
+        const text = head === 0 && pitch > 48 ? "head 0" : String(head);
+        if (grid) pen.text(LEFT + head * pitch + side / 2, y + 8, text, palette.quiet, { align: "center" });
       });
+      if (grid) y += LINE;
     }
-    const left = look.arrange === "" ? LEFT : 0;
-    items.push(atlas(heads, size.pixels, pitch, side, left, top, palette));
+    const top = grid ? y : y + LINE;
+    pen.text(LEFT - 10, top + side / 2 + 4, before, palette.quiet, { align: "right" });
+    pen.items.push(atlas(heads, size.pixels, pitch, side, left, top, palette));
     heads.forEach((head, column) => {
       const x = left + column * pitch;
-      drawHead(head, x, top, side, look, items);
-      if (named > 0) {
-        items.push({ kind: "text", x, y: top - 4, text: nameOf(head), size: 12, fill: palette.quiet });
-      }
+      if (!grid) pen.text(x, top - 4, cutName(nameOf(head), side), palette.quiet);
+      drawHead(head, x, top, side, look, pen);
       const { index, row } = head;
       const label = `${row.band}, block ${row.block}, head ${index}: ${labelOf(jobIn(head))}`;
       spots.push({ id: head.id, x, y: top, w: side, h: side, label });
     });
-    y = top + side + below;
+    y = top + side + (side >= WORDED ? LINE + 10 : 10);
   }
-  return { scene: { width, height: y + 4, items, panels: [] }, spots };
+  return { scene: { width, height: y + 4, items: pen.items, panels: [] }, spots };
+}
+
+/** `cross 0·3` where there is room for it, else `0·3`. */
+function cutName(name: string, side: number): string {
+  return name.length * 7 > side + GAP ? (name.split(" ").at(-1) ?? name) : name;
 }
 
 export function nameOf({ row, index }: Head): string {
@@ -180,26 +172,25 @@ export function nameOf({ row, index }: Head): string {
 }
 
 /** What stands around a small picture: its frame, a line as long as its number, its label, and a veil. */
-function drawHead(head: Head, x: number, y: number, side: number, look: Look, items: Item[]): void {
+function drawHead(head: Head, x: number, y: number, side: number, look: Look, pen: Pen): void {
   const { palette } = look;
   const found = jobIn(head);
   const measured = head.row.heads.measured[head.index];
   const measure = look.arrange === "" || look.arrange === "job" ? null : look.arrange;
-  items.push({ kind: "rect", x: x - 0.5, y: y - 0.5, w: side + 1, h: side + 1, stroke: palette.hair });
   const named = found.job !== "few" && found.job !== "many";
   const number = measure === null ? found.value : (measured?.[measure] ?? 0);
-  const share = measure === null ? (named ? number : 0) : measure === "entropy" || measure === "distance" ? 0 : number;
-  if (share > 0) {
+  const isShare = measure === null ? named : measure !== "entropy" && measure !== "distance";
+  pen.frame(x - 0.5, y - 0.5, side + 1, side + 1, palette.hair);
+  if (isShare) {
     const fill = look.job[measure === null ? found.job : jobFor(measure)];
-    items.push({ kind: "rect", x, y: y + side + 3, w: Math.max(2, Math.min(share, 1) * side), h: 3, fill });
+    pen.rect(x, y + side + 3, Math.max(2, Math.min(number, 1) * side), 3, fill);
   }
   if (side >= WORDED) {
     const text = measure === null ? labelOf(found) : numberOf(measure, number, measured);
-    const fill = named || measure !== null ? palette.ink : palette.quiet;
-    items.push({ kind: "text", x, y: y + side + 18, text, size: 12, fill });
+    pen.text(x, y + side + 18, text, named || measure !== null ? palette.ink : palette.quiet);
   }
   if (look.only !== null && look.only !== found.job) {
-    items.push({ kind: "rect", x: x - 1, y: y - 1, w: side + 2, h: side + 22, fill: `${palette.paper}d0` });
+    pen.rect(x - 1, y - 1, side + 2, side + 22, `${palette.paper}d0`);
   }
 }
 

@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import type { Palette } from "../../draw/colour.ts";
 import { Spots } from "../../draw/spots.tsx";
 import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { go, state } from "../../frame/state.ts";
+import { go, link, state } from "../../frame/state.ts";
 import { counted } from "../../run/numbers.ts";
 import { arrangeIn, groupsOf, headInHand, marksOf, ORDERS, onlyIn, opensAs } from "./about.ts";
 import { headsScene, idOf, sizeFor, strengthOf } from "./heads_scene.ts";
@@ -50,10 +50,10 @@ export function HeadsView(): VNode {
       {rows.length > 0 && <Headline parts={headline} only={only} groups={groups} />}
       <div class="controls">
         <label>
-          arranged
+          arranged by
           <select value={arrange} onChange={(event) => go({ arrange: arrangeIn(event.currentTarget.value) }, true)}>
-            <option value="">by block and head</option>
-            <option value="job">by what they do</option>
+            <option value="">block and head</option>
+            <option value="job">what they do</option>
             {Object.entries(ORDERS).map(([measure, text]) => (
               <option value={measure} key={measure}>
                 {text}
@@ -102,15 +102,14 @@ function Headline({
       {parts.map(({ text, job }) => {
         if (job === null || alone) return text;
         return (
-          <button
-            type="button"
+          <a
             key={job}
-            aria-pressed={only === job}
+            href={link({ only: only === job ? "" : job })}
+            aria-current={only === job}
             style={{ borderColor: `var(--job-${job})` }}
-            onClick={() => go({ only: only === job ? "" : job }, true)}
           >
             {text}
-          </button>
+          </a>
         );
       })}
     </p>

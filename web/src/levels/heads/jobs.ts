@@ -11,8 +11,8 @@ const NAMED = ["previous", "next", "self", "first", "separator"] as const;
 
 /** A head is called by a place that gets at least this share of its attention, and this many times an even share. */
 export const [LEAST, TIMES] = [0.25, 2];
-/** "A few" are at most this share of the tokens that it could look at. */
-export const FEW = 0.25;
+/** "A few" are at most this share of the tokens that it could look at, or so many. */
+export const [FEW, AT_LEAST] = [0.125, 2];
 
 export interface Found {
   readonly job: Job;
@@ -30,7 +30,7 @@ export function jobOf(measured: Measured): Found {
   }
   if (best !== null) return best;
   const value = atOnce(measured);
-  return { job: value <= FEW / measured.even ? "few" : "many", value };
+  return { job: value <= Math.max(FEW / measured.even, AT_LEAST) ? "few" : "many", value };
 }
 
 /** Over how many tokens the attention is spread: as many as would give this entropy if they got the same. */
@@ -88,7 +88,8 @@ export function sentenceOf(measured: Measured, words: { readonly first: string; 
 export const RULE =
   `“Mostly” means: at least ${percent(LEAST)} of the attention, on average over the tokens of the sentence, and at least ` +
   `${TIMES} times an even share. Other heads look at “a few” tokens where the attention is spread over at most ` +
-  `${percent(FEW)} of those that they could look at (as many as would give the same entropy), else “broadly”.`;
+  `${AT_LEAST} of them, or an eighth of those that they could look at (as many as would give the same entropy), else ` +
+  "“broadly”.";
 
 export interface Counted {
   readonly job: Job;

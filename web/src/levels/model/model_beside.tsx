@@ -36,13 +36,11 @@ export function ModelBeside(): VNode {
           {counted(part.weights, "weight")}
           {total > 0 && `, ${percent(part.weights / total)} of the model`}
         </p>
-        <ul class="links">
-          {KINDS.filter((kind) => part.kinds[kind] > 0).map((kind) => (
-            <li key={kind}>
-              {KIND_WORDS[kind]} <span class="quiet">{part.kinds[kind].toLocaleString("en")}</span>
-            </li>
-          ))}
-        </ul>
+        {KINDS.filter((kind) => part.kinds[kind] > 0).map((kind) => (
+          <p class="quiet" key={kind}>
+            {KIND_WORDS[kind]} {part.kinds[kind].toLocaleString("en")}
+          </p>
+        ))}
         {part.tied.map((name) => (
           <p key={name}>It uses the {names.title(name)} of an earlier part again: tied weights, counted there.</p>
         ))}

@@ -33,7 +33,8 @@ export function ModelView(): VNode {
     if (width === 0) return null;
     const content = {
       parts,
-      title: (part: { unit: string }) => capital(names.unit(part.unit)),
+      // The side stands above its column.
+      title: (unit: string) => capital(names.unit(unit).replace(/^(en|de)coder (?=.)/, "")),
       sizes: (tensor: string) => (source.shape(tensor) ?? []).join(" × "),
       enters: (side: string) => {
         const fact = side === "decoder" && names.run.facts["decoder_inputs.ids"] ? "decoder_inputs" : "inputs";
@@ -67,7 +68,7 @@ export function ModelView(): VNode {
         ))}
         {heads > 0 && (
           <a href={link({ level: "heads" })} class="to-heads">
-            {counted(heads, "head")}: what each does →
+            all {counted(heads, "head")} →
           </a>
         )}
       </p>
@@ -111,7 +112,7 @@ function usePredicted(sentence: number): Predicted | null {
       },
       (error: unknown) => {
         const said = [`What it answers cannot be shown: ${error instanceof Error ? error.message : String(error)}`];
-        if (current) setPredicted({ said, rows: [], more: 0 });
+        if (current) setPredicted({ said, rows: [] });
       },
     );
     return () => {

@@ -62,7 +62,11 @@ export function partsOf(names: Names): Part[] {
       attentions: own.filter(({ name }) => name.endsWith("_attention.weights")).map(({ name }) => name.slice(0, -8)),
     };
   });
-  return parts;
+  // What reads nothing but positions is no step on the way of the text: it stands before the embedding.
+  const aside = (part: Part): boolean => part.unit.endsWith("relative_bias");
+  return parts.sort((one, two) => {
+    return one.side === two.side && (aside(one) || aside(two)) ? Number(aside(two)) - Number(aside(one)) : 0;
+  });
 }
 
 /** The weights that no formula of this run reads: those of a head that was not asked for. */

@@ -1,7 +1,7 @@
 /** What a model answered for one sentence, read from its own probabilities. */
 
 import type { Names } from "../../run/names.ts";
-import { counted, percent, short } from "../../run/numbers.ts";
+import { counted, percent } from "../../run/numbers.ts";
 import type { Part } from "../../run/sentences.ts";
 import type { Source } from "../../run/source.ts";
 
@@ -26,31 +26,27 @@ export interface Predicted {
   /** The answer in one sentence. */
   readonly said: readonly Part[];
   readonly rows: readonly Prediction[];
-  /** How many places are not listed. */
-  readonly more: number;
 }
 
-/** At most so many places are listed, each with so many answers. */
-const [PLACES, GUESSES] = [4, 3];
+/** At most so many places are listed, each with so many answers; so many tokens are written in one sentence. */
+const [PLACES, GUESSES, TOKENS] = [4, 3, 24];
+const NONE = -1;
 /** A run that is not here whole is asked for so few places: each is a row as long as the vocabulary. */
 const FETCHED = 2;
 
 export async function predictionsOf(names: Names, source: Source, sentence: number): Promise<Predicted> {
   const has = (name: string): boolean => names.formulas.has(name) && source.shape(name) !== undefined;
-  if (has("choice.probabilities")) return chosen(names, source);
+  if (has("choice.probabilities")) {
+    return together(names, source, "choice.probabilities", [], "candidate", "Of the candidates it chooses ");
+  }
   if (has("token_head.probabilities")) return marked(names, source, sentence);
-  if (has("sentence_head.probabilities")) return labelled(names, source, sentence);
+  if (has("sentence_head.probabilities")) {
+    return together(names, source, "sentence_head.probabilities", [sentence], "label", "It calls this text ");
+  }
   if (has("head.probabilities")) return worded(names, source, sentence);
-  return { said: stated(names, source), rows: [], more: 0 };
-}
-
-/** A model without a head that answers: what it makes of the text. */
-function stated(names: Names, source: Source): Part[] {
-  const last = names.run.formulas.at(-1);
-  const shape = last === undefined ? [] : (source.shape(last.name) ?? []);
-  const tokens = names.run.words.inputs[0]?.length ?? shape[1] ?? 0;
+  const tokens = counted(names.run.words.inputs[sentence]?.length ?? 0, "token");
   const width = names.run.model.stacks.at(-1)?.width ?? 0;
-  return [`It makes a vector of ${width} numbers of each of ${counted(tokens, "token")}: that is its answer.`];
+  return { said: [`Its answer is a vector of ${width} numbers for each of the ${tokens}.`], rows: [] };
 }
 
 /** The `count` largest of some numbers, with their places. */
@@ -66,113 +62,82 @@ export function largest(values: ArrayLike<number>, count: number): [number, numb
   return best;
 }
 
-/** A place where the vocabulary was scored: its index, its token, and the word that is right there. */
-interface Place {
-  readonly index: readonly number[];
-  readonly token: number;
-  readonly right: string | null;
+/** One answer for the whole text, of several that are named along an axis. */
+async function together(
+  names: Names,
+  source: Source,
+  name: string,
+  index: readonly number[],
+  axis: string,
+  begin: string,
+): Promise<Predicted> {
+  const all = (await source.numbersAt(name, index)) ?? [];
+  const guesses = largest(all, GUESSES).map(([place, share]): Guess => {
+    const cell = axis === "candidate" ? [place, 0] : [...index, place];
+    return { text: names.label(name, axis, place, 0).text, share, name, cell };
+  });
+  return said([{ asked: axis === "candidate" ? "the candidates" : "the text", hidden: false, guesses }], begin);
+}
+
+/** The first answers of some places in one sentence, each after what was asked where `between` is given. */
+function said(rows: readonly Prediction[], begin: string, between = ""): Predicted {
+  const parts = rows.slice(0, PLACES).flatMap((row, order): Part[] => {
+    const asked: Part[] = between === "" ? [] : [{ text: row.asked, of: "strong" }, between];
+    return [order > 0 ? ", " : begin, ...asked, ...guessed(row)];
+  });
+  const more = rows.length > PLACES ? ` and ${rows.length - PLACES} more` : "";
+  return { said: [...parts, `${more}.`], rows: rows.slice(0, PLACES) };
+}
+
+function guessed({ guesses: [first] }: Prediction): Part[] {
+  return first === undefined ? [] : [{ text: first.text, of: "hidden" }, ` (${percent(first.share)})`];
 }
 
 async function worded(names: Names, source: Source, sentence: number): Promise<Predicted> {
   const name = "head.probabilities";
-  const formula = names.formulas.get(name);
-  const side = formula?.tokens ?? "inputs";
+  const side = names.formulas.get(name)?.tokens ?? "inputs";
   const { run } = names;
   const words = run.words[side][sentence] ?? [];
   // A decoder answers with the token that follows, an encoder with the one that stands there.
   const next = run.model.stacks.at(-1)?.side === "decoder";
-  const rightAt = (token: number): string | null => (next ? (words[token + 1] ?? null) : (words[token] ?? null));
   const tokens = words.length > 0 ? words.length : (source.shape(name)?.at(-2) ?? 1);
-  const scored = names.axes(name)[0] === "place";
-  const answers = new Map(
-    run.words.answers.filter(([row]) => row === sentence).map(([, token, word]) => [token, word]),
-  );
-  const all: Place[] = scored
-    ? run.places.flatMap(([row, token], place) => {
-        return row === sentence ? [{ index: [place], token, right: answers.get(token) ?? rightAt(token) }] : [];
-      })
-    : Array.from({ length: tokens }, (_, token) => ({ index: [sentence, token], token, right: rightAt(token) }));
-  const hidden = all.filter(({ token }) => answers.has(token) && side === "inputs");
+  const all: { index: number[]; token: number }[] =
+    names.axes(name)[0] === "place"
+      ? run.places.flatMap(([row, token], place) => (row === sentence ? [{ index: [place], token }] : []))
+      : Array.from({ length: tokens }, (_, token) => ({ index: [sentence, token], token }));
+  const hidden = all.filter(({ token }) => names.word(side, sentence, token).hidden);
   const asked = hidden.length > 0 ? hidden : all;
   const read = source.whole ? asked : hidden.length > 0 ? asked.slice(0, FETCHED) : asked.slice(-1);
-  const found: (Prediction & { readonly place: Place })[] = [];
-  for (const place of read) {
-    const row = await source.numbersAt(name, place.index);
+  const rows: Prediction[] = [];
+  let [right, known] = [0, 0];
+  for (const { index, token } of read) {
+    const row = await source.numbersAt(name, index);
     if (row === undefined) break;
+    // What stands for a hidden word may be the model's own guess: that is no proof of it.
+    const own = hidden.length > 0 ? undefined : words[next ? token + 1 : token];
     const guesses = largest(row, GUESSES).map(([id, share]): Guess => {
       const text = names.label(name, "vocabulary", id, sentence).text;
-      const own = run.words.vocabulary[id];
-      const cell = [...place.index, id];
-      return place.right === null
-        ? { text, share, name, cell }
-        : { text, share, name, cell, right: own === place.right };
+      const found = { text, share, name, cell: [...index, id] };
+      return own === undefined ? found : { ...found, right: run.words.vocabulary[id] === own };
     });
-    const word = names.word(side, sentence, place.token);
-    found.push({ asked: next ? `after ${word.text}` : word.text, hidden: word.hidden, guesses, place });
+    if (own !== undefined) known += 1;
+    if (guesses[0]?.right === true) right += 1;
+    const word = names.word(side, sentence, token);
+    rows.push({ asked: next ? `after ${word.text}` : word.text, hidden: word.hidden, guesses });
   }
-  const first = found[0];
-  if (first === undefined) return { said: [], rows: [], more: 0 };
-  const known = found.filter(({ place }) => place.right !== null);
-  const right = known.filter(({ guesses }) => guesses[0]?.right === true).length;
-  const rows = hidden.length > 0 || !next ? found.slice(0, PLACES) : found.slice(-PLACES);
-  const more = asked.length - rows.length;
-  if (hidden.length > 0) return { said: saidOfHidden(found, asked.length), rows, more };
-  const score = known.length > 1 ? ` Its likeliest token is the text's own at ${right} of ${known.length} places.` : "";
-  const last = found.at(-1) ?? first;
-  const said: Part[] = next
-    ? ["After ", word(last.asked.replace(/^after /, "")), " it expects ", ...guessed(last), `.${score}`]
-    : [`No word was hidden.${score}`];
-  return { said, rows, more };
-}
-
-function saidOfHidden(found: readonly Prediction[], asked: number): Part[] {
-  const said: Part[] = [asked === 1 ? "For the hidden word it answers " : "For the hidden words it answers "];
-  found.slice(0, PLACES).forEach((each, order, listed) => {
-    if (order > 0) said.push(order === listed.length - 1 ? " and " : ", ");
-    said.push(...guessed(each));
-  });
-  if (asked > PLACES) said.push(` and ${asked - PLACES} more`);
-  said.push(".");
-  return said;
-}
-
-function guessed({ guesses }: Prediction): Part[] {
-  const [first] = guesses;
-  return first === undefined ? [] : [{ text: first.text, of: "hidden" }, ` (${percent(first.share)})`];
-}
-
-function word(text: string): Part {
-  return { text, of: "strong" };
-}
-
-async function labelled(names: Names, source: Source, sentence: number): Promise<Predicted> {
-  const name = "sentence_head.probabilities";
-  const row = (await source.numbersAt(name, [sentence])) ?? [];
-  const guesses = guessesIn(names, name, [sentence], "label", row);
-  const rows = [{ asked: "the text", hidden: false, guesses }];
-  return { said: ["It calls this text ", ...guessed(rows[0] as Prediction), "."], rows, more: 0 };
-}
-
-function guessesIn(
-  names: Names,
-  name: string,
-  index: readonly number[],
-  axis: string,
-  row: ArrayLike<number>,
-): Guess[] {
-  return largest(row, GUESSES).map(([place, share]) => {
-    return { text: names.label(name, axis, place, index[0] ?? 0).text, share, name, cell: [...index, place] };
-  });
-}
-
-async function chosen(names: Names, source: Source): Promise<Predicted> {
-  const name = "choice.probabilities";
-  const all = (await source.numbersAt(name, [])) ?? [];
-  const guesses = largest(all, PLACES).map(([candidate, share]): Guess => {
-    return { text: names.label(name, "candidate", candidate, 0).text, share, name, cell: [candidate, 0] };
-  });
-  const rows = [{ asked: "the candidates", hidden: false, guesses }];
-  return { said: ["Of the candidates it chooses ", ...guessed(rows[0] as Prediction), "."], rows, more: 0 };
+  if (hidden.length > 0) return said(rows, `For the hidden ${hidden.length > 1 ? "words" : "word"} it answers `);
+  const of = (whose: string): string => {
+    return known > 1 ? ` ${right} of the ${whose}’s ${counted(known, "token")} are its first choice.` : "";
+  };
+  if (!next) return { said: [`No word was hidden.${of("text")}`], rows: rows.slice(0, PLACES) };
+  const shown = rows.slice(-PLACES);
+  if (rows.length > 1 && run.model.stacks.length > 1) {
+    const tops = rows.map(({ guesses }) => guesses[0]?.text ?? "");
+    const text = `${tops.slice(0, TOKENS).join(" ")}${tops.length > TOKENS ? " …" : ""}`;
+    return { said: ["Token by token it answers ", { text, of: "hidden" }, `.${of("target")}`], rows: shown };
+  }
+  const last = said(rows.slice(-1), "It expects, ", ": ");
+  return { said: [...last.said, of("text")], rows: shown };
 }
 
 /** Labels of tokens: the tokens that have another label than the most frequent one; or where a span starts and ends. */
@@ -183,63 +148,39 @@ async function marked(names: Names, source: Source, sentence: number): Promise<P
   const [, tokens = 1, labels = 1] = source.shape(name) ?? [];
   const all = (await source.numbersAt(name, [sentence])) ?? [];
   const known = names.run.words[side][sentence]?.length ?? tokens;
-  if (formula?.rule["over"] === "token") {
-    const rows = Array.from({ length: labels }, (_, label): Prediction => {
-      const column = Array.from({ length: known }, (_, token) => all[token * labels + label] ?? 0);
-      const guesses = largest(column, GUESSES).map(([token, share]): Guess => {
-        return { text: names.word(side, sentence, token).text, share, name, cell: [sentence, token, label] };
-      });
-      return { asked: names.label(name, "label", label, sentence).text, hidden: false, guesses };
-    });
-    const said = rows.flatMap((row, order): Part[] => [
-      order > 0 ? ", " : "",
-      word(row.asked),
-      " most likely at ",
-      ...guessed(row),
-    ]);
-    return { said: [...said, "."], rows, more: 0 };
-  }
-  const path = names.formulas.has("token_head.crf.path")
-    ? await source.numbersAt("token_head.crf.path", [sentence])
-    : undefined;
-  const found = Array.from({ length: known }, (_, token) => {
-    const row = Array.from({ length: labels }, (_, label) => all[token * labels + label] ?? 0);
-    const best = path === undefined ? (largest(row, 1)[0]?.[0] ?? 0) : labelOn(path, token, labels);
-    return { token, best, row };
-  });
-  const counts = new Map<number, number>();
-  for (const { best } of found) counts.set(best, (counts.get(best) ?? 0) + 1);
-  const common = [...counts].sort((one, two) => two[1] - one[1])[0]?.[0] ?? 0;
+  const word = (token: number): string => names.word(side, sentence, token).text;
   const label = (index: number): string => names.label(name, "label", index, sentence).text;
-  const others = found.filter(({ best }) => best !== common);
-  const rows = others.slice(0, PLACES).map(({ token, best, row }): Prediction => {
-    // The best sequence of labels need not have the likeliest label of each token: its own stands first.
-    const guesses = guessesIn(names, name, [sentence, token], "label", row);
-    const own: Guess = { text: label(best), share: row[best] ?? 0, name, cell: [sentence, token, best] };
-    const rest = guesses.filter(({ cell }) => cell.at(-1) !== best).slice(0, GUESSES - 1);
-    return { asked: names.word(side, sentence, token).text, hidden: false, guesses: [own, ...rest] };
+  const guess = (token: number, index: number, text: string): Guess => {
+    return { text, share: all[token * labels + index] ?? 0, name, cell: [sentence, token, index] };
+  };
+  if (formula?.rule["over"] === "token") {
+    const rows = Array.from({ length: labels }, (_, index): Prediction => {
+      const column = Array.from({ length: known }, (_, token) => all[token * labels + index] ?? 0);
+      const guesses = largest(column, GUESSES).map(([token]) => guess(token, index, word(token)));
+      return { asked: label(index), hidden: false, guesses };
+    });
+    return said(rows, "", " most likely at ");
+  }
+  // The best sequence of labels need not have the likeliest label of each token: its own stands first.
+  const crf = "token_head.crf.path";
+  const path = names.formulas.has(crf) ? ((await source.numbersAt(crf, [sentence])) ?? all) : all;
+  const row = (of: ArrayLike<number>, token: number): number[] => {
+    return Array.from({ length: labels }, (_, index) => of[token * labels + index] ?? 0);
+  };
+  // Some tokens have no label: marks around the text, later parts of a word.
+  const fact = `${side}.labelled`;
+  const labelled = fact in names.run.facts ? await source.numbersAt(fact, [sentence]) : undefined;
+  const best = Array.from({ length: known }, (_, token) => {
+    return labelled?.[token] === 0 ? NONE : (largest(row(path, token), 1)[0]?.[0] ?? NONE);
   });
-  const said: Part[] = rows.flatMap((row, order): Part[] => [
-    order > 0 ? ", " : "It marks ",
-    word(row.asked),
-    " as ",
-    ...guessed(row),
-  ]);
-  if (others.length > rows.length) said.push(` and ${counted(others.length - rows.length, "more token")}`);
-  if (rows.length === 0) said.push("It gives every token the label ", word(label(common)));
-  return { said: [...said, "."], rows, more: others.length - rows.length };
-}
-
-/** The label that a sequence has at a token: its table holds 1 there. */
-function labelOn(path: ArrayLike<number>, token: number, labels: number): number {
-  return (
-    largest(
-      Array.from({ length: labels }, (_, label) => path[token * labels + label] ?? 0),
-      1,
-    )[0]?.[0] ?? 0
-  );
-}
-
-export function shareOf({ share }: Guess): string {
-  return share >= 0.001 ? percent(share) : short(share);
+  const counts = Array.from({ length: labels }, (_, index) => best.filter((each) => each === index).length);
+  const common = largest(counts, 1)[0]?.[0] ?? 0;
+  const rows = best.flatMap((own, token): Prediction[] => {
+    if (own === common || own === NONE) return [];
+    const others = largest(row(all, token), GUESSES).filter(([index]) => index !== own);
+    const guesses = [own, ...others.map(([index]) => index)].slice(0, GUESSES);
+    return [{ asked: word(token), hidden: false, guesses: guesses.map((index) => guess(token, index, label(index))) }];
+  });
+  if (rows.length > 0) return said(rows, "It marks ", " as ");
+  return { said: ["It gives every token the label ", { text: label(common), of: "hidden" }, "."], rows };
 }

@@ -18,6 +18,7 @@ export function Texts(): VNode {
         const row = words[side][Math.min(sentence, words[side].length - 1)] ?? [];
         return (
           <p class="sentence texts" data-long={row.length > LARGE || sides.length > 1} key={side}>
+            {sides.length > 1 && <span class="quiet">{side === "inputs" ? "source" : "target"}</span>}
             {row.slice(0, SHOWN).map((_, token) => {
               const { text, hidden } = names.word(side, sentence, token);
               return (
