@@ -1,7 +1,7 @@
-"""The pictures of the README, taken from the page of the slides' model in a real browser: python -m experiments.pictures.
+"""The README's pictures, taken from the page of the slides' model in a browser: python -m experiments.pictures.
 
-Needs Chromium, playwright and Pillow (the extra `dev`). Run it again when the page has changed; each picture is made from
-what a person would see, and nothing is drawn into it but the mouse pointer.
+Needs Chromium, playwright and Pillow (the extra `dev`). Run it again when the page has changed. Each picture is what a
+person would see; nothing is drawn into it but the mouse pointer.
 """
 
 from __future__ import annotations
