@@ -126,9 +126,9 @@ def one_number(browser: Any, file: Path) -> None:
         page.mouse.move(1199, 719)
         shot = shot_of(page)
         film.hold(shot, STEP)
-        link = page.locator(f'article a[data-operand="{operand}"][data-at="{at}"]:visible').first
-        link.scroll_into_view_if_needed()
-        film.move(shot_of(page), middle(link.bounding_box()))
+        # Beside the picture, where it is seen without scrolling.
+        link = page.locator(f'.inspector a[href*="tensor={operand}&cell={at}"]').first
+        film.move(shot, middle(link.bounding_box()))
         link.click()
         page.locator(f'article[data-tensor="{operand}"]').wait_for()
     page.mouse.move(1199, 719)
