@@ -175,7 +175,7 @@ export function Save(): VNode {
       .make({ at: state.value, names, source })
       .then((made) => {
         if (made !== null) save(...made);
-        setTold({ text: made === null ? "copied" : `${made[1]}, ${bytes(made[0].size)}`, wrong: false });
+        setTold({ text: made === null ? "copied" : `saved ${made[1]}, ${bytes(made[0].size)}`, wrong: false });
       })
       .catch((error: unknown) =>
         setTold({ text: error instanceof Error ? error.message : String(error), wrong: true }),
