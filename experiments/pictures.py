@@ -1,15 +1,17 @@
-"""The pictures of the README, taken from the page of the slides' model in a real browser: python -m experiments.pictures.
+"""The README's pictures, taken from the page of the slides' model in a browser: python -m experiments.pictures.
 
-Needs Chromium, playwright and Pillow (the extra `dev`). Run it again when the page has changed; each picture is made from
-what a person would see, and nothing is drawn into it but the mouse pointer.
+Needs Chromium, playwright and Pillow (the extra `dev`). Run it again when the page has changed. Each picture is what a
+person would see; nothing is drawn into it but the mouse pointer.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,8 +92,8 @@ def opened(page: Any, file: Path, address: str) -> None:
     page.goto("about:blank")
     page.goto(f"{file.as_uri()}#{address}")
     page.wait_for_selector("canvas")
-    page.wait_for_function("Number(document.querySelector('.foot [data-checked]')?.dataset.checked) > 0")
-    page.wait_for_timeout(600)
+    checked = page.locator(".foot [data-checked]", has_text="recomputed", has_not_text=re.compile("numbers? of "))
+    checked.wait_for(timeout=120_000)
 
 
 def first_screen(browser: Any, file: Path) -> None:
@@ -102,7 +104,8 @@ def first_screen(browser: Any, file: Path) -> None:
     opened(page, file, "theme=light")
     shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     # The page has few colours: a palette of them makes a file of a third of the size.
-    shot.quantize(256, dither=Image.Dither.NONE).save(PICTURES / "first-screen.png", optimize=True)
+    drawn = shot.quantize(palette=palette_of([shot], 256), dither=Image.Dither.NONE)
+    drawn.save(PICTURES / "first-screen.png", optimize=True)
     page.close()
 
 
@@ -110,10 +113,12 @@ def one_number(browser: Any, file: Path) -> None:
     """One number followed home: the block, an attention weight, its operands, a word."""
     page = browser.new_page(viewport=SIZE, color_scheme="light")
     name, cell = START
-    opened(page, file, f"theme=light&tensor={name}&cell={cell}")
+    opened(page, file, f"theme=light&level=block&tensor={name}&cell={cell}")
     film = Film()
     shot = shot_of(page)
     film.hold(shot, FIRST)
+    page.locator(".frame-of-cell").first.scroll_into_view_if_needed()
+    shot = shot_of(page)
     film.move(shot, middle(page.locator(".frame-of-cell").first.bounding_box()))
     page.mouse.dblclick(*film.pointer)
     page.locator(f'article[data-tensor="{name}"]').wait_for()
@@ -121,9 +126,9 @@ def one_number(browser: Any, file: Path) -> None:
         page.mouse.move(1199, 719)
         shot = shot_of(page)
         film.hold(shot, STEP)
-        link = page.locator(f'article a[data-operand="{operand}"][data-at="{at}"]:visible').first
-        link.scroll_into_view_if_needed()
-        film.move(shot_of(page), middle(link.bounding_box()))
+        # Beside the picture, where it is seen without scrolling.
+        link = page.locator(f'.inspector a[href*="tensor={operand}&cell={at}"]').first
+        film.move(shot, middle(link.bounding_box()))
         link.click()
         page.locator(f'article[data-tensor="{operand}"]').wait_for()
     page.mouse.move(1199, 719)
@@ -137,16 +142,27 @@ def middle(box: Any) -> tuple[float, float]:
     return box["x"] + min(box["width"] / 2, 40), box["y"] + box["height"] / 2
 
 
+def palette_of(shots: Sequence[Any], colours: int) -> Any:
+    """The colours of all these pictures together. A colour counts by the root of its dots, so that the few of a small
+    word are not made those of a large area beside it.
+    """
+    from PIL import Image
+
+    counts: Counter[Any] = Counter()
+    for shot in shots:
+        for count, colour in shot.getcolors(shot.width * shot.height):
+            counts[colour] += count
+    dots = [colour for colour, count in counts.items() for _ in range(round(count**0.5))]
+    histogram = Image.new("RGB", (len(dots), 1))
+    histogram.putdata(dots)
+    return histogram.quantize(colours, kmeans=2, dither=Image.Dither.NONE)
+
+
 def save_film(film: Film) -> None:
     """One palette for all pictures, so that what does not move does not flicker."""
     from PIL import Image
 
-    width, height = film.frames[0].size
-    held = [frame for frame, stays in zip(film.frames, film.stays, strict=True) if stays > MOVE]
-    together = Image.new("RGB", (width, height * len(held)))
-    for place, frame in enumerate(held):
-        together.paste(frame, (0, place * height))
-    palette = together.quantize(128, dither=Image.Dither.NONE)
+    palette = palette_of([frame for frame, stays in zip(film.frames, film.stays, strict=True) if stays > MOVE], 256)
     first, *others = (frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in film.frames)
     first.save(
         PICTURES / "one-number.gif",

@@ -36,7 +36,7 @@ class StaticPage:
         # The frame's content is read as HTML after the attribute is: each is escaped for itself.
         return (
             f'<iframe title="{escape(self.told)}" sandbox="allow-scripts allow-downloads" allow="clipboard-write" '
-            f'style="width:100%;height:{self.height}px;border:1px solid #8888;display:block" '
+            f'style="width:100%;height:{self.height}px;box-sizing:border-box;border:1px solid #8888;display:block" '
             f'srcdoc="{escape(self.html)}"></iframe>'
         )
 

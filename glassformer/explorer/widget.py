@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from glassformer.look.trace import Trace
 
 
-class LivePage(anywidget.AnyWidget):
+class LivePage(anywidget.AnyWidget):  # type: ignore[misc]  # its package is not always installed
     """A page whose requests this Python answers, one after the other."""
 
     _esm = built("explorer.js")

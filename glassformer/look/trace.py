@@ -211,8 +211,8 @@ class Trace(Tensors):
         """Show this run in a notebook, `height` points high, as the page that `to_html` writes.
 
         The page is stored in the notebook with at most so many megabytes of numbers, and works without Python: also in
-        what is exported from the notebook. A `live` one asks this Python instead, so that changes by hand are run by the
-        model; it needs the package anywidget. Raises ConfigError for a limit or a height below 1, MissingExtraError.
+        what is exported from the notebook. A `live` one asks this Python instead, so that changes by hand are run by
+        the model; it needs anywidget. Raises ConfigError for a limit or a height below 1, and MissingExtraError.
         """
         from glassformer.explorer.notebook import show
 

@@ -182,7 +182,9 @@ def test_what_the_kernel_refuses_is_a_sentence(method: str, path: str, wish: obj
     assert set(found[1]["error"]) == {"text", "wanted", "got", "do"}
 
 
-@pytest.mark.parametrize("query", ["heads?attention=x", "picture?name=x&rows=0", "explain?name=x&cell=a", "tensor?name="])
+@pytest.mark.parametrize(
+    "query", ["heads?attention=x", "picture?name=x&rows=0", "explain?name=x&cell=a", "tensor?name="]
+)
 def test_bad_questions_to_the_kernel_are_refused(query: str) -> None:
     kernel = Kernel(slides_trace(dtype=torch.float32), "slides")
     run = asked(kernel, "api/runs", asked(kernel, "api/models")[1]["start"])[1]["run"]

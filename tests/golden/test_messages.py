@@ -309,6 +309,7 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "no target to score": lambda place: translating().score("He"),
     "a pair that is too long": lambda place: translating(limited=True).score("He", "Elle aime. " * 20),
     "a page without room": lambda place: place.model.trace("summer").to_html(place.folder / "page.html", megabytes=0),
+    "a page of no height": lambda place: place.model.trace("summer").show(height=0),
     "a page nowhere": lambda place: place.model.trace("summer").to_html(place.folder / "nowhere" / "page.html"),
     "another host": lambda place: at_the_guard("/a-token/", host="evil.example"),
     "another origin": lambda place: at_the_guard("/a-token/", origin="http://evil.example"),

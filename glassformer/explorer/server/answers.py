@@ -192,7 +192,7 @@ def weights_of(model: Model) -> bytes:
 
 
 def packed_weights(parameters: Mapping[str, torch.Tensor]) -> bytes:
-    """Weights by name, in a narrower type where that loses nothing; raises TooLargeError for those of a larger model."""
+    """Weights by name, in a narrower type where that loses nothing; raises TooLargeError."""
     weights = {name: weight.detach().cpu() for name, weight in parameters.items()}
     if sum(weight.nbytes for weight in weights.values()) > MOST_WHOLE:
         raise TooLargeError("the weights of a large model are sent one by one", do="ask for a part of one of them")

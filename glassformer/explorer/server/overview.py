@@ -36,9 +36,7 @@ def overview(model: Model, asked: Asked, trace: Trace) -> tuple[bytes, bool]:
     return overview_of(asked, trace, spans(model, asked, trace))
 
 
-def overview_of(
-    asked: Asked, trace: Trace, found_spans: dict[str, list[list[Span]] | None]
-) -> tuple[bytes, bool]:
+def overview_of(asked: Asked, trace: Trace, found_spans: dict[str, list[list[Span]] | None]) -> tuple[bytes, bool]:
     """The same where it is known already where each token is in the texts, or where nobody knows."""
     found = shapes(trace)
     whole = numbers(found) * trace.dtype.itemsize <= MOST_WHOLE

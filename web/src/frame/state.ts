@@ -143,8 +143,10 @@ export function go(change: Partial<State>, replace = false): void {
   const next = { ...state.value, ...change };
   const address = format(next);
   if (address === format(state.value)) return;
-  if (replace) history.replaceState(null, "", address);
-  else history.pushState(null, "", address);
+  // In a frame of a notebook an address alone would be read against that of the notebook.
+  const whole = location.href.replace(/#.*/s, "") + address;
+  if (replace) history.replaceState(null, "", whole);
+  else history.pushState(null, "", whole);
   state.value = next;
 }
 
@@ -156,5 +158,14 @@ export function follow(): void {
   };
   addEventListener("hashchange", read);
   addEventListener("popstate", read);
+  if (location.protocol === "about:") addEventListener("click", stay);
   read();
+}
+
+/** Follows a link within the page, which a frame of a notebook would read as a link of the notebook. */
+function stay(event: MouseEvent): void {
+  const address = event.target instanceof Element ? event.target.closest("a")?.getAttribute("href") : null;
+  if (event.defaultPrevented || address?.startsWith("#") !== true) return;
+  event.preventDefault();
+  location.hash = address;
 }

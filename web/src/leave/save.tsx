@@ -33,20 +33,20 @@ interface Entry {
 const PICTURES: readonly Entry[] = [
   {
     text: "SVG",
-    tells: "any size, its words stay text",
+    tells: "any size, text stays text",
     make: async (here) => [new Blob([await svgOf(plate(here))], { type: "image/svg+xml" }), pictureName(here, "svg")],
   },
   {
     text: "PNG",
-    tells: "twice the size of the screen",
+    tells: "2 dots a pixel",
     make: async (here) => [await rasterOf(plate(here)), pictureName(here, "png")],
   },
 ];
 
 const NUMBERS: readonly Entry[] = [
   {
-    text: "CSV, one sheet",
-    tells: "rows and columns with their words",
+    text: "CSV, this slice",
+    tells: "rows × columns",
     async make({ at, names, source }) {
       const [tensor, base] = await inHand(at, source, names);
       const axes = names.axes(at.tensor);
@@ -62,7 +62,7 @@ const NUMBERS: readonly Entry[] = [
   },
   {
     text: "CSV, all cells",
-    tells: "one row for each number",
+    tells: "one a row",
     async make({ at, names, source }) {
       const [tensor] = await inHand(at, source, names);
       const text = cellsCsv(at.tensor, tensor, names);
@@ -71,7 +71,7 @@ const NUMBERS: readonly Entry[] = [
   },
   {
     text: "safetensors",
-    tells: "bit for bit, for Python",
+    tells: "bit for bit",
     async make({ at, names, source }) {
       const [tensor] = await inHand(at, source, names);
       const { run } = names;
@@ -92,12 +92,12 @@ const NUMBERS: readonly Entry[] = [
 const PAGES: readonly Entry[] = [
   {
     text: "HTML file",
-    tells: "this page with all its numbers",
+    tells: "with all numbers",
     make: async ({ at, names, source }) => [await wholePage(source, format(at)), fileName([names.run.title], "html")],
   },
   {
     text: "Link",
-    tells: "copied: leads to this place",
+    tells: "copied",
     async make({ at }) {
       await copy(new URL(format(at), location.href).href);
       return null;
@@ -175,7 +175,7 @@ export function Save(): VNode {
       .make({ at: state.value, names, source })
       .then((made) => {
         if (made !== null) save(...made);
-        setTold({ text: made === null ? "copied" : `${made[1]}, ${bytes(made[0].size)}`, wrong: false });
+        setTold({ text: made === null ? "copied" : `saved ${made[1]}, ${bytes(made[0].size)}`, wrong: false });
       })
       .catch((error: unknown) =>
         setTold({ text: error instanceof Error ? error.message : String(error), wrong: true }),

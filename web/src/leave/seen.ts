@@ -27,6 +27,8 @@ export function seenIn(root: HTMLElement): { readonly parts: Placed[]; readonly 
 
 class Looking {
   readonly parts: Placed[] = [];
+  /** What stands beside canvases since the last one: at its place in the window. */
+  #items: (Item | Letters)[] | null = null;
   area: Area = { left: Number.POSITIVE_INFINITY, top: Number.POSITIVE_INFINITY, right: 0, bottom: 0 };
   readonly #left: number;
   readonly #top: number;
@@ -63,7 +65,11 @@ class Looking {
 
   #put(items: readonly (Item | Letters)[], { left, top, right, bottom }: Area): void {
     const [x, y] = [this.#left, this.#top];
-    this.parts.push({ x: -x, y: -y, items });
+    if (this.#items === null) {
+      this.#items = [];
+      this.parts.push({ x: -x, y: -y, items: this.#items });
+    }
+    this.#items.push(...items);
     const { area } = this;
     this.area = {
       left: Math.min(area.left, left - x),
@@ -78,6 +84,7 @@ class Looking {
     if (scene === undefined || frame.width === 0) return;
     this.#put([], frame);
     this.parts.push({ x: frame.left - this.#left, y: frame.top - this.#top, items: scene.items });
+    this.#items = null;
   }
 
   #letters(found: readonly (readonly [Letters, DOMRect])[], within: DOMRect | null): void {

@@ -22,7 +22,7 @@ export function inNotebook({ model, el }: { model: Shown; el: HTMLElement }): ()
   frame.allow = "clipboard-write";
   frame.title = String(model.get("title"));
   frame.srcdoc = String(model.get("page"));
-  frame.style.cssText = `width:100%;height:${Number(model.get("height"))}px;border:1px solid #8888;display:block`;
+  frame.style.cssText = `width:100%;height:${Number(model.get("height"))}px;box-sizing:border-box;border:1px solid #8888;display:block`;
   const ready = (event: MessageEvent): void => {
     if (event.source !== frame.contentWindow || event.data !== READY) return;
     frame.contentWindow?.postMessage("", "*", [port2]);
