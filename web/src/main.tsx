@@ -8,6 +8,7 @@ import { HttpSource } from "./run/http_source.ts";
 import { EmbeddedSource } from "./run/source.ts";
 import { Store } from "./run/store.ts";
 
+export { activityMatrix } from "./levels/mask/activity.ts";
 export { axisNames } from "./run/axes.ts";
 export { cellAt, explainCell, RULES, recompute } from "./run/interpreter.ts";
 export { readTensors } from "./run/safetensors.ts";
