@@ -73,7 +73,8 @@ def shares(page: Page, row: int) -> list[float]:
 
 def expect(page: Page, row: int, wanted: Sequence[float]) -> None:
     """The row on the page is that of Python, to the rounding of float32."""
-    torch.testing.assert_close(torch.tensor(shares(page, row)), torch.tensor(wanted), rtol=0, atol=2e-7)
+    found = torch.tensor(shares(page, row), dtype=torch.float32)
+    torch.testing.assert_close(found, torch.tensor(wanted, dtype=torch.float32), rtol=0, atol=2e-7)
 
 
 def written(file: Path, *words: str) -> Path:
