@@ -109,6 +109,7 @@ def test_the_sorted_list_adds_up_and_marks_the_right_word(window: Page, file: Pa
 def test_the_loss_is_the_mean_over_the_hidden_words(window: Page, file: Path, found: Trace) -> None:
     draw(window, file, "loss", "0,0")
     vocabulary = list(found.words.vocabulary)
+    assert found.words.answers is not None
     right = [vocabulary.index(word) for _, word in sorted(found.words.answers.items())]
     shares = found["head.probabilities"].double()
     expected = -sum(math.log(shares[place, entry]) for place, entry in enumerate(right)) / len(right)
