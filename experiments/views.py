@@ -59,7 +59,8 @@ class View:
         """A tensor with this view, and the address at which the view shows a random cell of it."""
         name = rng.choice(list(self.tensors(found)))
         cell = ",".join(str(rng.randrange(size)) for size in found.tensor(name).shape)
-        return name, f"{self.address}&tensor={name}&cell={cell}"
+        unit = found.statement.unit(name)
+        return name, f"{self.address}&unit={unit}&tensor={name}&cell={cell}"
 
 
 def ending(*last: str) -> Callable[[Trace], Sequence[str]]:

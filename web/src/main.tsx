@@ -19,6 +19,7 @@ import { enter } from "./tour/tour.ts";
 export { parseChanges } from "./edit/changes.ts";
 export { engineOf } from "./edit/engine.ts";
 export { pythonOf } from "./edit/python.ts";
+export { activityMatrix } from "./levels/mask/activity.ts";
 export { axisNames } from "./run/axes.ts";
 export { cellAt, explainCell, RULES } from "./run/interpreter.ts";
 export { recompute } from "./run/recompute.ts";

@@ -7,10 +7,14 @@ import type { Sheet } from "../sheet.ts";
 
 /** How many heads stand beside each other, each as a square of its own. */
 export const BESIDE = 4;
-const APART = 56;
-const MARGIN = 20;
 
-/** How wide the gap beside a face must be for the name of its head and the words of its rows. */
+/** The words beside the rows take at most so much. */
+const WORDS = 88;
+
+/** Room between two faces for the name of the second one's head, and beside the words of the rows. */
+const [APART, MARGIN] = [56, 20];
+
+/** The box of a tensor in a width, no higher than asked where its bricks can still be seen. */
 export function largeBoxScene(
   sheet: Sheet,
   cell: readonly number[],
@@ -23,7 +27,7 @@ export function largeBoxScene(
   const shown = square ? headsShown(sheet, cell) : [0];
   const across = square ? Math.min(shown.length, width > 700 ? 2 : 1) : 1;
   const behind = Math.min(sheet.size(sheet.layout.depth), 4);
-  const room = (width - 88 - MARGIN - across * (behind * look.step + 4)) / across - (across > 1 ? APART : 0);
+  const room = (width - WORDS - MARGIN - across * (behind * look.step + 4)) / across - (across > 1 ? APART : 0);
   const columns = sheet.columns * (square ? 1 : heads);
   const tall = Math.ceil(shown.length / across);
   // A brick bears its number while there is room; a picture is no higher than the window if its bricks can be seen.

@@ -38,17 +38,21 @@ const LISTED = 48;
 
 /** The sentences, each with its words: the one in front and the word that is framed can be chosen. */
 export function Sentences({ sheet, cell, names, pick }: Context): VNode | null {
-  const [axis, rows] = [sheet.axes.indexOf("sentence"), sheet.layout.rows ?? ""];
-  const side = names.side(sheet.name, rows);
+  const axis = sheet.axes.indexOf("sentence");
+  // What is the same for all queries has words along its columns alone.
+  const along = [sheet.layout.rows, sheet.layout.columns].find((each) => {
+    return each !== null && sheet.size(each) > 1 && names.side(sheet.name, each) !== null;
+  });
+  const [side, words] = [names.side(sheet.name, along ?? ""), sheet.size(along ?? null)];
   const count = sheet.tensor.shape[axis] ?? 0;
-  if (axis < 0 || side === null || sheet.rows < 2 || sheet.rows > LISTED) return null;
-  const down = sheet.axes.indexOf(rows);
+  if (axis < 0 || along == null || side === null || words > LISTED) return null;
+  const down = sheet.axes.indexOf(along);
   return (
     <div class="sentences">
       {Array.from({ length: count }, (_, sentence) => (
         <p class="line" data-front={cell[axis] === sentence}>
           <span class="away">{cell[axis] === sentence ? "in front" : "behind"}</span>
-          {Array.from({ length: sheet.rows }, (_, token) => {
+          {Array.from({ length: words }, (_, token) => {
             const { text, hidden } = names.word(side, sentence, token);
             const at = cell.map((index, place) => (place === axis ? sentence : place === down ? token : index));
             return (

@@ -82,8 +82,16 @@ function Growth({ context, encoding }: { context: Context; encoding: Encoding })
       {fall === null
         ? "From position 0 it grows throughout, as far as this goes."
         : `From position 0 it falls for the first time from offset ${fall - 1} to ${fall}.`}
-      {looked.length > 0 &&
-        ` With the words added, ${farther} of ${looked.length} words of this text are farther from their neighbour than from the word after it.`}
+      {looked.length > 0 && farther > 0 && (
+        <>
+          {" "}
+          With the words added, {farther} of {looked.length} words of this text are farther from their neighbour than
+          from the word after it.
+        </>
+      )}
+      {looked.length > 0 && farther === 0 && (
+        <> With the words added, each word of this text is still nearer to its neighbour; nothing makes that so.</>
+      )}
     </Correction>
   );
 }

@@ -85,7 +85,7 @@ export function TwoLayouts({ sheet, store, sentence }: Context): VNode | null {
   const [paper, other] = ["paper", "tensor2tensor"].map((layout) => {
     const encoding = encodingOf(sheet, store, sentence, { layout, width: 4 });
     if (encoding?.kind !== "waves") return null;
-    return [0, 1, 2, 3].map((channel) => short(encoding.at(1, channel), 4)).join("  ");
+    return Array.from({ length: 4 }, (_, channel) => short(encoding.at(1, channel), 4)).join("  ");
   });
   if (paper == null) return null;
   return (

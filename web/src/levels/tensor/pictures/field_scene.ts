@@ -22,7 +22,9 @@ const [LEFT, TOP, LEGEND] = [72, 20, 56];
 export function fieldScene(field: Field, { palette, measure }: Look, width: number, tall: number): Scene {
   const { rows, columns } = field;
   const square = rows === columns ? tall : width;
-  const w = Math.min(width - LEFT - 4, columns * 24, square);
+  // Narrow columns are whole dots wide, or some would be drawn wider than others.
+  const whole = Math.floor((width - LEFT - 4) / columns) * columns;
+  const w = Math.min(whole > 0 ? whole : width - LEFT - 4, columns * 24, square);
   const h = Math.min(tall, rows * 24);
   const pixels = new Uint8ClampedArray(rows * columns * 4);
   let most = 1e-9;

@@ -1,0 +1,139 @@
+"""The mask workshop: its numbers are those of `gf.activity_matrix`, whatever is hidden, forbidden or read."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+import glassformer as gf
+from glassformer.cli.__main__ import main
+from glassformer.demo.texts import quick_brown_fox
+from tests.explorer.test_browser import WAIT, show
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+NODE = shutil.which("node")
+READINGS = ("code", "stated", "pairs")
+SENTENCE = quick_brown_fox().sentence
+
+
+@pytest.mark.skipif(NODE is None, reason="the page's interpreter runs in node, which is not installed")
+def test_random_masks_give_pythons_numbers() -> None:
+    rng = random.Random(0)
+    asked, expected = [], []
+    for _ in range(60):
+        words = rng.randint(1, 9)
+        features = torch.randn(words, rng.randint(1, 5), dtype=torch.float64)
+        hidden = rng.sample(range(words), rng.randint(0, words))
+        reading: Any = rng.choice(READINGS)
+        nothing: Any = rng.choice(("itself", "zero"))
+        asked.append({"features": features.tolist(), "hidden": hidden, "reading": reading, "nothing": nothing})
+        expected.append(gf.activity_matrix(features, hidden, reading=reading, nothing_to_see=nothing))
+    assert NODE is not None
+    script = str(Path(__file__).with_name("work_out_masks.mjs"))
+    done = subprocess.run([NODE, script], input=json.dumps(asked), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for found, wanted in zip(json.loads(done.stdout), expected, strict=True):
+        assert found["alone"] == list(wanted.without_keys)
+        assert found["allowed"] == wanted.allowed.tolist()
+        for step in ("pairs", "masked", "weights"):
+            numbers = torch.tensor([[float(cell) for cell in row] for row in found[step]], dtype=torch.float64)
+            torch.testing.assert_close(numbers, getattr(wanted, step), rtol=0, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def workshop(browser: Browser) -> Iterator[Page]:
+    """A window without a network."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True)
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def shares(page: Page, row: int) -> list[float]:
+    """The shares of a row as they stand on the page."""
+    page.locator(f'td[data-share="{row},0"]').wait_for(timeout=WAIT)
+    found: list[float] = page.locator("td[data-share]").evaluate_all("all => all.map((one) => +one.dataset.value)")
+    return found
+
+
+def expect(page: Page, row: int, wanted: Sequence[float]) -> None:
+    """The row on the page is that of Python, to the rounding of float32."""
+    found = torch.tensor(shares(page, row), dtype=torch.float32)
+    torch.testing.assert_close(found, torch.tensor(wanted, dtype=torch.float32), rtol=0, atol=2e-7)
+
+
+def written(file: Path, *words: str) -> Path:
+    """The page that `glassformer matrix` writes."""
+    assert main(["matrix", *words, "--html", str(file)]) == 0
+    return file
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_the_page_of_a_matrix_has_pythons_numbers(workshop: Page, tmp_path: Path, reading: Any) -> None:
+    file = written(tmp_path / "page.html", SENTENCE.masked, "--features", "printed", "--reading", reading)
+    show(workshop, file)
+    told = workshop.locator(".workshop .check")
+    told.wait_for(timeout=WAIT)
+    assert told.get_attribute("data-holds") == "true"
+    features, hidden = torch.tensor(quick_brown_fox().features), SENTENCE.masked_words
+    expect(workshop, hidden[0], gf.activity_matrix(features, hidden, reading=reading).weights[hidden[0]].tolist())
+
+
+def test_words_are_hidden_and_cells_forbidden_by_hand(workshop: Page, tmp_path: Path) -> None:
+    file = written(tmp_path / "page.html", SENTENCE.text, "--features", "printed", "--hide", "0")
+    features = torch.tensor(quick_brown_fox().features)
+    show(workshop, file, "level=mask&options=pairs&at=0,4,1")
+    expect(workshop, 4, gf.activity_matrix(features, [], reading="pairs").weights[4].tolist())
+    workshop.locator(".sentences button", has_text="fox").click()
+    workshop.wait_for_function("location.hash.includes('hide.3')")
+    expect(workshop, 4, gf.activity_matrix(features, [3], reading="pairs").weights[4].tolist())
+    # Enter on the square forbids the pair in hand.
+    workshop.locator("canvas").focus()
+    workshop.keyboard.press("Enter")
+    workshop.wait_for_function("location.hash.includes('flip.4-1')")
+    allowed = gf.activity_matrix(features, [3], reading="pairs").allowed
+    allowed[4, 1] = False
+    scores = (features @ features.T)[4].masked_fill(~allowed[4], float("-inf"))
+    expect(workshop, 4, scores.softmax(0).tolist())
+    # The address keeps it; one click takes it back.
+    show(workshop, file, workshop.evaluate("location.hash").lstrip("#"))
+    expect(workshop, 4, scores.softmax(0).tolist())
+    workshop.locator(".controls a", has_text="as it was").click()
+    expect(workshop, 4, gf.activity_matrix(features, [], reading="pairs").weights[4].tolist())
+
+
+def test_rows_are_laid_in_one_after_the_other(workshop: Page, tmp_path: Path) -> None:
+    show(workshop, written(tmp_path / "page.html", "a b c", "--hide", "0"))
+    workshop.locator(".stepper a", has_text="none").click()
+    for count in (1, 2, 3):
+        workshop.locator(".stepper a[aria-label='lay the next row in']").click()
+        workshop.wait_for_function("count => location.hash.includes(`rows.${count}`)", arg=count)
+        assert len(shares(workshop, count - 1)) == 3
+    assert workshop.locator(".stepper a[aria-label='lay the next row in']").count() == 0
+
+
+def test_words_stay_words(tmp_path: Path) -> None:
+    html = written(tmp_path / "page.html", "<img/src=x> </script> fox").read_text(encoding="utf-8")
+    assert "<img/src" not in re.sub(r"<script type=\"module\">.*?</script>", "", html, flags=re.DOTALL)
+
+
+def test_several_lines_make_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a b\nc d\n")))
+    assert main(["matrix", "-", "--html", str(tmp_path / "page.html")]) == 2
+    assert "--html" in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()
