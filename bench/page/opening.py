@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from bench.page.models import Models, Served, text_of
 from bench.page.views import VIEWS
-from bench.page.window import WAIT, Case, middle, settle, window
+from bench.page.window import WAIT, Case, Samples, middle, settle, window
 from glassformer.explorer.page import built
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-RUNS = 5
 BASE = "BERT-base size"
 
 TIMES = """() => {
@@ -32,7 +31,7 @@ TIMES = """() => {
 }"""
 
 
-def bundle(browser: Browser, models: Models) -> list[Case]:
+def bundle(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     """The script and the style of the page."""
     together = (built("explorer.js") + built("explorer.css")).encode()
     return [
@@ -51,25 +50,25 @@ def opened(browser: Browser, address: str, place: str = "") -> dict[str, Any]:
         return times
 
 
-def first_paint(browser: Browser, models: Models) -> list[Case]:
+def first_paint(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     """The slides' page: the first words on an empty window, and the first picture."""
     cases = []
     for what, address, goal in (
         ("served", models.serve("slides").address, 300),
         ("from file", models.file("slides").as_uri(), 500),
     ):
-        times = [opened(browser, address) for _ in range(RUNS)]
+        times = [opened(browser, address) for _ in range(samples.runs)]
         cases.append(middle(f"first paint, {what}", [each["paint"] for each in times], goal))
         cases.append(middle(f"first picture, {what}", [each["picture"] for each in times], None))
     return cases
 
 
-def first_view(browser: Browser, models: Models) -> list[Case]:
+def first_view(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     """BERT-base size: from the answer to the run until the first picture, and what was sent for it."""
     cases = []
     for words, goal in ((32, 150), (512, 400)):
         served = models.serve(BASE, text_of(words))
-        times = [opened(browser, served.address) for _ in range(RUNS)]
+        times = [opened(browser, served.address) for _ in range(samples.runs)]
         after = [each["picture"] - each["answered"] for each in times]
         cases.append(middle(f"{words} words: first view after the forward pass", after, goal))
         cases.append(middle(f"{words} words: from the address to the first view", [t["picture"] for t in times], None))
@@ -79,7 +78,7 @@ def first_view(browser: Browser, models: Models) -> list[Case]:
     return cases
 
 
-def words_handled(browser: Browser, models: Models) -> list[Case]:
+def words_handled(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     """Every view with texts of 512 words, and the first ones with 2,048: drawn, and how long it took."""
     cases = []
     for words in (512, 2048):

@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Any
 from bench.page.models import Models, text_of
 from bench.page.opening import BASE, served_cells
 from bench.page.views import VIEWS
-from bench.page.window import Case, late, show, window
+from bench.page.window import Case, Samples, late, show, window
 from bench.page_server import memory
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-PAGES, SECONDS = 50, 15
-# An hour of use: a number looked at each second.
-INTERACTIONS, PARTS = 3600, 12
 
 # Goes from number to number, one a second, and tells how long each took to be explained.
 FOLLOW = """async ({ places, seconds, seed }) => {
@@ -58,30 +54,30 @@ WANDER = """async ({ places, count, seed }) => {
 }"""
 
 
-def pages(browser: Browser, models: Models) -> list[Case]:
+def pages(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     """Fifty windows on one server, each looking at a number a second; what a click waits for in all of them."""
     served = models.serve(BASE, text_of(128))
     places = served_cells(served, 200)
     times: list[float] = []
     with window(browser) as first:
         context = first.context
-        all_pages: list[Page] = [first, *(context.new_page() for _ in range(PAGES - 1))]
+        all_pages: list[Page] = [first, *(context.new_page() for _ in range(samples.pages - 1))]
         for page in all_pages:
             page.goto(f"{served.address}#{places[0]}", wait_until="commit")
         for page in all_pages:
             page.wait_for_selector("article", timeout=120_000)
         for seed, page in enumerate(all_pages):
             script = f"(given) => {{ globalThis.followed = ({FOLLOW})(given); }}"
-            page.evaluate(script, {"places": places, "seconds": SECONDS, "seed": seed})
+            page.evaluate(script, {"places": places, "seconds": samples.seconds, "seed": seed})
         for page in all_pages:
             times += page.evaluate("() => globalThis.followed")
     return [
-        late(f"{PAGES} pages open, each explains a number a second", times, 100.0),
+        late(f"{samples.pages} pages open, each explains a number a second", times, 100.0),
         Case("memory of the server with them", memory(served.process), "MB"),
     ]
 
 
-def memory_of_an_hour(browser: Browser, models: Models) -> list[Case]:
+def memory_of_an_hour(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     """As much as a person does in an hour, in a minute: the page's objects after each part, and the server's memory."""
     cases = []
     for what, served in (
@@ -93,8 +89,8 @@ def memory_of_an_hour(browser: Browser, models: Models) -> list[Case]:
         with window(browser) as page:
             show(page, served.address, places[0])
             heap, nodes, server = [], [], []
-            for part in range(PARTS + 1):
-                page.evaluate(WANDER, {"places": places, "count": INTERACTIONS // PARTS, "seed": part})
+            for part in range(samples.parts + 1):
+                page.evaluate(WANDER, {"places": places, "count": samples.interactions // samples.parts, "seed": part})
                 held = objects(page)
                 heap.append(held["heap"] / 1e6)
                 nodes.append(held["nodes"])

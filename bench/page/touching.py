@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from bench.page.models import Models, text_of
 from bench.page.opening import BASE, served_cells
 from bench.page.views import VIEWS
-from bench.page.window import Case, late, middle, settle, show, window
+from bench.page.window import Case, Samples, late, middle, settle, show, window
 from bench.page_server import WORDS, ask
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-POINTED, PRESSED, CLICKED, CHANGED = 60, 60, 60, 5
 ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 
 # Clicks random links to numbers, as many as are asked for; where there is none it goes to the next of the given places.
@@ -54,7 +53,7 @@ CLICK = """async ({ places, count }) => {
 }"""
 
 
-def hover(browser: Browser, models: Models) -> list[Case]:
+def hover(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     """The mouse over a random cell, and arrow keys, until the picture has followed; each view at 128 and 512 words."""
     cases = []
     for words, goal in ((128, 16.0), (512, 33.0)):
@@ -68,12 +67,12 @@ def hover(browser: Browser, models: Models) -> list[Case]:
                         Case(f"{view.level}, {words} words", None, goal=goal, more={"why": "no such level yet"})
                     )
                     continue
-                cases.append(late(f"{view.level}, {words} words: mouse", pointed(page), goal))
-                cases.append(late(f"{view.level}, {words} words: arrow key", pressed(page), goal))
+                cases.append(late(f"{view.level}, {words} words: mouse", pointed(page, samples.moves), goal))
+                cases.append(late(f"{view.level}, {words} words: arrow key", pressed(page, samples.keys), goal))
     return cases
 
 
-def pointed(page: Page) -> list[float]:
+def pointed(page: Page, moves: int) -> list[float]:
     """Milliseconds until a picture has followed the mouse; moves over nothing are not counted."""
     rng = random.Random(3)
     box = page.locator("main canvas").last.bounding_box()
@@ -81,22 +80,22 @@ def pointed(page: Page) -> list[float]:
         return []
     visible = min(box["height"], 700 - box["y"])
     found = []
-    for _ in range(2 * POINTED):
+    for _ in range(2 * moves):
         page.mouse.move(box["x"] + rng.random() * box["width"], box["y"] + rng.random() * visible)
         times = settle(page)
         if times["picture"] > times["began"]:
             found.append(times["picture"] - times["began"])
-        if len(found) == POINTED:
+        if len(found) == moves:
             break
     return found
 
 
-def pressed(page: Page) -> list[float]:
+def pressed(page: Page, keys: int) -> list[float]:
     """Milliseconds until a picture has followed an arrow key."""
     rng = random.Random(4)
     page.locator("main canvas").last.focus()
     found = []
-    for _ in range(PRESSED):
+    for _ in range(keys):
         page.keyboard.press(rng.choice(ARROWS))
         times = settle(page)
         if times["picture"] > times["began"]:
@@ -104,7 +103,7 @@ def pressed(page: Page) -> list[float]:
     return found
 
 
-def explain(browser: Browser, models: Models) -> list[Case]:
+def explain(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     """A click on a number until it is explained (its formula, its terms), and until its bars are drawn."""
     cases = []
     served = models.serve(BASE, text_of(128))
@@ -117,7 +116,7 @@ def explain(browser: Browser, models: Models) -> list[Case]:
         with window(browser) as page:
             show(page, address, places[0])
             page.evaluate(CLICK, {"places": places, "count": 12})  # what is compiled at its first use
-            took = page.evaluate(CLICK, {"places": places, "count": CLICKED})
+            took = page.evaluate(CLICK, {"places": places, "count": samples.clicks})
             cases.append(late(f"{what}: explained", took["explained"], goal))
             cases.append(late(f"{what}: all of it drawn", took["drawn"], None))
     with window(browser) as page:
@@ -161,7 +160,7 @@ def vocabulary(page: Page, models: Models) -> Case:
     return late("in the page, a softmax over 8,000 words: explained", page.evaluate(script), 5.0)
 
 
-def change_word(browser: Browser, models: Models) -> list[Case]:
+def change_word(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     """Another word in a text until the server has told the run without its numbers; and until its picture stands, where
     the page can be edited.
     """
@@ -170,7 +169,7 @@ def change_word(browser: Browser, models: Models) -> list[Case]:
         served = models.serve(size, text_of(32))
         rng = random.Random(9)
         times = []
-        for _ in range(CHANGED):
+        for _ in range(samples.runs):
             words = text_of(32).split()
             words[rng.randrange(10)] = rng.choice(WORDS)
             began = time.perf_counter()
@@ -178,28 +177,27 @@ def change_word(browser: Browser, models: Models) -> list[Case]:
             times.append(1000 * (time.perf_counter() - began))
         cases.append(middle(f"{size}, 32 words: the run is told", times, goal))
         with window(browser) as page:
-            cases.append(edited(page, served.address, f"{size}, 32 words: the picture stands", goal))
+            cases.append(edited(page, served.address, f"{size}, 32 words: the picture stands", goal, samples.runs))
     with window(browser) as page:
         address = models.file("slides").as_uri()
-        cases.append(edited(page, address, "the slides' model in the page: the picture stands", 16.0))
+        cases.append(edited(page, address, "the slides' model in the page: the picture stands", 16.0, samples.runs))
     return cases
 
 
-# How a word is changed by hand: what is pressed, and what is typed into. A page without it cannot be edited yet.
-WORD_FIELD = "[data-edit-word]"
+# A word that can be changed by hand, and the field that it becomes. A page without it cannot be edited yet.
+WORD, FIELD = ".sentence button.word", ".sentence input.word"
 
 
-def edited(page: Page, address: str, what: str, goal: float) -> Case:
-    """A word typed over by hand, until the picture stands."""
-    show(page, address)
-    field = page.locator(WORD_FIELD)
-    if field.count() == 0:
+def edited(page: Page, address: str, what: str, goal: float, runs: int) -> Case:
+    """A word typed over by hand, from the Enter key until the picture stands."""
+    show(page, address, "level=block")
+    if page.locator(WORD).count() == 0:
         return Case(what, None, goal=goal, more={"why": "words cannot be edited in the page yet"})
     found = []
-    for step in range(CHANGED + 1):
-        field.nth(0).click()
-        page.keyboard.press("Control+A")
-        page.keyboard.type(("summer", "better")[step % 2])
+    for step in range(runs + 1):
+        page.locator(WORD).first.click()
+        page.locator(FIELD).fill(("summer", "better")[step % 2])
+        settle(page)
         page.keyboard.press("Enter")
         times = settle(page)
         found.append(times["picture"] - times["began"])

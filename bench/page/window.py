@@ -71,6 +71,27 @@ PROBE = """
 
 
 @dataclass(frozen=True)
+class Samples:
+    """How often things are done: runs of what is opened, moves of the mouse, keys, clicks; pages at once and for how
+    long; what a person does in an hour, one thing a second, in so many parts.
+    """
+
+    runs: int = 5
+    moves: int = 60
+    keys: int = 60
+    clicks: int = 60
+    pages: int = 50
+    seconds: int = 15
+    interactions: int = 3600
+    parts: int = 12
+
+    @staticmethod
+    def trial() -> Samples:
+        """A few of each."""
+        return Samples(runs=1, moves=4, keys=4, clicks=6, pages=4, seconds=4, interactions=80, parts=4)
+
+
+@dataclass(frozen=True)
 class Case:
     """One measured thing: its number, what it should be at most, and what else is worth knowing."""
 

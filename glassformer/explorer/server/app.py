@@ -73,12 +73,12 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         offers = [offer.record for offer in desk.models.offers.values()]
         return {"models": offers, "start": start.model_dump(mode="json")}
 
-    @app.get("/api/models/{model}/vocabulary")
+    @app.get("/api/models/{model:path}/vocabulary")
     async def vocabulary(request: Request, model: ModelName) -> Response:
-        told = await desk.answer(lambda: packed(desk.models[model].tokenizer.vocabulary()))
+        told = await desk.answer(lambda: packed(desk.models[model].tokenizer.vocabulary(), level=6))
         return in_json(request, told, NEVER_CHANGES)
 
-    @app.get("/api/models/{model}/weights")
+    @app.get("/api/models/{model:path}/weights")
     async def weights(model: ModelName) -> Response:
         return Response(await desk.answer(lambda: weights_of(desk.models[model])), 200, NEVER_CHANGES, BINARY)
 

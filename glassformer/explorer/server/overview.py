@@ -56,9 +56,10 @@ def overview_of(asked: Asked, trace: Trace, found_spans: dict[str, list[list[Spa
     return packed(record | more), whole
 
 
-def packed(values: object) -> bytes:
-    """As compressed JSON."""
-    return gzip.compress(json.dumps(values, allow_nan=False, separators=(",", ":")).encode(), compresslevel=3, mtime=0)
+def packed(values: object, *, level: int = 3) -> bytes:
+    """As compressed JSON; a higher level is for what is sent once and kept, as a vocabulary."""
+    text = json.dumps(values, allow_nan=False, separators=(",", ":"))
+    return gzip.compress(text.encode(), compresslevel=level, mtime=0)
 
 
 def weight_bytes(trace: Trace) -> int:

@@ -80,7 +80,7 @@ def picture_of(
     else:
         dots, lowest, highest = picture(tensor[tuple(part)], size, scale)
     limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": scale}
-    return save({"picture": dots}, starts(part) | limits)
+    return save({"picture": dots.contiguous()}, starts(part) | limits)
 
 
 def starts(part: Sequence[slice]) -> dict[str, str]:

@@ -3,9 +3,10 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { OfBoth } from "../compare/compare_view.tsx";
-import { WithNumbers } from "../draw/mathml.tsx";
+import { largestTerms, WithNumbers } from "../draw/mathml.tsx";
 import { Touch } from "../edit/touch.tsx";
 import { LEVELS } from "../levels/levels.ts";
+import { MOST } from "../levels/number/bars_scene.ts";
 import { Check, Sentence, SetByHand } from "../levels/number/number_view.tsx";
 import type { Factor } from "../run/evaluator.ts";
 import { type Explanation, operandsIn } from "../run/interpreter.ts";
@@ -173,7 +174,9 @@ const LISTED = 6;
 
 function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNode {
   const groups = new Map<string, Factor[]>();
-  for (const factor of operandsIn(found.terms)) {
+  const terms = largestTerms(found.terms, MOST);
+  const left = found.terms.length - terms.length;
+  for (const factor of operandsIn(terms)) {
     const known = groups.get(factor.name ?? "");
     if (known === undefined) groups.set(factor.name ?? "", [factor]);
     else known.push(factor);
@@ -204,7 +207,9 @@ function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNod
                 <span class="quiet">{factors.length > 1 && names.cell(name, factor.index, differ)}</span>
               </span>
             ))}
-            {factors.length > shown.length && <small>and {factors.length - shown.length} more: see the table</small>}
+            {factors.length > shown.length && (
+              <small>and {(factors.length - shown.length + left).toLocaleString("en")} more: see the table</small>
+            )}
           </li>
         );
       })}

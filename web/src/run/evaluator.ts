@@ -95,6 +95,36 @@ export function operandsOf(rule: Rule): [string, Operand][] {
   });
 }
 
+/** Numbers that lie along an axis: where the first is, and how far each step goes. */
+interface Line {
+  readonly name: string;
+  readonly first: readonly number[];
+  readonly axis: number;
+  readonly by: number;
+}
+
+/** One of them. Its index is worked out when it is asked for: of thousands few are looked at. */
+class Along implements Factor {
+  readonly value: number;
+  readonly #line: Line;
+  readonly #step: number;
+
+  constructor(line: Line, step: number, value: number) {
+    this.value = value;
+    this.#line = line;
+    this.#step = step;
+  }
+
+  get name(): string {
+    return this.#line.name;
+  }
+
+  get index(): readonly number[] {
+    const { first, axis, by } = this.#line;
+    return first.map((start, at) => (at === axis ? start + by * this.#step : start));
+  }
+}
+
 export type Fetch = (name: string) => Tensor | undefined;
 
 export class Evaluator {
@@ -160,15 +190,14 @@ export class Evaluator {
     }
     const { axis, by } = moved;
     const first = indexOf(operand, tensor.shape, { ...cell, [over]: 0 }, this.scoredAt);
+    const line = { name: operand.name, first, axis, by };
     const stride = by * sizeOf(tensor.shape.slice(axis + 1));
     const start = first.reduce((flat, index, each) => flat * (tensor.shape[each] ?? 1) + index, 0);
-    const [{ name }, { data }, begin] = [operand, tensor, first[axis] ?? 0];
+    const { data } = tensor;
     for (let step = 0; step < count; step++) {
       const value = data[start + step * stride];
-      if (value === undefined) throw new Error(`there is no number ${step} of ${name} along ${over}`);
-      const index = first.slice();
-      index[axis] = begin + by * step;
-      found[step] = { name, index, value };
+      if (value === undefined) throw new Error(`there is no number ${step} of ${operand.name} along ${over}`);
+      found[step] = new Along(line, step, value);
     }
     return found;
   }

@@ -1,0 +1,140 @@
+"""A run that is too large to be sent: drawn from pictures, read from windows, explained by the server."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+from safetensors.torch import load as read_tensors
+
+from glassformer.explorer.server import overview
+from glassformer.explorer.server.pictures import LIFT, full_strength, picture_of, signed
+from glassformer.look.trace import Trace
+from tests.explorer.serving import ATTENTION, Page, desk_of, served, small_model
+from tests.explorer.test_server_browser import serving, window  # noqa: F401 (a fixture)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page as Window
+
+WAIT = 60_000
+TEXT = " ".join(["She likes the summer better than the winter"] * 6)
+NAME = f"{ATTENTION}.scores"
+
+
+def test_signed_dots_are_the_strength_of_the_cell_and_its_sign() -> None:
+    values = torch.randn(3, 40, 50)
+    values[0, 0, 0], values[1, 2, 3] = -torch.inf, torch.nan
+    dots = signed(values, 2.0)
+    shown = values.isfinite()
+    assert (dots == 0).eq(~shown).all()
+    strength = (values.abs() / 2).clamp(max=1) ** LIFT
+    back = (dots.double() - 128) / 127
+    assert (back.abs() - strength)[shown].abs().max() <= 0.5 / 127 + 1e-6
+    assert (back.sign() * values.sign())[shown].min() >= 0
+
+
+def test_one_outlier_does_not_make_a_large_tensor_pale() -> None:
+    values = torch.rand(100, 100)
+    values[3, 4] = 1000.0
+    assert 0.9 < full_strength(values) <= 1.0
+    assert full_strength(torch.tensor([1.0, -7.0])) == 7.0
+    assert full_strength(torch.tensor([float("inf")])) == 0.0
+    sent = read_tensors(picture_of(values, (slice(None), slice(None)), (8, 8), "signed"))["picture"]
+    assert sent.shape == (8, 8)
+    assert int(sent.max()) == 255
+
+
+def test_a_fill_is_no_number_of_a_picture() -> None:
+    with served(desk_of()) as page:
+        told = page.overview("slides")
+        found = page.desk.trace(told["run"])
+        dots = dots_of(page, told["run"], f"{ATTENTION}.masked")
+        forbidden = (found[f"{ATTENTION}.may_look"] == 0).expand(dots.shape)
+        assert forbidden.any()
+        assert (dots == 0).eq(forbidden).all()
+        before = found[f"{ATTENTION}.scores"]
+        assert torch.equal(dots[~forbidden], signed(before, full_strength(before))[~forbidden])
+
+
+def dots_of(page: Page, key: str, name: str) -> torch.Tensor:
+    return page.tensors(f"api/runs/{key}/picture", name=name, scale="signed")["picture"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Trace, list[str]]]:
+    """The address of a page whose run is not sent whole, its trace, and a list of what is asked for."""
+    monkeypatch.setattr(overview, "MOST_WHOLE", 100)
+    desk = desk_of(folder)
+    with serving(desk, model="small", texts=(TEXT,)) as address:
+        yield address, desk.models["small"].trace([TEXT]), []
+
+
+def test_a_large_run_is_drawn_and_read_without_being_sent(
+    window: Window,  # noqa: F811
+    large: tuple[str, Trace, list[str]],
+) -> None:
+    address, found, asked = large
+    window.on("request", lambda request: asked.append(request.url))
+    for level in ("block", "tensor"):
+        window.goto("about:blank")
+        window.goto(f"{address}#level={level}&unit=encoder.blocks.0&tensor={NAME}&cell=0,1,2,3")
+        window.wait_for_selector("main canvas", timeout=WAIT)
+        assert window.locator(".wrong").count() == 0
+    # Pictures of what is large; no request for all numbers of it.
+    assert found[NAME].numel() > 4096
+    assert any("/picture?" in url and NAME in url for url in asked)
+    assert not any("/numbers" in url for url in asked)
+    whole = [url for url in asked if "/tensor?" in url and url.endswith("part=")]
+    assert not any(f"name={NAME}&" in url for url in whole)
+    # The digits of the table are those of the trace.
+    window.locator("details.twin > summary").first.click()
+    shown = window.locator("details.twin td a").evaluate_all("all => all.map((a) => [a.hash, a.textContent])")
+    assert len(shown) > 20
+    for hash_, text in random.Random(2).sample(shown, 12):
+        cell = [int(step) for step in hash_.partition("cell=")[2].partition("&")[0].split(",")]
+        value = float(found[NAME][tuple(cell)])
+        assert abs(float(text.replace("−", "-")) - value) <= (0.0051 if abs(value) < 10 else 0.051)
+    # A step of an arrow key beyond the window fetches further digits; a far one too.
+    before = len(asked)
+    window.locator("main canvas").last.focus()
+    window.keyboard.press("ArrowDown")
+    window.wait_for_function("location.hash.includes('cell=0,1,3,3')")
+    assert not any("/tensor?" in url for url in asked[before:])
+    window.goto(f"{address}#level=number&tensor={NAME}&cell=0,1,2,3")
+    number = window.locator(f'article[data-tensor="{NAME}"][data-cell="0,1,2,3"]')
+    number.wait_for(timeout=WAIT)
+    assert float(number.get_attribute("data-value") or "nan") == float(found[NAME][0, 1, 2, 3])
+    # A weight is read alone.
+    weight = next(name for name in found.parameters if name.startswith("parameters.encoder.blocks.0.feed_forward"))
+    cell = ",".join("1" for _ in found.parameters[weight].shape)
+    window.goto(f"{address}#level=number&tensor={weight}&cell={cell}")
+    window.locator(f'article[data-tensor="{weight}"]').wait_for(timeout=WAIT)
+    shown_value = window.locator("article").get_attribute("data-value")
+    assert float(shown_value or "nan") == float(found.parameters[weight][tuple(map(int, cell.split(",")))])
+    window.goto("about:blank")
+
+
+def test_the_window_follows_the_cell_in_hand(
+    window: Window,  # noqa: F811
+    large: tuple[str, Trace, list[str]],
+) -> None:
+    address, found, _ = large
+    last = found[NAME].shape[-1] - 1
+    window.goto(f"{address}#level=tensor&tensor={NAME}&cell=0,0,0,0")
+    window.wait_for_selector("main canvas", timeout=WAIT)
+    window.locator("details.twin > summary").first.click()
+    window.evaluate("hash => { location.hash = hash }", f"level=tensor&tensor={NAME}&cell=0,1,{last},{last}")
+    corner = window.locator(f'details.twin td a[href*="cell=0,1,{last},{last}"]')
+    corner.wait_for(timeout=WAIT)
+    shown = float(corner.inner_text().replace("−", "-"))
+    assert abs(shown - float(found[NAME][0, 1, last, last])) <= 0.051
+    window.goto("about:blank")
