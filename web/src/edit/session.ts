@@ -6,6 +6,7 @@ import { go, type State, state } from "../frame/state.ts";
 import { RefusedError } from "../run/http_source.ts";
 import type { Names } from "../run/names.ts";
 import { at } from "../run/safetensors.ts";
+import type { Step } from "../run/step.ts";
 import { Store } from "../run/store.ts";
 import { type Change, formatChanges, parseChanges, type Which, withChange } from "./changes.ts";
 import { type Engine, rewritten } from "./engine.ts";
@@ -44,6 +45,11 @@ export class Session {
     this.store = signal(first);
   }
 
+  /** Whether the model of the address is the one that is shown. */
+  get settled(): boolean {
+    return this.#shown.model === state.value.model;
+  }
+
   /** The changes of the address, those that could not be read left out. */
   get changes(): Change[] {
     return parseChanges(state.value.changes).changes;
@@ -53,6 +59,15 @@ export class Session {
   async begin(): Promise<void> {
     await this.#show(askedBy(state.value));
     effect(() => void this.#show(askedBy(state.value)));
+  }
+
+  /** The changes that the page came with, as Python and as steps; another model has none. */
+  get given(): string {
+    return state.value.model === "" ? this.#first.names.run.changes : "";
+  }
+
+  get givenSteps(): readonly Step[] {
+    return state.value.model === "" ? this.#first.steps : [];
   }
 
   /** One of the texts as it reads now; null where it is not known. */
@@ -86,7 +101,8 @@ export class Session {
 
   /** Another model, with texts of its own and no changes. */
   choose(model: string): void {
-    this.#go({ model, changes: "" });
+    const { title } = this.#first.names.run;
+    this.#go({ model: model === title ? "" : model, changes: "" });
   }
 
   get canUndo(): boolean {
@@ -95,7 +111,8 @@ export class Session {
 
   /** As it was before the last change; of an address that came with changes, without the last of them. */
   undo(): void {
-    const last = this.#past.pop();
+    let last = this.#past.pop();
+    while (last !== undefined && equal(last, askedBy(state.value))) last = this.#past.pop();
     moveTo(last ?? { model: state.value.model, changes: formatChanges(this.changes.slice(0, -1)) });
   }
 
@@ -147,7 +164,9 @@ export class Session {
   /** How many numbers are others now; null where the runs cannot be compared one by one. */
   async #compared(now: Store, names: Names): Promise<Since | null> {
     const { run } = now.source;
-    if (this.#shown.model !== this.#asked.model || ("whole" in run && run.whole !== true)) return null;
+    const [other, inParts] = [this.#shown.model !== this.#asked.model, "whole" in run && run.whole !== true];
+    if (other || inParts) this.#numbers = inParts ? null : await numbersOf(now);
+    if (other || inParts) return null;
     if (this.#numbers === null && equal(this.#shown, NOTHING)) {
       // What a page came with was computed elsewhere, and rounded otherwise than here.
       const here = this.engine.offers.length > 0 ? this.#first.source : (await this.engine.make("", [], NEVER)).source;

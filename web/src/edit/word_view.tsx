@@ -99,7 +99,7 @@ function Field(props: {
         spellcheck={false}
         aria-label={after ? "a word to put in here" : `in place of ${first}`}
         value={typed}
-        style={{ width: `${Math.max(4, typed.length + 1)}ch` }}
+        size={Math.max(4, typed.length)}
         ref={(element) => {
           if (element === null || met.current) return;
           met.current = true;
