@@ -183,6 +183,8 @@ export class Session {
   #replace(next: Store, asked: Asked): void {
     const [old, now] = [this.store.value.names.run, next.names.run];
     const [before, after] = [this.#shown.changes, asked.changes].map((text) => parseChanges(text).changes);
+    this.store.value.retired = true;
+    next.retired = false;
     this.store.value = next;
     this.#shown = asked;
     const { tensor, cell, unit } = state.value;

@@ -53,6 +53,8 @@ export class Store {
   readonly steps: readonly Step[];
   /** What the views on the page have opened: what the store of another run opens before it takes this one's place. */
   readonly wanted = new Map<string, number>();
+  /** Another run is shown: what is still to be worked out again is not worth it. */
+  retired = false;
   readonly #opened = new Map<string, Tensor>();
 
   constructor(source: Source, steps: readonly Step[] = source.run.editing?.steps ?? []) {
@@ -113,6 +115,7 @@ export class Store {
       const reads = async (name: string): Promise<Tensor | undefined> => this.source.tensor(name);
       for (let flat = 0; flat < size; flat += every) {
         if (count % 64 === 0) await idle();
+        if (this.retired) return;
         const cell = cellAt(this.names.axes(formula.name), shape, flat);
         // What was set by hand is not what its formula gives.
         if (this.steps.length > 0 && this.#isSet(formula, cell)) continue;
