@@ -11,6 +11,7 @@ import sys
 ROWS = (
     ("bench.startup",),
     ("bench.looking",),
+    ("bench.page",),
     ("bench.attention_four_ways",),
     ("bench.formula_or_kernel",),
     ("bench.compiling", "tiny", "mini"),

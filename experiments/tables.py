@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments import results, translation_speed
+from experiments import page_speed, results, translation_speed
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.encoder import table as encoder
 from experiments.translation import table as translation
@@ -210,6 +210,7 @@ def bench_page() -> str:
     for title, section in (
         ("Start-up", _startup),
         ("Looking", _looking),
+        ("The page", lambda: page_speed.section(table)),
         ("One attention, four ways", _four_ways),
         ("The formula or the kernel", _formula_or_kernel),
         ("From which length of run on compiling pays", _compiling),

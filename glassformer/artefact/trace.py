@@ -77,6 +77,7 @@ def trace(
             labels=label_names(model),
             answers=_guessed(model, texts, [row for row, _ in first]) if pairs is None else {},
             candidates=choices or (),
+            closing=closing_ids(model),
         ),
         keep=keep,
         dtype=dtype,
@@ -166,6 +167,13 @@ def label_names(model: Artefact) -> tuple[str, ...]:
     """What the labels of a model's head are called."""
     head = model.config.token_head
     return SPAN if head is not None and head.spans else model.labels
+
+
+def closing_ids(model: Artefact) -> dict[str, int]:
+    """The id of the token that closes a text, by side: of a side whose tokenizer has one."""
+    sides = {"inputs": model.tokenizer, "decoder_inputs": model.tokenizer.target}
+    found = {side: one.end_id if one.separator_id is None else one.separator_id for side, one in sides.items()}
+    return {side: id_ for side, id_ in found.items() if id_ is not None}
 
 
 def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[Rows, Rows | None]:

@@ -26,7 +26,8 @@ class Words:
     """What cells may be called by: the words of each sentence, the tokens of the vocabulary, the labels, and the
     candidates of a choice. `source_vocabulary`: that of the inputs, where they have one of their own.
 
-    `answers` are the right words at masked positions, so that a masked word can be called by its name.
+    `answers` are the right words at masked positions, so that a masked word can be called by its name. `closing` is the
+    id of the token that closes a text (a separator or an end), by side.
     """
 
     inputs: Sequence[Sequence[str]] = ()
@@ -36,6 +37,7 @@ class Words:
     answers: Mapping[tuple[int, int], str] | None = None
     candidates: Sequence[str] = ()
     source_vocabulary: Sequence[str] = ()
+    closing: Mapping[str, int] = field(default_factory=dict)
 
     def vocabulary_of(self, side: str) -> Sequence[str]:
         """The tokens of the vocabulary of `inputs` or `decoder_inputs`."""

@@ -141,3 +141,31 @@ def index_of(operand: Operand, shape: Sequence[int], cell: Cell, scored_at: Tens
         else:
             index.append(0 if size == 1 else cell[step.names[0]] // step.count)
     return tuple(index)
+
+
+def sizes_of(operand: Operand, shape: Sequence[int], scored_at: Tensor | None) -> dict[str, int]:
+    """The length of each named axis of an operand, for a tensor of this shape."""
+    sizes: dict[str, int] = {}
+    dim = 0
+    for step in read_axes(operand.axes):
+        if step.kind == "group":
+            sizes |= {step.names[0]: step.count, step.names[1]: shape[dim] // step.count}
+        elif step.kind == "place":
+            sizes[step.names[0]] = 0 if scored_at is None else len(scored_at)
+        else:
+            sizes[step.names[0]] = shape[dim] * step.count if shape[dim] > 1 else 1
+        dim += 2 if step.kind == "place" else 1
+    return sizes
+
+
+def step_along(operand: Operand, shape: Sequence[int], over: str) -> tuple[int, int] | None:
+    """The dimension of the tensor that a step along an axis moves in, and by how much; None where steps differ."""
+    dim = 0
+    for step in read_axes(operand.axes):
+        if over in step.names:
+            if step.kind == "group":
+                return dim, shape[dim] // step.count if over == step.names[0] else 1
+            regular = step.kind == "axis" and (step.count == 1 or shape[dim] == 1)
+            return (dim, 0 if shape[dim] == 1 else 1) if regular else None
+        dim += 2 if step.kind == "place" else 1
+    return None

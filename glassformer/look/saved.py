@@ -41,6 +41,7 @@ class WordsRecord(Settings):
     answers: list[tuple[int, int, str]]
     candidates: tuple[str, ...] = ()
     source_vocabulary: tuple[str, ...] = ()
+    closing: dict[str, int] = {}
 
     @staticmethod
     def of(words: Words) -> WordsRecord:
@@ -53,6 +54,7 @@ class WordsRecord(Settings):
             answers=[(sentence, place, word) for (sentence, place), word in (words.answers or {}).items()],
             candidates=tuple(words.candidates),
             source_vocabulary=tuple(words.source_vocabulary),
+            closing=dict(words.closing),
         )
 
     def words(self) -> Words:
@@ -66,6 +68,7 @@ class WordsRecord(Settings):
             answers or None,
             self.candidates,
             self.source_vocabulary,
+            self.closing,
         )
 
 

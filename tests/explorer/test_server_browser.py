@@ -25,9 +25,9 @@ NAME = f"{ATTENTION}.weights"
 
 
 @contextmanager
-def serving(desk: Desk) -> Iterator[str]:
-    """The address of a server in a thread of this process."""
-    app = application(desk, TOKEN, Asked(model="slides", texts=SENTENCES))
+def serving(desk: Desk, model: str = "slides", texts: tuple[str, ...] = SENTENCES) -> Iterator[str]:
+    """The address of a server in a thread of this process, whose page starts with these texts."""
+    app = application(desk, TOKEN, Asked(model=model, texts=texts))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
     with bound(0) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -240,6 +240,7 @@ def by_hand(weights: Tensor, real: list[bool], separators: list[bool], *, crossi
         found["first"] += row[0]
         found["separator"] += sum(weight for weight, is_one in zip(row, separators, strict=True) if is_one)
         found["largest"] += max(row)
+        found["even"] += 1 / sum(weight > 0 for weight in row)
     return {
         name: math.nan if crossing and name in ("distance", "previous", "self", "next") else value / len(queries)
         for name, value in found.items()

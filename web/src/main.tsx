@@ -4,9 +4,11 @@ import { render } from "preact";
 import { engineOf } from "./edit/engine.ts";
 import { Session } from "./edit/session.ts";
 import { App } from "./frame/app.tsx";
-import { firstUnit, largestWeight } from "./frame/first.ts";
+import { firstLevel, firstUnit, largestWeight } from "./frame/first.ts";
 import { follow, go, state } from "./frame/state.ts";
+import { LEVELS } from "./levels/levels.ts";
 import { HttpSource } from "./run/http_source.ts";
+import type { Formula } from "./run/record.ts";
 import { EmbeddedSource } from "./run/source.ts";
 import { Store } from "./run/store.ts";
 
@@ -21,18 +23,29 @@ export { readTensors } from "./run/safetensors.ts";
 async function start(root: HTMLElement): Promise<void> {
   const source = document.getElementById("record") === null ? await HttpSource.open() : await EmbeddedSource.open();
   const store = new Store(source);
-  const { run } = store.source;
-  await store.open([...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
   follow();
   const session = new Session(store, await engineOf(source));
   await session.begin();
   const shown = session.store.value;
-  if (state.value.unit === "") go({ unit: firstUnit(shown.names.run.formulas.map((formula) => formula.unit)) }, true);
+  const { formulas, facts } = shown.names.run;
+  if (!/[#&]level=/.test(location.hash)) go({ level: firstLevel(formulas) }, true);
+  if (state.value.unit === "") go({ unit: firstUnit(formulas.map((formula) => formula.unit)) }, true);
+  // Of a large run the views fetch what they show, and nothing is in hand at the widest levels.
+  const { whole } = shown.source;
+  if (whole) await shown.open([...formulas.map((formula) => formula.name), ...Object.keys(facts)]);
+  else if (LEVELS[state.value.level].Beside === undefined) await shown.open(firstWeights(formulas));
   if (state.value.tensor === "") go(largestWeight(shown), true);
   root.replaceChildren();
   render(<App session={session} />, root);
   performance.mark("drawn");
-  if (shown === store) void store.check();
+  if (whole && shown === store) void store.check();
+}
+
+function firstWeights(formulas: readonly Formula[]): string[] {
+  return formulas
+    .filter(({ name }) => name.endsWith("self_attention.weights"))
+    .map(({ name }) => name)
+    .slice(0, 1);
 }
 
 if (typeof document !== "undefined") {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
+import { Dots, numberAt, Part } from "../src/run/dots.ts";
 import { HttpSource, RefusedError } from "../src/run/http_source.ts";
 import { FORMAT, type Formula } from "../src/run/record.ts";
+import { Store } from "../src/run/store.ts";
 
 const FORMULA = { name: "scaled", axes: "query key", rule: { rule: "scale" } } as unknown as Formula;
 const KEY = "0".repeat(32);
@@ -22,7 +24,16 @@ function file(name: string, values: number[], metadata: Record<string, string> =
 
 function overview(more: object): Response {
   const words = { inputs: [["a", "b"]], decoder_inputs: [], vocabulary: [], labels: [], candidates: [], answers: [] };
-  return Response.json({ format: FORMAT, run: KEY, asked: START, words, formulas: [FORMULA], honesty: null, ...more });
+  return Response.json({
+    format: FORMAT,
+    run: KEY,
+    asked: START,
+    words,
+    formulas: [FORMULA],
+    weights: {},
+    honesty: null,
+    ...more,
+  });
 }
 
 function refused(status: number): Response {
@@ -37,6 +48,7 @@ beforeEach(() => {
     ["api/models", () => Response.json({ models: [{ name: "m", ...START }], start: START })],
   ];
   globalThis.fetch = (async (path: string, options: RequestInit = {}) => {
+    options.signal?.throwIfAborted();
     asked.push(`${options.method ?? "GET"} ${path}`);
     const found = answers.find(([begin]) => path.startsWith(begin));
     return found === undefined ? refused(404) : found[1]();
@@ -100,12 +112,68 @@ test("a run that the server has forgotten is run again", async () => {
   );
 });
 
-test("a refusal keeps its sentence; a tensor that is too large is not to be had whole", async () => {
-  answers.push([`api/runs/${KEY}/picture`, () => file("picture", [1], { lowest: "-2.5", highest: "inf" })]);
+test("a refusal keeps its sentence", async () => {
   answers.push([`api/runs/${KEY}/tensor`, () => refused(413)]);
-  answers.push(["api/runs", () => overview({ whole: false, whole_weights: false })]);
+  answers.push(["api/runs", () => overview({ whole: false, whole_weights: false, shapes: { scaled: [200, 200] } })]);
   const source = await HttpSource.open();
-  assert.equal(await source.tensor("scaled"), undefined);
   await assert.rejects(source.part("scaled", ""), (error) => error instanceof RefusedError && error.wanted === "gone");
-  assert.equal((await source.picture("scaled", "", { rows: 1, columns: 1 })).lowest, -2.5);
+});
+
+test("of a tensor that is too large there are pictures and parts, and no digit is read from a picture", async () => {
+  const shape = [200, 200];
+  answers.push([
+    `api/runs/${KEY}/picture`,
+    () => file("picture", [0, 1, 128, 255], { lowest: "-2.5", highest: "2.5" }),
+  ]);
+  answers.push([`api/runs/${KEY}/tensor`, () => file("numbers", [7, 8])]);
+  answers.push([`api/runs/${KEY}/explain`, () => Response.json(EXPLAINED)]);
+  answers.push(["api/runs", () => overview({ whole: false, whole_weights: false, shapes: { scaled: shape } })]);
+  const source = await HttpSource.open();
+  const count = asked.length;
+  assert.equal(await source.tensor("scaled"), undefined);
+  assert.equal(asked.length, count);
+  const store = new Store(source);
+  assert.deepEqual(store.shape("scaled"), shape);
+  await store.draw(["scaled", "scaled"]);
+  const drawn = store.drawn("scaled");
+  assert.ok(drawn instanceof Dots);
+  assert.throws(() => drawn.data, /no digits/);
+  assert.equal(store.fetch("scaled"), undefined);
+  assert.deepEqual([...drawn.table.slice(126, 131)].map(Math.sign), [-1, -1, 0, 1, 1]);
+  assert.deepEqual([drawn.table[1], drawn.table[255]], [-2.5, 2.5]);
+  assert.equal(asked.filter((each) => each.includes("/picture")).length, 1);
+  assert.match(asked.at(-1) ?? "", /name=scaled&part=&rows=128&columns=192&scale=signed/);
+  const part = await source.large?.window("scaled", [3, 5], [4, 7]);
+  assert.match(asked.at(-1) ?? "", /part=3%3A4%2C5%3A7/);
+  assert.ok(part instanceof Part);
+  const answer = await store.answer("scaled", [3, 5]);
+  assert.equal(answer.kind === "computed" ? answer.found.value : null, -Infinity);
+  assert.equal((await store.answer("scaled", [3, 200])).kind, "missing");
+});
+
+test("a part is read where it lies, and what is stored once is read once", () => {
+  const part = new Part([3, 9, 9], { shape: [1, 2, 3], data: [1, 2, 3, 4, 5, 6] }, [0, 4, 6]);
+  assert.equal(part.value([2, 5, 7]), 5);
+  assert.equal(numberAt(part, [0, 4, 6]), 1);
+  assert.throws(() => part.value([0, 6, 8]));
+});
+
+test("a dot stands for all numbers that were put together in it", () => {
+  const dots = new Dots([2, 4, 6], { shape: [1, 2, 3], data: Uint8Array.of(1, 128, 255, 0, 128, 200) }, 3);
+  assert.equal(dots.value([1, 1, 1]), -3);
+  assert.equal(dots.value([0, 1, 5]), 3);
+  assert.ok(Number.isNaN(dots.value([0, 3, 0])));
+});
+
+test("what is asked for no longer is given up", async () => {
+  answers.push([`api/runs/${KEY}/explain`, () => Response.json(EXPLAINED)]);
+  answers.push(["api/runs", () => overview({ whole: false, whole_weights: false, shapes: { scaled: [200, 200] } })]);
+  const source = await HttpSource.open();
+  const store = new Store(source);
+  const giveUp = new AbortController();
+  giveUp.abort();
+  await assert.rejects(
+    store.answer("scaled", [0, 0], giveUp.signal),
+    (error) => (error as Error).name === "AbortError",
+  );
 });

@@ -10,6 +10,8 @@ test("an address leads back to its state", () => {
     cell: [0, 1, 2, 3],
     sentence: 2,
     layout: ["query", "key"],
+    arrange: "previous",
+    only: "first",
     theme: "dark",
     model: "english",
     changes: "text,0,likes ~; loves;forbid,encoder.blocks.0.self_attention,0,*,1,2",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,10 +19,11 @@ from glassformer.explorer.record import honesty_record
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.overview import MOST_WHOLE, as_json, overview, packed
-from glassformer.explorer.server.pictures import Scale, heads, numbers_of, part_of, picture_of
+from glassformer.explorer.server.pictures import Scale, full_strength, heads, numbers_of, part_of, picture_of
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
+from glassformer.look.rules.masks import FillSet
 from glassformer.look.trace import Trace
 from glassformer.models.names import parameter_names
 
@@ -43,7 +45,6 @@ class Run:
     trace: Trace
     overview: bytes
     whole: bool
-    separators: frozenset[int]
     numbers: Numbers
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -79,9 +80,17 @@ class Run:
         return numbers_of(tensor, part_of(axes, asked))
 
     def picture(self, name: str, asked: str, size: tuple[int, int], scale: Scale) -> bytes:
-        """A part of a tensor, a weight or a fact, as dots."""
+        """A part of a tensor, a weight or a fact, as dots. On the signed scale, scores that were filled are measured by
+        what they were before, and the fill is no number.
+        """
         axes, tensor = self.described(name)
-        return picture_of(tensor, part_of(axes, asked), size, scale)
+        formula, full = self.trace.statement.formulas.get(name), None
+        if scale == "signed" and formula is not None and isinstance(formula.rule, FillSet):
+            before, looks = (operand.name for operand in (formula.rule.x, formula.rule.may_look))
+            read = self.numbers.fetch(self.key, self.trace, [before, looks])
+            full = full_strength(read[before])
+            tensor = tensor.masked_fill(read[looks] == 0, -math.inf)
+        return picture_of(tensor, part_of(axes, asked), size, scale, full)
 
     def explain(self, name: str, asked: Sequence[int]) -> bytes:
         """One number, its formula worked out on its operands: the largest terms, and what the others add up to."""
@@ -98,28 +107,27 @@ class Run:
         formula = trace.statement.formulas.get(name)
         read = [] if formula is None else [operand.name for operand in formula.rule.operands.values()]
         worked = work_out(name, cell, formula, self.numbers.source(self.key, trace, [name, *read]))
-        terms = worked.terms
-        running = list(accumulate(term.value for term in terms))
-        order = sorted(range(len(terms)), key=lambda index: -abs(terms[index].value))
-        shown = set(order[:MOST_TERMS])
+        terms, values = worked.terms, [term.value for term in worked.terms]
+        running = list(accumulate(values))
+        order = sorted(range(len(terms)), key=list(map(abs, values)).__getitem__, reverse=True)
+        shown = sorted(order[:MOST_TERMS])
         told: dict[str, Any] = {
             "name": name,
             "cell": list(asked),
             "value": worked.value,
             "terms": [
                 {
-                    "what": term.what,
-                    "factors": [[factor.name, list(factor.index), factor.value] for factor in term.factors],
-                    "value": term.value,
-                    "added": term.added,
+                    "what": terms[index].what,
+                    "factors": [[factor.name, list(factor.index), factor.value] for factor in terms[index].factors],
+                    "value": values[index],
+                    "added": terms[index].added,
                     "running": running[index],
                 }
-                for index, term in enumerate(terms)
-                if index in shown
+                for index in shown
             ],
             "left": {
                 "count": len(terms) - len(shown),
-                "sum": sum(term.value for index, term in enumerate(terms) if index not in shown),
+                "sum": sum(values[index] for index in sorted(order[MOST_TERMS:])),
             },
             "quantities": dict(worked.quantities),
             "recomputed": worked.recomputed,
@@ -128,8 +136,8 @@ class Run:
         }
         return packed(as_json(told))
 
-    def heads(self, attention: str, sentence: int) -> bytes:
-        """Thumbnails and statistics of all heads of an attention, for one sentence."""
+    def heads(self, attention: str, sentence: int, dots: int) -> bytes:
+        """Thumbnails of at most so many dots a side, and statistics, of all heads of an attention, for one sentence."""
         axes, weights = self.described(f"{attention}.weights")
         if "head" not in axes.names:
             raise UnknownNameError(f"there is no attention {attention!r}")
@@ -137,14 +145,14 @@ class Run:
             raise UnknownNameError(f"sentence counts from 0 to {weights.shape[0] - 1}", got=str(sentence))
         facts = self.trace.facts
         real, ids = facts.get(f"{axes.tokens}.real"), facts.get(f"{axes.keys}.ids")
-        separators = None
-        if self.separators and ids is not None:
-            separators = torch.isin(ids[sentence].cpu(), torch.tensor(sorted(self.separators)))  # [K]
+        closing = self.trace.words.closing.get(axes.keys)
+        separators = None if closing is None or ids is None else ids[sentence].cpu() == closing  # [K]
         return heads(
             weights[sentence],
             None if real is None else real[sentence].cpu(),
             separators,
             crossing=axes.tokens != axes.keys,
+            dots=dots,
         )
 
 
@@ -164,8 +172,7 @@ def begin(model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any]) ->
         interventions=steps,
     )
     told, whole = overview(model, asked, trace)
-    separator = model.tokenizer.separator_id
-    return Run(asked.key, trace, told, whole, frozenset() if separator is None else frozenset({separator}), numbers)
+    return Run(asked.key, trace, told, whole, numbers)
 
 
 def weights_of(model: Model) -> bytes:

@@ -9,7 +9,7 @@ import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from html import escape
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -22,6 +22,7 @@ from glassformer.explorer.server.asked import KEY, Asked, read_asked
 from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.guard import Guard
 from glassformer.explorer.server.overview import packed
+from glassformer.explorer.server.pictures import Scale
 from glassformer.explorer.server.refusals import MethodError, MissingError, RequestError, refused
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -32,6 +33,7 @@ ModelName = Annotated[str, Path(max_length=200)]
 TensorName = Annotated[str, Query(min_length=1, max_length=200)]
 Part = Annotated[str, Query(max_length=200, pattern=r"^[0-9:, ]*$")]
 Dots = Annotated[int, Query(ge=1, le=2048)]
+Side = Annotated[int, Query(ge=1, le=64)]
 CellText = Annotated[str, Query(max_length=80, pattern=r"^(\d{1,9}(,\d{1,9})*)?$")]
 Sentence = Annotated[int, Query(ge=0, le=1_000_000)]
 
@@ -71,12 +73,12 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         offers = [offer.record for offer in desk.models.offers.values()]
         return {"models": offers, "start": start.model_dump(mode="json")}
 
-    @app.get("/api/models/{model}/vocabulary")
+    @app.get("/api/models/{model:path}/vocabulary")
     async def vocabulary(request: Request, model: ModelName) -> Response:
         told = await desk.answer(lambda: packed(desk.models[model].tokenizer.vocabulary()))
         return in_json(request, told, NEVER_CHANGES)
 
-    @app.get("/api/models/{model}/weights")
+    @app.get("/api/models/{model:path}/weights")
     async def weights(model: ModelName) -> Response:
         return Response(await desk.answer(lambda: weights_of(desk.models[model])), 200, NEVER_CHANGES, BINARY)
 
@@ -116,16 +118,16 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         part: Part = "",
         rows: Dots = 512,
         columns: Dots = 512,
-        scale: Literal["linear", "log"] = "linear",
+        scale: Scale = "linear",
     ) -> Response:
         run = desk.run(key)
         drawn = await desk.answer(lambda: run.picture(name, part, (rows, columns), scale))
         return Response(drawn, 200, NEVER_CHANGES, BINARY)
 
     @app.get("/api/runs/{key}/heads")
-    async def heads(key: RunKey, attention: TensorName, sentence: Sentence = 0) -> Response:
+    async def heads(key: RunKey, attention: TensorName, sentence: Sentence = 0, dots: Side = 32) -> Response:
         run = desk.run(key)
-        return Response(await desk.answer(lambda: run.heads(attention, sentence)), 200, NEVER_CHANGES, BINARY)
+        return Response(await desk.answer(lambda: run.heads(attention, sentence, dots)), 200, NEVER_CHANGES, BINARY)
 
     @app.get("/api/runs/{key}/explain")
     async def explain(request: Request, key: RunKey, name: TensorName, cell: CellText = "") -> Response:

@@ -32,8 +32,9 @@ class Numbers:
         missing = [name for name in wanted if name not in found]
         again = [name for name in missing if name in trace and not trace.kept(name)]
         computed = trace.fetch(again) if again else {}
+        known = computed if all(name in computed for name in missing) else {**trace.parameters, **computed}
         for name in missing:
-            found[name] = (computed[name] if name in computed else trace.tensor(name)).detach().cpu()
+            found[name] = (known[name] if name in known else trace.tensor(name)).detach().cpu()
         self.keep(run, {name: found[name] for name in computed})
         return found
 

@@ -25,10 +25,14 @@ THUMBNAIL = 32
 # The smallest number of a logarithmic picture as a share of the largest.
 FAINTEST = 1e-6
 SPAN = re.compile(r"(?P<start>\d{1,9})?(?P<to>:(?P<stop>\d{1,9})?)?")
-Scale = Literal["linear", "log"]
+Scale = Literal["linear", "log", "signed"]
+# A signed picture lifts small numbers, as the page does when it colours cells (`LIFT`, `scaleOf` there).
+LIFT = 0.7
+# How many numbers are looked at for the scale of a large tensor, and which share of them may lie beyond it.
+LOOKED_AT, BEYOND, FILL = 4096, 0.005, 1e30
 
-# What is measured of each head, in this order.
-STATISTICS = ("entropy", "distance", "previous", "self", "next", "first", "separator", "largest")
+# What is measured of each head, in this order; the page measures the same in `web/src/run/heads.ts`.
+STATISTICS = ("entropy", "distance", "previous", "self", "next", "first", "separator", "largest", "even")
 
 
 def part_of(axes: Axes, asked: str) -> tuple[slice, ...]:
@@ -64,9 +68,17 @@ def numbers_of(tensor: Tensor, part: Sequence[slice]) -> bytes:
     return save({"numbers": found.contiguous().clone()}, starts(part))
 
 
-def picture_of(tensor: Tensor, part: Sequence[slice], size: tuple[int, int], scale: Scale) -> bytes:
-    """That part as dots, the last two axes in at most R×C; raises TooLargeError."""
-    dots, lowest, highest = picture(tensor[tuple(part)], size, scale)
+def picture_of(
+    tensor: Tensor, part: Sequence[slice], size: tuple[int, int], scale: Scale, full: float | None = None
+) -> bytes:
+    """That part as dots, the last two axes in at most R×C; raises TooLargeError. `full` is what counts as full strength
+    on the signed scale; without it that of the whole tensor.
+    """
+    if scale == "signed":
+        highest = full_strength(tensor) if full is None else full
+        dots, lowest = signed(small(tensor[tuple(part)], size), highest), -highest
+    else:
+        dots, lowest, highest = picture(tensor[tuple(part)], size, scale)
     limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": scale}
     return save({"picture": dots}, starts(part) | limits)
 
@@ -76,19 +88,15 @@ def starts(part: Sequence[slice]) -> dict[str, str]:
     return {"start": ",".join(str(each.start) for each in part)}
 
 
-def picture(tensor: Tensor, size: tuple[int, int], scale: Scale = "linear") -> tuple[Tensor, float, float]:
+def picture(
+    tensor: Tensor, size: tuple[int, int], scale: Literal["linear", "log"] = "linear"
+) -> tuple[Tensor, float, float]:
     """Dots [..., R, C], and the numbers that the dots 1 and 255 stand for. 0 stands for what is not finite.
 
     A dot that stands for several numbers shows the one that is farthest from 0. On the logarithmic scale, which is for
     shares, 0 also stands for what is not above 0, and 1 for a millionth of the largest, and less.
     """
-    values = tensor.detach().float().cpu()
-    values = values.reshape(*[1] * (2 - values.dim()), *values.shape)  # [..., rows, columns]
-    *rest, rows, columns = values.shape
-    if math.prod(rest) * min(rows, size[0]) * min(columns, size[1]) > MOST_DOTS:
-        raise TooLargeError(f"a picture has at most {MOST_DOTS:,} dots", do="ask for parts of it, or a smaller one")
-    values = pooled(values.reshape(-1, rows, columns), size)  # [pictures, R, C]
-    values = values.reshape(*rest, *values.shape[1:])  # [..., R, C]
+    values = small(tensor, size)
     shown = values.isfinite() & ((values > 0) | torch.tensor(scale == "linear"))
     if not shown.any():
         return torch.zeros_like(values, dtype=torch.uint8), 0.0, 0.0
@@ -102,6 +110,37 @@ def picture(tensor: Tensor, size: tuple[int, int], scale: Scale = "linear") -> t
     return dots.to(torch.uint8), lowest, highest
 
 
+def signed(values: Tensor, full: float) -> Tensor:
+    """Dots that keep the sign: 128 is zero, 1 and 255 are `full` and what lies beyond it, 0 is not finite."""
+    share = (values.abs() / max(full, 1e-30)).clamp(max=1) ** LIFT
+    dots = 128 + (127 * share * values.sign()).round()
+    return torch.where(values.isfinite(), dots, torch.zeros(())).to(torch.uint8)
+
+
+def full_strength(tensor: Tensor) -> float:
+    """The largest size of a tensor's numbers; of a large tensor a size that few exceed: one outlier would make all
+    others pale.
+    """
+    numbers = tensor.detach().flatten()
+    every = max(1, len(numbers) // LOOKED_AT)
+    sizes = numbers[::every].float().cpu().abs()
+    sizes = sizes[sizes < FILL].sort().values
+    if not len(sizes):
+        return 0.0
+    return float(sizes[-1] if every == 1 else sizes[-1 - int(len(sizes) * BEYOND)])
+
+
+def small(tensor: Tensor, size: tuple[int, int]) -> Tensor:
+    """[..., R, C]: the last two axes in at most so many rows and columns; raises TooLargeError."""
+    values = tensor.detach().float().cpu()
+    values = values.reshape(*[1] * (2 - values.dim()), *values.shape)  # [..., rows, columns]
+    *rest, rows, columns = values.shape
+    if math.prod(rest) * min(rows, size[0]) * min(columns, size[1]) > MOST_DOTS:
+        raise TooLargeError(f"a picture has at most {MOST_DOTS:,} dots", do="ask for parts of it, or a smaller one")
+    values = pooled(values.reshape(-1, rows, columns), size)  # [pictures, R, C]
+    return values.reshape(*rest, *values.shape[1:])
+
+
 def pooled(values: Tensor, size: tuple[int, int]) -> Tensor:
     """[pictures, rows, columns] to at most [pictures, R, C]: of several numbers the finite one farthest from 0."""
     rows, columns = (min(one, most) for one, most in zip(values.shape[1:], size, strict=True))
@@ -112,21 +151,25 @@ def pooled(values: Tensor, size: tuple[int, int]) -> Tensor:
     return values.flatten(1).gather(1, where.flatten(1)).reshape(where.shape)
 
 
-def heads(weights: Tensor, real: Tensor | None, separators: Tensor | None, *, crossing: bool) -> bytes:
+def heads(
+    weights: Tensor, real: Tensor | None, separators: Tensor | None, *, crossing: bool, dots: int = THUMBNAIL
+) -> bytes:
     """Thumbnails and statistics of all heads of one attention, for one sentence.
 
     weights [H, Q, K] · real [Q] bool, the queries that are no padding · separators [K] bool
     """
-    dots, _, highest = picture(weights, (THUMBNAIL, THUMBNAIL), "log")
-    found = {"thumbnails": dots, "statistics": statistics(weights, real, separators, crossing=crossing)}
-    return save(found, {"statistics": ",".join(STATISTICS), "scale": "log", "highest": repr(highest)})
+    thumbnails, lowest, highest = picture(weights, (dots, dots), "log")
+    found = {"thumbnails": thumbnails, "statistics": statistics(weights, real, separators, crossing=crossing)}
+    limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": "log"}
+    return save(found, {"statistics": ",".join(STATISTICS)} | limits)
 
 
 def statistics(weights: Tensor, real: Tensor | None, separators: Tensor | None, *, crossing: bool) -> Tensor:
-    """What each head does on average over the queries, [H, 8] in the order of STATISTICS.
+    """What each head does on average over the queries, [H, 9] in the order of STATISTICS.
 
     The entropy is in bits; the distance is in tokens; the others are shares of the attention: that of the token before,
-    the same one, the one after, the first one, separators, and the largest one. NaN = the text of the keys is another.
+    the same one, the one after, the first one, separators, the largest one, and what each would get if all that get
+    anything got the same. NaN = the text of the keys is another, or has no separator known.
     """
     weights = weights.double() if real is None else weights.double()[:, real]  # [H, Q, K]
     heads, queries, keys = weights.shape
@@ -147,5 +190,6 @@ def statistics(weights: Tensor, real: Tensor | None, separators: Tensor | None, 
         "first": weights[..., 0].mean(-1),
         "separator": of_separators,
         "largest": weights.amax(-1).mean(-1),
+        "even": (1 / (weights > 0).sum(-1).clamp(min=1)).mean(-1),
     }
-    return torch.stack([found[name] for name in STATISTICS], dim=-1).float()  # [H, 8]
+    return torch.stack([found[name] for name in STATISTICS], dim=-1).float()  # [H, 9]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from starlette.responses import JSONResponse
 
@@ -13,54 +12,51 @@ from glassformer.errors import GlassformerError, UnknownNameError
 class RequestError(GlassformerError):
     """A request that cannot be answered."""
 
-    status: ClassVar[int] = 400
-
 
 class ForbiddenError(RequestError):
     """It does not come from the page of this server."""
-
-    status = 403
 
 
 class MissingError(RequestError):
     """What it asks for is not there, or no longer."""
 
-    status = 404
-
 
 class MethodError(RequestError):
     """Its address is known, but not for this method."""
-
-    status = 405
 
 
 class TooLargeError(RequestError):
     """Its body, or what it asks for, is too large."""
 
-    status = 413
-
 
 class BusyError(RequestError):
     """Too many others are being answered."""
-
-    status = 503
 
 
 class TooSlowError(RequestError):
     """It has taken too long to come or to be answered."""
 
-    status = 504
-
 
 class BrokenError(RequestError):
     """An error of ours; the server has printed more."""
 
-    status = 500
+
+# The HTTP status of each kind of error; any other is a request that cannot be met, 400.
+STATUS: Mapping[type[GlassformerError], int] = {
+    ForbiddenError: 403,
+    MissingError: 404,
+    UnknownNameError: 404,
+    MethodError: 405,
+    TooLargeError: 413,
+    BrokenError: 500,
+    BusyError: 503,
+    TooSlowError: 504,
+}
 
 
 def refused(error: GlassformerError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The answer to a request that is refused."""
-    status = 404 if isinstance(error, UnknownNameError) else getattr(error, "status", 400)
+    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 400)
     told = {"text": str(error), "wanted": error.wanted, "got": error.got, "do": error.do}
-    more = dict(headers or {}) | ({"Retry-After": "1"} if status == BusyError.status else {})
+    more = dict(headers or {}) | ({"Retry-After": "1"} if isinstance(error, BusyError) else {})
     return JSONResponse({"error": told}, status, more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import socket
@@ -50,6 +51,9 @@ def serve(
 
     desk = Desk(Models(offers, device=device))
     desk.begin(start)
+    # What has been made so far stays: the collector need not look through it whenever a long sum is explained.
+    gc.collect()
+    gc.freeze()
     token = secrets.token_urlsafe(24)
     with bound(port) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/{token}/"

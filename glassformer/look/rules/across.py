@@ -52,15 +52,15 @@ class Softmax(Rule):
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """The terms are the exponentials whose sum divides this cell's own."""
-        entries = [tensors.factor(self.x, here) for _, here in tensors.steps(self.x, self.over, cell)]
+        entries = tensors.along(self.x, self.over, cell)
         largest = max(entry.value for entry in entries)
         if largest == -math.inf:
             return Working(tuple(Term("nothing", (entry,), 0.0) for entry in entries), 0.0)
         raised = [math.exp(entry.value - largest) for entry in entries]
-        terms = (
+        terms = [
             Term(f"{self.over} {step}", (entry,), exponential)
             for step, (entry, exponential) in enumerate(zip(entries, raised, strict=True))
-        )
+        ]
         sum_, own, score = math.fsum(raised), raised[cell[self.over]], entries[cell[self.over]].value
         return Working(tuple(terms), own / sum_, {"score": score, "largest": largest, "own": own, "sum": sum_})
 
@@ -134,11 +134,13 @@ class Largest(Rule):
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """A term for each step that is no padding."""
-        found = []
-        for step, here in tensors.steps(self.x, self.over, cell):
-            if self.real is None or tensors.factor(self.real, here).value:
-                entry = tensors.factor(self.x, here)
-                found.append(Term(f"{self.over} {step}", (entry,), entry.value))
+        entries = tensors.along(self.x, self.over, cell)
+        real = entries if self.real is None else tensors.along(self.real, self.over, cell)
+        found = [
+            Term(f"{self.over} {step}", (entry,), entry.value)
+            for step, (entry, counts) in enumerate(zip(entries, real, strict=True))
+            if self.real is None or counts.value
+        ]
         return Working(tuple(found), max((term.value for term in found), default=-math.inf))
 
     def expression(self) -> Expression:
@@ -183,7 +185,7 @@ class LayerNorm(Rule):
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """Three terms: the number, the mean that is subtracted, the bias."""
-        entries = [tensors.factor(self.x, here).value for _, here in tensors.steps(self.x, self.over, cell)]
+        entries = [entry.value for entry in tensors.along(self.x, self.over, cell)]
         mean = math.fsum(entries) / len(entries) if self.centred else 0.0
         spread = math.fsum((entry - mean) ** 2 for entry in entries) / len(entries)
         deviation = math.sqrt(spread + self.epsilon)

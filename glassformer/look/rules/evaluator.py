@@ -10,18 +10,28 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from glassformer.look.explanation import Explanation, Limits, Part
-from glassformer.look.named import Cell, FormulaError, Operand, Source, align, axis_names, index_of, view
+from glassformer.look.named import (
+    Cell,
+    FormulaError,
+    Operand,
+    Source,
+    align,
+    axis_names,
+    index_of,
+    sizes_of,
+    step_along,
+    view,
+)
 from glassformer.look.rules.notation import Expression, Title, read, row, short, sign
 
 
-@dataclass(frozen=True)
-class Factor:
+class Factor(NamedTuple):
     """One number a term is made of: a cell of a named tensor, or a constant (no name)."""
 
     name: str | None
@@ -29,8 +39,7 @@ class Factor:
     value: float
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """One part of a sum: what it is, what it is made of, and its value; `added`: the sum of these, not the product."""
 
     what: str
@@ -133,11 +142,25 @@ class Evaluator:
         index = index_of(operand, tensor.shape, cell, self.source.scored_at)
         return Factor(operand.name, index, float(tensor[index]))
 
+    def along(self, operand: Operand, over: str, cell: Cell) -> list[Factor]:
+        """The numbers of an operand met along an axis, read at once: single reads of a vocabulary take too long."""
+        tensor, size = self.source.tensor(operand.name), self.size(operand, over)
+        place = step_along(operand, tensor.shape, over)
+        if place is None:
+            return [self.factor(operand, here) for _, here in self.steps(operand, over, cell)]
+        dim, by = place
+        first = index_of(operand, tensor.shape, {**cell, over: 0}, self.source.scored_at)
+        before, start, after = first[:dim], first[dim], first[dim + 1 :]
+        where = [(*before, start + by * step, *after) for step in range(size)]
+        line = tensor[(*before, slice(start, start + by * (size - 1) + 1, by or None), *after)].tolist()
+        values = line * size if by == 0 else line
+        return [Factor(operand.name, index, float(value)) for index, value in zip(where, values, strict=True)]
+
     def size(self, operand: Operand, axis: str) -> int:
         """How long an operand's axis is."""
         if axis not in operand.names:
             raise FormulaError(f"{operand.name} must have an axis {axis}", got=" ".join(operand.names))
-        return self.raw(operand).shape[operand.names.index(axis)]
+        return sizes_of(operand, self.source.tensor(operand.name).shape, self.source.scored_at)[axis]
 
     def steps(self, operand: Operand, over: str, cell: Cell) -> Iterator[tuple[int, dict[str, int]]]:
         """The cells met along an axis."""

@@ -159,11 +159,12 @@ class DotProduct(Rule):
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """A term for each step of the axis, and the bias."""
-        terms = []
-        for step, here in tensors.steps(self.left, self.over, cell):
-            left, right = tensors.factor(self.left, here), tensors.factor(self.right, here)
-            product = left.value * right.value * self.scale
-            terms.append(Term(f"{self.over} {step}", (left, right, *constant(self.scale)), product))
+        lefts, rights = tensors.along(self.left, self.over, cell), tensors.along(self.right, self.over, cell)
+        scale = constant(self.scale)
+        terms = [
+            Term(f"{self.over} {step}", (left, right, *scale), left.value * right.value * self.scale)
+            for step, (left, right) in enumerate(zip(lefts, rights, strict=True))
+        ]
         if self.bias is not None:
             bias = tensors.factor(self.bias, cell)
             terms.append(Term("bias", (bias,), bias.value))

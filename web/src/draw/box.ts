@@ -1,6 +1,7 @@
 /** One tensor as a box: words downwards, channels to the right, the sentences of the batch behind each other. */
 
 import type { Sheet } from "../levels/tensor/sheet.ts";
+import { shortened } from "../run/letters.ts";
 import type { Palette } from "./colour.ts";
 
 export type Measure = (text: string, size: 12 | 14 | 18 | 28, bold?: boolean) => number;
@@ -131,7 +132,7 @@ function columnLabels(sheet: Sheet, look: Look): number {
 /** A text cut to a width. */
 export function cut(text: string, width: number, measure: Measure): string {
   if (measure(text, 12) <= width) return text;
-  let kept = text;
-  while (kept.length > 1 && measure(`${kept}…`, 12) > width) kept = kept.slice(0, -1);
-  return `${kept}…`;
+  let letters = [...text].length - 1;
+  while (letters > 1 && measure(shortened(text, letters), 12) > width) letters -= 1;
+  return shortened(text, letters);
 }

@@ -45,27 +45,34 @@ function drawFront(box: Box, face: Face, x: number, y: number, look: Look, items
     items.push(imageOf(sheet, face.base, x, y, w, h, look));
     return;
   }
+  const lines = new Map<string, string[]>();
   for (let row = 0; row < sheet.rows; row++) {
     for (let column = 0; column < sheet.columns; column++) {
-      const { role, strength, value } = sheet.paint(sheet.cell(face.base, row, column), look.sentence);
+      const { role, strength, value, crossed } = sheet.paint(sheet.cell(face.base, row, column), look.sentence);
       const [cx, cy] = [x + column * cw, y + row * ch];
       const fill = look.palette.cell(role, strength);
       items.push({ kind: "rect", x: cx + 0.5, y: cy + 0.5, w: cw - 1, h: ch - 1, fill });
-      if (value < 0 && cw >= 11 && ch >= 11 && strength > 0.02) {
+      if (crossed) {
+        const stroke = strength > 0.5 ? look.palette.on(role, strength) : look.palette.fill(role);
+        const line = `M${cx + 2} ${cy + ch - 2}L${cx + cw - 2} ${cy + 2}`;
+        lines.set(stroke, [...(lines.get(stroke) ?? []), line]);
+      } else if (value < 0 && cw >= 11 && ch >= 11 && strength > 0.02) {
         const stroke = look.palette.on(role, strength);
         items.push({ kind: "path", d: `M${cx + cw / 2 - 2} ${cy + ch / 2}h4`, stroke, line: 1 });
       }
     }
   }
+  for (const [stroke, all] of lines) items.push({ kind: "path", d: all.join(""), stroke, line: 1 });
 }
 
 /** The face as an image of at most a pixel a cell; where several cells share a pixel, the largest is seen. */
 function imageOf(sheet: Sheet, base: readonly number[], x: number, y: number, w: number, h: number, look: Look): Item {
-  const columns = Math.min(sheet.columns, Math.ceil(w * 2));
-  const rows = Math.min(sheet.rows, Math.ceil(h * 2));
+  const { drawn } = sheet;
+  const columns = Math.min(drawn.columns, Math.ceil(w * 2));
+  const rows = Math.min(drawn.rows, Math.ceil(h * 2));
   const pixels = new Uint8ClampedArray(columns * rows * 4);
   sheet.each(base, look.sentence, (row, column, role, strength) => {
-    const place = Math.floor((row * rows) / sheet.rows) * columns + Math.floor((column * columns) / sheet.columns);
+    const place = Math.floor((row * rows) / drawn.rows) * columns + Math.floor((column * columns) / drawn.columns);
     // The alpha of a pixel holds the strength seen so far until all cells are in.
     const own = 1 + Math.round(strength * 253);
     if (own <= (pixels[place * 4 + 3] ?? 0)) return;

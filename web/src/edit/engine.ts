@@ -2,12 +2,13 @@
 
 import { axisNames, type Cell } from "../run/axes.ts";
 import type { Fetch } from "../run/evaluator.ts";
+import { type Heads, headsOf } from "../run/heads.ts";
 import { HttpSource, type Offer, type Wish } from "../run/http_source.ts";
 import { type Explanation, explainCell } from "../run/interpreter.ts";
 import { fullShape, Recomputer, workOfRun } from "../run/recompute.ts";
 import type { Editing, Formula, RunRecord } from "../run/record.ts";
 import type { Tensor } from "../run/safetensors.ts";
-import type { Source } from "../run/source.ts";
+import { numbersIn, type Source } from "../run/source.ts";
 import type { Change, Step, TextChange, Which } from "./changes.ts";
 import { MASK, Reader } from "./given.ts";
 import { handOf, misfit } from "./hand.ts";
@@ -180,6 +181,7 @@ function guessed(run: RunRecord, found: ReadonlyMap<string, Tensor>): RunRecord 
 /** A run whose numbers were worked out here. */
 class MadeSource implements Source {
   readonly run: RunRecord;
+  readonly whole = true;
   readonly #fetch: Fetch;
 
   constructor(run: RunRecord, fetch: Fetch) {
@@ -189,6 +191,19 @@ class MadeSource implements Source {
 
   async tensor(name: string): Promise<Tensor | undefined> {
     return this.#fetch(name);
+  }
+
+  shape(name: string): readonly number[] | undefined {
+    return this.#fetch(name)?.shape;
+  }
+
+  async numbersAt(name: string, index: readonly number[]): Promise<ArrayLike<number> | undefined> {
+    const tensor = this.#fetch(name);
+    return tensor === undefined ? undefined : numbersIn(tensor, index);
+  }
+
+  heads(attention: string, sentence: number, dots: number): Promise<Heads | undefined> {
+    return headsOf(this.run, (name) => this.tensor(name), attention, sentence, dots);
   }
 
   async explain(formula: Formula, cell: Cell): Promise<Explanation> {

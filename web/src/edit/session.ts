@@ -1,7 +1,7 @@
 /** The run that the page shows, and how it becomes another: its changes are in the address, and it follows them. */
 
 import { effect, signal } from "@preact/signals";
-import { firstUnit, largestWeight } from "../frame/first.ts";
+import { firstLevel, firstUnit, largestWeight } from "../frame/first.ts";
 import { go, type State, state } from "../frame/state.ts";
 import { RefusedError } from "../run/http_source.ts";
 import type { Names } from "../run/names.ts";
@@ -37,6 +37,8 @@ export class Session {
   #shown: Asked = NOTHING;
   #asked: Asked = NOTHING;
   #past: Asked[] = [];
+  /** Until the page is drawn first its address says all. */
+  #begun = false;
   #stop: AbortController | null = null;
 
   constructor(first: Store, engine: Engine) {
@@ -58,6 +60,7 @@ export class Session {
   /** Follows the address from now on; resolves when what it asks for at first is shown. */
   async begin(): Promise<void> {
     await this.#show(askedBy(state.value));
+    this.#begun = true;
     effect(() => void this.#show(askedBy(state.value)));
   }
 
@@ -143,8 +146,10 @@ export class Session {
       const made = await this.engine.make(asked.model, changes, stop.signal);
       const untouched = asked.model === "" && changes.length === 0;
       const next = untouched ? this.#first : new Store(made.source, made.steps);
-      const wanted = [...this.store.value.wanted.keys(), state.value.tensor];
-      await next.open(wanted.filter((name) => next.names.knows(name)));
+      const { opened, drawn } = this.store.value.wanted;
+      const known = (names: Iterable<string>): string[] => [...names].filter((name) => next.names.knows(name));
+      await next.draw(known(drawn.keys()), stop.signal);
+      await next.open(known(next.source.whole ? [...opened.keys(), state.value.tensor] : opened.keys()));
       const found = await this.#compared(untouched ? new Store(made.source) : next, next.names);
       if (stop.signal.aborted) return;
       this.since.value = found;
@@ -163,8 +168,7 @@ export class Session {
 
   /** How many numbers are others now; null where the runs cannot be compared one by one. */
   async #compared(now: Store, names: Names): Promise<Since | null> {
-    const { run } = now.source;
-    const [other, inParts] = [this.#shown.model !== this.#asked.model, "whole" in run && run.whole !== true];
+    const [other, inParts] = [this.#shown.model !== this.#asked.model, !now.source.whole];
     if (other || inParts) this.#numbers = inParts ? null : await numbersOf(now);
     if (other || inParts) return null;
     if (this.#numbers === null && equal(this.#shown, NOTHING)) {
@@ -186,19 +190,21 @@ export class Session {
     this.store.value.retired = true;
     next.retired = false;
     this.store.value = next;
+    const other = this.#begun && this.#shown.model !== asked.model;
     this.#shown = asked;
     const { tensor, cell, unit } = state.value;
-    const shape = next.fetch(tensor)?.shape;
+    const shape = next.names.knows(tensor) ? next.shape(tensor) : undefined;
     let inHand: Partial<State> = {};
     if (tensor === "" || shape?.length !== cell.length) inHand = largestWeight(next);
     else if (cell.some((index, axis) => index >= (shape[axis] ?? 0)))
       inHand = { cell: cell.map((index, axis) => Math.min(index, (shape[axis] ?? 1) - 1)) };
+    if (other) inHand = { ...inHand, level: firstLevel(now.formulas) };
     const units = now.formulas.map((formula) => formula.unit);
     if (!units.includes(unit)) inHand = { ...inHand, unit: firstUnit(units) };
     const moved = movedChanges(before ?? [], after ?? [], old, now);
     if (moved !== null) inHand = { ...inHand, changes: formatChanges(moved) };
     go(inHand, true);
-    void next.check();
+    if (next.source.whole) void next.check();
   }
 
   #giveUp(stop: AbortController): void {
@@ -234,7 +240,7 @@ function equal(one: Asked, two: Asked): boolean {
 
 function moveTo(asked: Asked): void {
   // Another model has other tensors: nothing of what was in hand is in it.
-  const other: Partial<State> = { level: "block", unit: "", tensor: "", cell: [], sentence: 0, layout: [] };
+  const other: Partial<State> = { unit: "", tensor: "", cell: [], sentence: 0, layout: [] };
   go(asked.model === state.value.model ? asked : { ...other, ...asked });
 }
 

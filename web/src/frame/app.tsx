@@ -33,8 +33,9 @@ function Page(): VNode {
   usePalette();
   useEditKeys();
   const { level, tensor, cell } = state.value;
-  const answer = useAnswer(tensor, cell);
-  const { View } = LEVELS[level];
+  const { View, Beside } = LEVELS[level];
+  // Where no number is in hand, none is opened: of a large run it would have to be fetched.
+  const answer = useAnswer(Beside === undefined ? tensor : "", cell);
   const up = (): void => {
     const above = LEVELS[level].up(state.value, names);
     if (above !== null) go(above);
@@ -61,7 +62,7 @@ function Page(): VNode {
       <Top onHelp={() => help.current?.showModal()} />
       <BusyLine />
       <Rail />
-      <main class="main" ref={main}>
+      <main class="main" ref={main} data-level={level}>
         <View answer={answer} />
       </main>
       <Inspector answer={answer} />

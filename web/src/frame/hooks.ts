@@ -22,20 +22,53 @@ export function useOpened(names: readonly string[]): boolean {
   useEffect(() => {
     let current = true;
     const all = wanted === "" ? [] : wanted.split(" ");
-    for (const name of all) store.wanted.set(name, (store.wanted.get(name) ?? 0) + 1);
+    const leave = want(store.wanted.opened, all);
     void store.open(all).then(() => {
       if (current) setOpened(wanted);
     });
     return () => {
       current = false;
-      for (const name of all) {
-        const left = (store.wanted.get(name) ?? 1) - 1;
-        if (left > 0) store.wanted.set(name, left);
-        else store.wanted.delete(name);
-      }
+      leave();
     };
   }, [store, wanted]);
   return opened === wanted;
+}
+
+/** Counts what is wanted until it no longer is: the store of another run has it before it is shown. */
+function want(wanted: Map<string, number>, names: readonly string[]): () => void {
+  for (const name of names) wanted.set(name, (wanted.get(name) ?? 0) + 1);
+  return () => {
+    for (const name of names) {
+      const left = (wanted.get(name) ?? 1) - 1;
+      if (left > 0) wanted.set(name, left);
+      else wanted.delete(name);
+    }
+  };
+}
+
+/** Whether these tensors can be drawn; what is no longer wanted is given up. */
+export function useDrawn(names: readonly string[]): boolean {
+  const store = useStore();
+  const wanted = names.join(" ");
+  const [drawn, setDrawn] = useState("");
+  useEffect(() => {
+    const giveUp = new AbortController();
+    const all = wanted === "" ? [] : wanted.split(" ");
+    const leave = want(store.wanted.drawn, all);
+    store.draw(all, giveUp.signal).then(() => {
+      if (!giveUp.signal.aborted) setDrawn(wanted);
+    }, unlessGivenUp);
+    return () => {
+      giveUp.abort();
+      leave();
+    };
+  }, [store, wanted]);
+  return drawn === wanted;
+}
+
+/** What was given up is no error. */
+export function unlessGivenUp(error: unknown): void {
+  if (!(error instanceof DOMException && error.name === "AbortError")) throw error;
 }
 
 /** The answer about a number; until it is there, the one before. */
@@ -44,15 +77,14 @@ export function useAnswer(name: string, cell: readonly number[]): Answer | null 
   const asked = cell.join(",");
   const [answer, setAnswer] = useState<Answer | null>(null);
   useLayoutEffect(() => {
-    let current = true;
+    const giveUp = new AbortController();
     if (name !== "") {
-      void store.answer(name, asked === "" ? [] : asked.split(",").map(Number)).then((found) => {
-        if (current) setAnswer(found);
-      });
+      const cell = asked === "" ? [] : asked.split(",").map(Number);
+      store.answer(name, cell, giveUp.signal).then((found) => {
+        if (!giveUp.signal.aborted) setAnswer(found);
+      }, unlessGivenUp);
     }
-    return () => {
-      current = false;
-    };
+    return () => giveUp.abort();
   }, [store, name, asked]);
   return name === "" ? null : answer;
 }

@@ -2,8 +2,10 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { WithNumbers } from "../draw/mathml.tsx";
+import { largestTerms, WithNumbers } from "../draw/mathml.tsx";
 import { Touch } from "../edit/touch.tsx";
+import { LEVELS } from "../levels/levels.ts";
+import { MOST } from "../levels/number/bars_scene.ts";
 import { Check, Sentence, SetByHand } from "../levels/number/number_view.tsx";
 import type { Factor } from "../run/evaluator.ts";
 import { type Explanation, operandsIn } from "../run/interpreter.ts";
@@ -12,7 +14,7 @@ import { counted, short } from "../run/numbers.ts";
 import { givenSentence, sentenceOf } from "../run/sentences.ts";
 import type { Answer, Store } from "../run/store.ts";
 import { type Use, usedBy } from "../run/used_by.ts";
-import { useAnswer, useStore } from "./hooks.ts";
+import { unlessGivenUp, useAnswer, useStore } from "./hooks.ts";
 import { state } from "./state.ts";
 import { factorLink, toNumber, toTensor } from "./views.ts";
 
@@ -24,6 +26,20 @@ export function Inspector({ answer }: { answer: Answer | null }): VNode {
   const shown = level === "number" ? answer : (hovered ?? answer);
   const [open, setOpen] = useState(false);
   const value = shown === null ? null : shown.kind === "computed" ? shown.found.value : shown.value;
+  const { Beside } = LEVELS[level];
+  if (Beside !== undefined) {
+    return (
+      <aside class="inspector drawer" data-open={open} aria-label={Beside.title}>
+        <button type="button" class="handle" aria-expanded={open} onClick={() => setOpen(!open)}>
+          <span>{Beside.title}</span>
+          <span class="quiet">{open ? "▾" : "▴"}</span>
+        </button>
+        <div class="inside">
+          <Beside.View />
+        </div>
+      </aside>
+    );
+  }
   return (
     <aside class="inspector drawer" data-open={open} aria-label="the number in hand">
       <button type="button" class="handle" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -147,7 +163,9 @@ const LISTED = 6;
 
 function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNode {
   const groups = new Map<string, Factor[]>();
-  for (const factor of operandsIn(found.terms)) {
+  const terms = largestTerms(found.terms, MOST);
+  const left = found.terms.length - terms.length;
+  for (const factor of operandsIn(terms)) {
     const known = groups.get(factor.name ?? "");
     if (known === undefined) groups.set(factor.name ?? "", [factor]);
     else known.push(factor);
@@ -178,7 +196,9 @@ function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNod
                 <span class="quiet">{factors.length > 1 && names.cell(name, factor.index, differ)}</span>
               </span>
             ))}
-            {factors.length > shown.length && <small>and {factors.length - shown.length} more: see the table</small>}
+            {factors.length > shown.length && (
+              <small>and {(factors.length - shown.length + left).toLocaleString("en")} more: see the table</small>
+            )}
           </li>
         );
       })}
@@ -204,13 +224,11 @@ function UsedBy({ answer, store }: { answer: Answer; store: Store }): VNode | nu
   const [worked, setWorked] = useState<{ of: string; uses: Worked[] } | null>(null);
   const key = `${name} ${cell.join()}`;
   useEffect(() => {
-    let current = true;
-    void workedOut(store, name, cell).then((uses) => {
-      if (current) setWorked({ of: key, uses });
-    });
-    return () => {
-      current = false;
-    };
+    const giveUp = new AbortController();
+    workedOut(store, name, cell, giveUp.signal).then((uses) => {
+      if (!giveUp.signal.aborted) setWorked({ of: key, uses });
+    }, unlessGivenUp);
+    return () => giveUp.abort();
   }, [store, key]);
   if (worked === null || worked.of !== key) return null;
   if (worked.uses.length === 0) {
@@ -255,14 +273,14 @@ function differing(axes: readonly string[], cells: readonly { readonly cell: rea
   return axes.filter((_, axis) => cells.length === 1 || cells.some(({ cell }) => cell[axis] !== first[axis]));
 }
 
-async function workedOut(store: Store, name: string, cell: readonly number[]): Promise<Worked[]> {
-  const readers = store.names.readers(name).map(([formula]) => formula.name);
-  await store.open([...readers, name]);
+async function workedOut(store: Store, name: string, cell: readonly number[], signal: AbortSignal): Promise<Worked[]> {
+  const read = [...store.names.readers(name).map(([formula]) => formula.name), name];
+  await store.open(read.filter((each) => store.source.large?.shape(each) === undefined));
   const found: Worked[] = [];
-  for (const use of usedBy(name, cell, store.names, store.fetch, 4)) {
+  for (const use of usedBy(name, cell, store.names, store.shape, 4)) {
     const cells = [];
     for (const at of use.cells) {
-      const answer = await store.answer(use.formula.name, at);
+      const answer = await store.answer(use.formula.name, at, signal);
       if (answer.kind !== "computed") continue;
       const sums = ["linear", "dot_product", "weighted_sum", "add", "activated_linear"].includes(use.formula.rule.rule);
       const term = answer.found.terms.find((each) => {

@@ -50,10 +50,20 @@ export function Rail(): VNode {
           ))}
           <TextFields />
         </div>
-        {!together && (
-          <nav class="part" aria-label="parts of the model">
-            <p class="label">Parts, in the order of computation</p>
-            {units.map((each) => (
+        <nav class="part" aria-label="parts of the model">
+          <p class="label">{together ? "Looked at" : "Looked at: the whole, or a part"}</p>
+          <a class="choice" href={link({ level: "model" })} aria-current={level === "model"}>
+            the whole model
+          </a>
+          <a class="choice" href={link({ level: "heads" })} aria-current={level === "heads"}>
+            all heads
+          </a>
+          {together ? (
+            <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>
+              all tensors
+            </a>
+          ) : (
+            units.map((each) => (
               <a
                 class="choice"
                 key={each}
@@ -62,9 +72,9 @@ export function Rail(): VNode {
               >
                 {names.unit(each)}
               </a>
-            ))}
-          </nav>
-        )}
+            ))
+          )}
+        </nav>
         <Changes />
         {Object.keys(run.left_out).length > 0 && (
           <div class="part">

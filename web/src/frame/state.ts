@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-export type Level = "block" | "tensor" | "number";
+export type Level = "model" | "heads" | "block" | "tensor" | "number";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 export interface State {
@@ -17,6 +17,10 @@ export interface State {
   readonly sentence: number;
   /** The axes that a tensor is laid out by: rows, then columns; empty: the last two. */
   readonly layout: readonly string[];
+  /** How all heads are ordered; empty: by block and head. */
+  readonly arrange: string;
+  /** What the heads do that are picked out; empty: all. */
+  readonly only: string;
   readonly theme: Theme;
   /** The model, of those that a server offers; empty: the one it began with. */
   readonly model: string;
@@ -24,7 +28,7 @@ export interface State {
   readonly changes: string;
 }
 
-const LEVELS: readonly string[] = ["block", "tensor", "number"] satisfies Level[];
+const LEVELS: readonly string[] = ["model", "heads", "block", "tensor", "number"] satisfies Level[];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];
 
 export const START: State = {
@@ -34,6 +38,8 @@ export const START: State = {
   cell: [],
   sentence: 0,
   layout: [],
+  arrange: "",
+  only: "",
   theme: "auto",
   model: "",
   changes: "",
@@ -51,6 +57,8 @@ export function parse(hash: string): State {
     cell: numbersIn(given.get("cell")),
     sentence: numbersIn(given.get("sentence"))[0] ?? 0,
     layout: given.get("layout")?.split(",").filter(Boolean) ?? [],
+    arrange: given.get("arrange") ?? "",
+    only: given.get("only") ?? "",
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
     model: given.get("model") ?? START.model,
     changes: given.get("changes") ?? START.changes,

@@ -10,12 +10,12 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
   const { level } = state.value;
   const path = ORDER.slice(0, ORDER.indexOf(level) + 1).map((each) => LEVELS[each].crumb(state.value, names));
   const crumbs = [
-    { text: names.run.title, href: link({ level: "block", layout: [] }) },
+    { text: names.run.title, href: link({ level: "model", layout: [] }) },
     ...path.filter((crumb) => crumb !== null),
   ];
   return (
     <header class="top">
-      <a class="brand" href={link({ level: "block", layout: [] })}>
+      <a class="brand" href={link({ level: "model", layout: [] })}>
         glassformer
       </a>
       <nav aria-label="where this is" style={{ flex: 1, minWidth: 0 }}>

@@ -7,12 +7,18 @@ import { toNumber, toTensor } from "../frame/views.ts";
 import type { Names } from "../run/names.ts";
 import type { Answer } from "../run/store.ts";
 import { BlockView } from "./block/block_view.tsx";
+import { HeadsBeside } from "./heads/heads_beside.tsx";
+import { HeadsView } from "./heads/heads_view.tsx";
+import { ModelBeside } from "./model/model_beside.tsx";
+import { ModelView } from "./model/model_view.tsx";
 import { NumberView } from "./number/number_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
 
 export interface LevelView {
   /** The picture; `answer` is what is known of the number in hand. */
   readonly View: FunctionComponent<{ readonly answer: Answer | null }>;
+  /** What stands beside the picture; where it is left out, the number in hand. */
+  readonly Beside?: { readonly title: string; readonly View: FunctionComponent };
   /** What can be done here, in one line at the foot. */
   readonly hint: string;
   /** What this place is called in the path above, and its address; null where the level above says it already. */
@@ -22,19 +28,35 @@ export interface LevelView {
 }
 
 /** The path above names these levels, in this order, down to the one that is shown. */
-export const ORDER: readonly Level[] = ["block", "tensor", "number"];
+export const ORDER: readonly Level[] = ["model", "heads", "block", "tensor", "number"];
 
 export const LEVELS: Readonly<Record<Level, LevelView>> = {
+  model: {
+    View: ModelView,
+    Beside: { title: "The part in hand", View: ModelBeside },
+    hint: "Click or Enter: open a part, its heads, or the number of an answer. Arrow keys: the next part. ? all keys",
+    // The path begins with the model's name.
+    crumb: () => null,
+    up: () => null,
+  },
+  heads: {
+    View: HeadsView,
+    Beside: { title: "The head in hand", View: HeadsBeside },
+    hint: "Click or Enter: open a head. Arrow keys: the next one. Escape: the whole model. ? all keys",
+    crumb: ({ level }) => (level === "heads" ? { text: "all heads", href: link({ level: "heads" }) } : null),
+    up: () => ({ level: "model" }),
+  },
   block: {
     View: BlockView,
     hint: "Point at a cell: its number. Click: its word is framed. Enter or double click: the number. ? all keys",
     crumb(state, names) {
       const unit = unitInHand(state, names);
       // A small model is drawn in one picture.
-      if (names.run.formulas.length <= 30 || unit === "") return null;
+      if (names.run.formulas.length <= 30) return { text: "all tensors", href: link({ level: "block", layout: [] }) };
+      if (unit === "") return null;
       return { text: names.unit(unit), href: link({ level: "block", unit, layout: [] }) };
     },
-    up: () => null,
+    up: (state, names) => ({ level: "model", unit: unitInHand(state, names) }),
   },
   tensor: {
     View: TensorView,

@@ -1,23 +1,24 @@
 /** Arithmetic that JavaScript lacks: a sum that is rounded once, and the complementary error function. */
 
 /** The sum of the numbers, rounded once (Shewchuk's partial sums, as Python's `math.fsum`). */
-export function exactSum(numbers: Iterable<number>): number {
+export function exactSum(numbers: ArrayLike<number>): number {
   const partials: number[] = [];
   let special = 0;
-  for (const number of numbers) {
-    if (!Number.isFinite(number)) {
-      special += number;
+  for (let at = 0; at < numbers.length; at++) {
+    let x = numbers[at] ?? 0;
+    if (!Number.isFinite(x)) {
+      special += x;
       continue;
     }
-    let x = number;
     let kept = 0;
-    for (const partial of partials) {
-      let [large, small] = Math.abs(x) < Math.abs(partial) ? [partial, x] : [x, partial];
+    for (let place = 0; place < partials.length; place++) {
+      const partial = partials[place] ?? 0;
+      const first = Math.abs(x) < Math.abs(partial);
+      const [large, small] = [first ? partial : x, first ? x : partial];
       const sum = large + small;
-      small -= sum - large;
-      large = sum;
-      if (small !== 0) partials[kept++] = small;
-      x = large;
+      const lost = small - (sum - large);
+      if (lost !== 0) partials[kept++] = lost;
+      x = sum;
     }
     partials.length = kept;
     partials.push(x);

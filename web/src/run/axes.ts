@@ -87,3 +87,24 @@ function along(operand: Operand, cell: Cell, name: string): number {
   if (found === undefined) throw new Error(`${operand.name} is read along ${name}, which the cell lacks`);
   return found;
 }
+
+/** The axis of the tensor that a step along a named axis moves in, and by how much; null where steps differ. */
+export function stepAlong(
+  operand: Operand,
+  shape: readonly number[],
+  over: string,
+): { readonly axis: number; readonly by: number } | null {
+  let axis = 0;
+  for (const step of readAxes(operand.axes)) {
+    const size = shape[axis] ?? 1;
+    if (step.kind === "group" && (step.outer === over || step.inner === over)) {
+      return { axis, by: step.outer === over ? size / step.count : 1 };
+    }
+    if (step.kind === "axis" && step.name === over) {
+      return step.serves === 1 || size === 1 ? { axis, by: size === 1 ? 0 : 1 } : null;
+    }
+    if (step.kind === "place" && step.name === over) return null;
+    axis += step.kind === "place" ? 2 : 1;
+  }
+  return null;
+}

@@ -1,9 +1,9 @@
 /** A formula and the tensors that it reads, and what a rule makes of one cell: see `look/rules/evaluator.py`. */
 
 import { exactSum } from "./arithmetic.ts";
-import { axisNames, type Cell, indexOf, namedSizes } from "./axes.ts";
+import { axisNames, type Cell, indexOf, namedSizes, stepAlong } from "./axes.ts";
 import type { Formula, Operand, Rule, RunRecord, Side } from "./record.ts";
-import { at, type Tensor } from "./safetensors.ts";
+import { at, sizeOf, type Tensor } from "./safetensors.ts";
 
 /** One number that a term is made of: a cell of a named tensor, or a constant, which has no name. */
 export interface Factor {
@@ -95,6 +95,36 @@ export function operandsOf(rule: Rule): [string, Operand][] {
   });
 }
 
+/** Numbers that lie along an axis: where the first is, and how far each step goes. */
+interface Line {
+  readonly name: string;
+  readonly first: readonly number[];
+  readonly axis: number;
+  readonly by: number;
+}
+
+/** One of them. Its index is worked out when it is asked for: of thousands few are looked at. */
+class Along implements Factor {
+  readonly value: number;
+  readonly #line: Line;
+  readonly #step: number;
+
+  constructor(line: Line, step: number, value: number) {
+    this.value = value;
+    this.#line = line;
+    this.#step = step;
+  }
+
+  get name(): string {
+    return this.#line.name;
+  }
+
+  get index(): readonly number[] {
+    const { first, axis, by } = this.#line;
+    return first.map((start, at) => (at === axis ? start + by * this.#step : start));
+  }
+}
+
 export type Fetch = (name: string) => Tensor | undefined;
 
 export class Evaluator {
@@ -146,6 +176,30 @@ export class Evaluator {
       here[over] = step;
       yield [step, here];
     }
+  }
+
+  /** The numbers of an operand met along an axis: where they are is worked out once, for a vocabulary has thousands. */
+  along(operand: Operand, over: string, cell: Cell): Factor[] {
+    const tensor = this.tensor(operand.name);
+    const count = this.size(operand, over);
+    const found = new Array<Factor>(count);
+    const moved = stepAlong(operand, tensor.shape, over);
+    if (moved === null) {
+      for (const [step, here] of this.steps(operand, over, cell)) found[step] = this.factor(operand, here);
+      return found;
+    }
+    const { axis, by } = moved;
+    const first = indexOf(operand, tensor.shape, { ...cell, [over]: 0 }, this.scoredAt);
+    const line = { name: operand.name, first, axis, by };
+    const stride = by * sizeOf(tensor.shape.slice(axis + 1));
+    const start = first.reduce((flat, index, each) => flat * (tensor.shape[each] ?? 1) + index, 0);
+    const { data } = tensor;
+    for (let step = 0; step < count; step++) {
+      const value = data[start + step * stride];
+      if (value === undefined) throw new Error(`there is no number ${step} of ${operand.name} along ${over}`);
+      found[step] = new Along(line, step, value);
+    }
+    return found;
   }
 
   /** The number of tokens of a side. */

@@ -1,11 +1,13 @@
 /** A server as the source of a run: `glassformer explore`. All addresses are below that of the page, which bears its token. */
 
 import { axisNames, type Cell } from "./axes.ts";
+import { Dots, Part } from "./dots.ts";
 import { MissingTensor, type Term } from "./evaluator.ts";
+import { type Heads, headsOf, type Measure, measuredFrom } from "./heads.ts";
 import { type Explanation, explainCell } from "./interpreter.ts";
 import { FORMAT, type Formula, type Honesty, type RunRecord, type Side } from "./record.ts";
-import { metadataOf, readTensors, type Tensor } from "./safetensors.ts";
-import type { Source } from "./source.ts";
+import { metadataOf, readTensors, sizeOf, type Tensor } from "./safetensors.ts";
+import { type Large, numbersIn, type Source } from "./source.ts";
 import type { Step } from "./step.ts";
 
 export type { Step };
@@ -41,20 +43,19 @@ export interface Overview extends RunRecord {
   readonly whole_weights: boolean;
 }
 
+/** How dots stand for numbers; `signed`: see `Dots`. */
+export type Scale = "linear" | "log" | "signed";
+
 /** Dots of one byte: 0 is not finite, 1 the lowest number, 255 the highest. */
 export interface Picture {
   readonly dots: Tensor;
   readonly lowest: number;
   readonly highest: number;
-  readonly scale: "linear" | "log";
+  readonly scale: Scale;
 }
 
-/** All heads of one attention for one sentence: thumbnails [head, rows, columns], statistics [head, what]. */
-export interface Heads {
-  readonly thumbnails: Tensor;
-  readonly statistics: Tensor;
-  readonly measured: readonly string[];
-}
+/** A tensor of at most so many numbers can be had whole even where the run is not: a vocabulary's scores at one place. */
+const FETCHED_WHOLE = 32_768;
 
 /** The largest terms of a sum that is too long to be sent, and what the others add up to. */
 export interface Shortened extends Explanation {
@@ -139,12 +140,25 @@ export class HttpSource implements Source {
     return source;
   }
 
+  get whole(): boolean {
+    return this.run.whole;
+  }
+
+  shape(name: string): readonly number[] | undefined {
+    return this.#known.get(name)?.shape ?? this.run.shapes[name] ?? this.run.weights[name];
+  }
+
+  async numbersAt(name: string, index: readonly number[]): Promise<ArrayLike<number> | undefined> {
+    const known = this.whole ? await this.tensor(name) : this.#known.get(name);
+    return known === undefined ? (await this.part(name, index.join(","))).data : numbersIn(known, index);
+  }
+
   /** The honesty gate: it takes as long as the run, and is measured when it is first asked for. */
   async honesty(): Promise<Honesty | null> {
     return (await this.#again(async () => inJson(this.#path("honesty")))) as Honesty | null;
   }
 
-  /** The numbers of a tensor, a weight or a fact, whole; undefined where it is too large: see `part` and `picture`. */
+  /** The numbers of a tensor, a weight or a fact, whole; undefined where it is too large: see `large`. */
   tensor(name: string): Promise<Tensor | undefined> {
     let found = this.#tensors.get(name);
     if (found === undefined) {
@@ -159,12 +173,8 @@ export class HttpSource implements Source {
     let found: Tensor | undefined;
     if (name.startsWith("parameters.") ? this.run.whole_weights : this.run.whole) {
       found = (await (name.startsWith("parameters.") ? this.#weights() : this.#everything())).get(name);
-    } else {
-      try {
-        found = await this.part(name, "");
-      } catch (error) {
-        if (!(error instanceof RefusedError && error.status === 413)) throw error;
-      }
+    } else if (sizeOf(this.large?.shape(name) ?? []) <= FETCHED_WHOLE) {
+      found = await this.part(name, "");
     }
     if (found !== undefined) this.#known.set(name, found);
     return found;
@@ -201,7 +211,7 @@ export class HttpSource implements Source {
   async picture(
     name: string,
     part: string,
-    size: { rows: number; columns: number; scale?: "linear" | "log" },
+    size: { rows: number; columns: number; scale?: Scale },
     signal?: AbortSignal,
   ): Promise<Picture> {
     const { rows, columns, scale = "linear" } = size;
@@ -213,36 +223,67 @@ export class HttpSource implements Source {
     return { dots, scale, lowest: Number(told["lowest"]), highest: Number(told["highest"]) };
   }
 
-  /** Thumbnails and statistics of all heads of an attention. */
-  async heads(attention: string, sentence: number, signal?: AbortSignal): Promise<Heads> {
-    const bytes = await this.#again(() =>
-      inBytes(this.#path("heads", { attention, sentence: String(sentence) }), signal),
-    );
+  /** Pictures and parts of what is not sent whole. */
+  get large(): Large | undefined {
+    if (this.run.whole && this.run.whole_weights) return undefined;
+    return {
+      shape: (name) => {
+        const sent = name.startsWith("parameters.") ? this.run.whole_weights : this.run.whole;
+        return sent ? undefined : (this.run.shapes[name] ?? this.run.weights[name]);
+      },
+      dots: async (name, rows, columns, signal) => {
+        const { dots, highest } = await this.picture(name, "", { rows, columns, scale: "signed" }, signal);
+        return new Dots(this.run.shapes[name] ?? this.run.weights[name] ?? dots.shape, dots, highest);
+      },
+      window: async (name, from, to, signal) => {
+        const part = from.map((first, axis) => `${first}:${to[axis] ?? first + 1}`).join(",");
+        const shape = this.run.shapes[name] ?? this.run.weights[name] ?? [];
+        return new Part(shape, await this.part(name, part, signal), from);
+      },
+    };
+  }
+
+  /** Worked out here where the run is here whole, else by the server, whose pictures have one byte a dot. */
+  async heads(attention: string, sentence: number, dots: number, signal?: AbortSignal): Promise<Heads | undefined> {
+    if (this.whole) return headsOf(this.run, (name) => this.tensor(name), attention, sentence, dots);
+    const query = { attention, sentence: String(sentence), dots: String(dots) };
+    const bytes = await this.#again(() => inBytes(this.#path("heads", query), signal));
     const found = readTensors(bytes);
     const [thumbnails, statistics] = [found.get("thumbnails"), found.get("statistics")];
     if (thumbnails === undefined || statistics === undefined)
       throw new Error(`the server has sent no heads of ${attention}`);
-    return { thumbnails, statistics, measured: (metadataOf(bytes)["statistics"] ?? "").split(",") };
+    const told = metadataOf(bytes);
+    const order = (told["statistics"] ?? "").split(",");
+    const shares = sharesOfDots(Number(told["lowest"]), Number(told["highest"]));
+    return {
+      thumbnails: { shape: thumbnails.shape, data: Float32Array.from(thumbnails.data, (dot) => shares[dot] ?? 0) },
+      measured: Array.from({ length: statistics.shape[0] ?? 0 }, (_, head) => {
+        const at = (measure: Measure): number => statistics.data[head * order.length + order.indexOf(measure)] ?? NaN;
+        return measuredFrom(at);
+      }),
+    };
   }
 
   /** One number: worked out in the page where the run is here whole, else by the server. */
-  async explain(formula: Formula, cell: Cell): Promise<Explanation> {
-    if (!this.run.whole) return this.#explained(formula, cell);
+  async explain(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Explanation> {
+    if (!this.run.whole) return this.#explained(formula, cell, signal);
     for (;;) {
       try {
         return explainCell(formula, cell, (name) => this.#known.get(name), this.run);
       } catch (error) {
         if (!(error instanceof MissingTensor)) throw error;
-        if (error.tensor.startsWith("parameters.") && !this.run.whole_weights) return this.#explained(formula, cell);
+        if (error.tensor.startsWith("parameters.") && !this.run.whole_weights) {
+          return this.#explained(formula, cell, signal);
+        }
         if ((await this.tensor(error.tensor)) === undefined) throw error;
       }
     }
   }
 
-  async #explained(formula: Formula, cell: Cell): Promise<Shortened> {
+  async #explained(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Shortened> {
     const index = axisNames(formula.axes).map((axis) => cell[axis] ?? 0);
     const query = { name: formula.name, cell: index.join(",") };
-    const told = (await this.#again(() => inJson(this.#path("explain", query)))) as Told;
+    const told = (await this.#again(() => inJson(this.#path("explain", query), signal))) as Told;
     return {
       name: formula.name,
       cell,
@@ -300,6 +341,12 @@ function termOf(told: ToldTerm): Term {
   return told.added ? { ...term, added: true } : term;
 }
 
+/** The share that each dot of a logarithmic picture stands for; 0 stands for none. */
+function sharesOfDots(lowest: number, highest: number): Float32Array {
+  const ratio = Math.log(highest / lowest);
+  return Float32Array.from({ length: 256 }, (_, dot) => (dot === 0 ? 0 : lowest * Math.exp((ratio * (dot - 1)) / 254)));
+}
+
 function modelPath(name: string): string {
   return `api/models/${encodeURIComponent(name)}`;
 }
@@ -313,8 +360,8 @@ async function request(path: string, options: RequestInit = {}): Promise<Respons
   throw new RefusedError(answer.status, told?.error ?? { text: answer.statusText, wanted: "", got: "", do: "" });
 }
 
-async function inJson(path: string): Promise<unknown> {
-  return (await request(path)).json();
+async function inJson(path: string, signal?: AbortSignal): Promise<unknown> {
+  return (await request(path, { signal: signal ?? null })).json();
 }
 
 async function inBytes(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {

@@ -2,6 +2,7 @@
 
 import { axisNames, readAxes } from "./axes.ts";
 import { operandsOf } from "./evaluator.ts";
+import { written } from "./letters.ts";
 import type { Formula, Operand, RunRecord } from "./record.ts";
 
 /** What an index is called; `hidden` = a masked word, which the model did not see. */
@@ -205,7 +206,7 @@ export function lastOf(name: string): string {
   return name.slice(name.lastIndexOf(".") + 1);
 }
 
-/** A token without its tokenizer's mark for the blank before it. */
-function unmarked(token: string): string {
-  return token.length > 1 && (token.startsWith("Ġ") || token.startsWith("▁")) ? token.slice(1) : token;
+/** A token as it is written, without its tokenizer's mark for the blank before it. */
+export function unmarked(token: string): string {
+  return written(token.length > 1 && (token.startsWith("Ġ") || token.startsWith("▁")) ? token.slice(1) : token);
 }

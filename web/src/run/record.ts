@@ -37,6 +37,8 @@ export interface Words {
   readonly labels: readonly string[];
   readonly candidates: readonly string[];
   readonly answers: readonly (readonly [number, number, string])[];
+  /** The id of the token that closes a text, by side. */
+  readonly closing?: Readonly<Partial<Record<Side, number>>>;
 }
 
 export interface Honesty {

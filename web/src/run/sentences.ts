@@ -1,7 +1,7 @@
 /** What a number means here, in one plain sentence. */
 
 import type { Explanation } from "./interpreter.ts";
-import { lastOf, type Names } from "./names.ts";
+import { lastOf, type Names, unmarked } from "./names.ts";
 import { counted, percent, short } from "./numbers.ts";
 
 /** A part of a sentence; `of` colours it. */
@@ -167,7 +167,7 @@ export function givenSentence(name: string, cell: readonly number[], value: numb
         "A weight, learned in training: channel ",
         String(cell[1] ?? 0),
         " of the vector of ",
-        { text: word, of: "strong" },
+        { text: unmarked(word), of: "strong" },
         ".",
       ];
     return ["A weight, learned in training. It is the same for every text: here the numbers end."];

@@ -1,22 +1,45 @@
 /** Where a page gets its run from. The same views stand before an exported file, a server and a notebook. */
 
 import type { Cell } from "./axes.ts";
+import type { Dots, Part } from "./dots.ts";
 import { MissingTensor } from "./evaluator.ts";
+import { type Heads, headsOf, slice } from "./heads.ts";
 import { type Explanation, explainCell } from "./interpreter.ts";
 import { FORMAT, type Formula, type RunRecord } from "./record.ts";
-import { readTensors, type Tensor } from "./safetensors.ts";
+import { readTensors, sizeOf, type Tensor } from "./safetensors.ts";
 
 export interface Source {
   readonly run: RunRecord;
+  /** Whether all numbers are at hand: to open one costs no request. */
+  readonly whole: boolean;
+  /** How large a tensor is, without its numbers; undefined where that is not known. An axis shared by all has size 1. */
+  shape(name: string): readonly number[] | undefined;
+  /** The numbers at the beginning of an index: those of one sentence, of one place. */
+  numbersAt(name: string, index: readonly number[]): Promise<ArrayLike<number> | undefined>;
+  /** What the heads of an attention do in one sentence, with pictures of at most so many dots a side. */
+  heads(attention: string, sentence: number, dots: number): Promise<Heads | undefined>;
   /** The numbers of a tensor, a weight or a fact; undefined where this source does not have them. */
   tensor(name: string): Promise<Tensor | undefined>;
   /** One number and what it was made of; throws MissingTensor where an operand is not to be had. */
-  explain(formula: Formula, cell: Cell): Promise<Explanation>;
+  explain(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Explanation>;
+  /** Where tensors are too large to be had whole: their sizes, pictures and parts; undefined where all are. */
+  readonly large?: Large | undefined;
+}
+
+/** What is told of tensors that are not sent whole. A request whose signal is aborted is given up. */
+export interface Large {
+  /** The shape of a tensor that was not sent with the run; undefined for one that was. */
+  shape(name: string): readonly number[] | undefined;
+  /** A picture of it in at most so many rows and columns. */
+  dots(name: string, rows: number, columns: number, signal?: AbortSignal): Promise<Dots>;
+  /** A part of it, in its own digits: along each axis the first index, and the one after the last. */
+  window(name: string, from: readonly number[], to: readonly number[], signal?: AbortSignal): Promise<Part>;
 }
 
 /** The blocks that an exported page carries. */
 export class EmbeddedSource implements Source {
   readonly run: RunRecord;
+  readonly whole = true;
   readonly #tensors: Map<string, Tensor>;
   #weights: Promise<void> | undefined;
 
@@ -40,6 +63,19 @@ export class EmbeddedSource implements Source {
     return this.#tensors.get(name);
   }
 
+  shape(name: string): readonly number[] | undefined {
+    return this.#tensors.get(name)?.shape ?? this.run.weights[name];
+  }
+
+  async numbersAt(name: string, index: readonly number[]): Promise<ArrayLike<number> | undefined> {
+    const tensor = await this.tensor(name);
+    return tensor === undefined ? undefined : numbersIn(tensor, index);
+  }
+
+  heads(attention: string, sentence: number, dots: number): Promise<Heads | undefined> {
+    return headsOf(this.run, (name) => this.tensor(name), attention, sentence, dots);
+  }
+
   async #openWeights(): Promise<void> {
     for (const [name, tensor] of readTensors(await unpacked("weights"))) this.#tensors.set(name, tensor);
   }
@@ -53,6 +89,13 @@ export class EmbeddedSource implements Source {
       }
     }
   }
+}
+
+/** The numbers of a tensor at the beginning of an index. */
+export function numbersIn(tensor: Tensor, index: readonly number[]): ArrayLike<number> {
+  const size = sizeOf(tensor.shape.slice(index.length));
+  const start = index.reduce((flat, step, axis) => flat * (tensor.shape[axis] ?? 1) + step, 0) * size;
+  return slice(tensor.data, start, size);
 }
 
 /** The bytes of an inert block: base64 of gzip. */

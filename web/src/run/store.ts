@@ -3,12 +3,13 @@
 import { signal } from "@preact/signals";
 import { setBy } from "../edit/hand.ts";
 import type { Cell } from "./axes.ts";
+import { type Dots, DRAWN_WHOLE } from "./dots.ts";
 import { MissingTensor } from "./evaluator.ts";
 import { cellAt, type Explanation, explainCell } from "./interpreter.ts";
 import { Names } from "./names.ts";
 import type { Formula } from "./record.ts";
 import { at, sizeOf, type Tensor } from "./safetensors.ts";
-import type { Source } from "./source.ts";
+import type { Large, Source } from "./source.ts";
 import type { Step } from "./step.ts";
 
 /** What is known of one number: how it was computed, that it was given, or what is missing to tell. */
@@ -43,6 +44,10 @@ export interface Checked {
 /** A page checks itself by so many numbers, spread over all tensors; a small run is checked whole. */
 const CHECKS = 4000;
 
+/** A picture is drawn in boxes that are never larger; so many pictures are kept. */
+const DOTS = { rows: 128, columns: 192 };
+const PICTURES = 200;
+
 export class Store {
   readonly source: Source;
   readonly names: Names;
@@ -52,10 +57,11 @@ export class Store {
   /** The changes that set numbers by hand. */
   readonly steps: readonly Step[];
   /** What the views on the page have opened: what the store of another run opens before it takes this one's place. */
-  readonly wanted = new Map<string, number>();
+  readonly wanted = { opened: new Map<string, number>(), drawn: new Map<string, number>() };
   /** Another run is shown: what is still to be worked out again is not worth it. */
   retired = false;
   readonly #opened = new Map<string, Tensor>();
+  readonly #pictures = new Map<string, Dots>();
 
   constructor(source: Source, steps: readonly Step[] = source.run.editing?.steps ?? []) {
     this.source = source;
@@ -74,7 +80,38 @@ export class Store {
 
   readonly fetch = (name: string): Tensor | undefined => this.#opened.get(name);
 
-  async answer(name: string, cell: readonly number[]): Promise<Answer> {
+  /** What these tensors are drawn from: the numbers, or of large ones a picture. Given up once `signal` is aborted. */
+  async draw(names: Iterable<string>, signal?: AbortSignal): Promise<void> {
+    await Promise.all([...new Set(names)].map((name) => this.#draw(name, signal)));
+  }
+
+  async #draw(name: string, signal?: AbortSignal): Promise<void> {
+    const { large } = this.source;
+    const shape = this.shape(name);
+    if (large === undefined || shape === undefined || sizeOf(shape) <= DRAWN_WHOLE) return this.open([name]);
+    if (this.#opened.has(name)) return;
+    const [held, { rows, columns }] = [this.#pictures.get(name), DOTS];
+    this.#pictures.delete(name);
+    this.#pictures.set(name, held ?? (await large.dots(name, rows, columns, signal)));
+    for (const oldest of this.#pictures.keys()) {
+      if (this.#pictures.size <= PICTURES) break;
+      this.#pictures.delete(oldest);
+    }
+  }
+
+  /** What a tensor is drawn from, once it has been opened or drawn. */
+  readonly drawn = (name: string): Tensor | undefined => this.#opened.get(name) ?? this.#pictures.get(name);
+
+  /** How large a tensor, a weight or a fact is, as far as that is known. */
+  readonly shape = (name: string): readonly number[] | undefined => {
+    return this.#opened.get(name)?.shape ?? this.source.large?.shape(name) ?? this.names.run.weights[name];
+  };
+
+  /** What is known of one number; rejects with an AbortError once `signal` is aborted. */
+  async answer(name: string, cell: readonly number[], signal?: AbortSignal): Promise<Answer> {
+    const { large } = this.source;
+    const shape = large?.shape(name);
+    if (large !== undefined && shape !== undefined) return this.#asked(name, cell, shape, large, signal);
     await this.open([name]);
     const [tensor, formula] = [this.fetch(name), this.names.formulas.get(name)];
     if (tensor === undefined || cell.length !== tensor.shape.length) {
@@ -83,12 +120,7 @@ export class Store {
     const value = at(tensor, cell);
     if (formula === undefined) return { kind: "given", name, cell, value };
     try {
-      const axes = this.names.axes(name);
-      const named = Object.fromEntries(axes.map((axis, place) => [axis, cell[place] ?? 0]));
-      const found = await this.source.explain(formula, named);
-      const by = setBy(this.steps, name, cell);
-      if (by === null) return { kind: "computed", name, cell, found };
-      return { kind: "set", name, cell, value, by, formula: found.recomputed };
+      return this.#found(name, cell, value, await this.source.explain(formula, this.#named(name, cell), signal));
     } catch (error) {
       const by = setBy(this.steps, name, cell);
       if (error instanceof MissingTensor && by !== null) return { kind: "set", name, cell, value, by, formula: null };
@@ -97,9 +129,44 @@ export class Store {
     }
   }
 
+  /** A number as its formula gives it, or as it was set by hand. */
+  #found(name: string, cell: readonly number[], value: number, found: Explanation): Answer {
+    const by = setBy(this.steps, name, cell);
+    if (by === null) return { kind: "computed", name, cell, found };
+    return { kind: "set", name, cell, value, by, formula: found.recomputed };
+  }
+
   #isSet({ name }: Formula, cell: Cell): boolean {
     const index = this.names.axes(name).map((axis) => cell[axis] ?? 0);
     return setBy(this.steps, name, index) !== null;
+  }
+
+  /** The same of a tensor that is not here: its source is asked for the one number. */
+  async #asked(
+    name: string,
+    cell: readonly number[],
+    shape: readonly number[],
+    large: Large,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
+    const inside = cell.length === shape.length && cell.every((index, axis) => index < (shape[axis] ?? 0));
+    if (!inside) return { kind: "missing", name, cell, value: null, missing: name };
+    const formula = this.names.formulas.get(name);
+    if (formula !== undefined) {
+      const found = await this.source.explain(formula, this.#named(name, cell), signal);
+      return this.#found(name, cell, found.value, found);
+    }
+    const part = await large.window(
+      name,
+      cell,
+      cell.map((index) => index + 1),
+      signal,
+    );
+    return { kind: "given", name, cell, value: part.value(cell) };
+  }
+
+  #named(name: string, cell: readonly number[]): Record<string, number> {
+    return Object.fromEntries(this.names.axes(name).map((axis, place) => [axis, cell[place] ?? 0]));
   }
 
   /** Works numbers out again while nothing else is to be done. */

@@ -4,7 +4,6 @@ import { axisNames, readAxes } from "./axes.ts";
 import { cellAt } from "./interpreter.ts";
 import type { Names } from "./names.ts";
 import type { Formula, Operand, RunRecord } from "./record.ts";
-import type { Tensor } from "./safetensors.ts";
 
 export interface Use {
   readonly formula: Formula;
@@ -18,15 +17,14 @@ export function usedBy(
   name: string,
   cell: readonly number[],
   names: Names,
-  fetch: (name: string) => Tensor | undefined,
+  shapeOf: (name: string) => readonly number[] | undefined,
   most: number,
 ): Use[] {
   const found: Use[] = [];
   for (const [formula, operand] of names.readers(name)) {
-    const [result, tensor] = [fetch(formula.name), fetch(name)];
-    const shape = tensor?.shape ?? names.run.weights[name];
+    const [result, shape] = [shapeOf(formula.name), shapeOf(name)];
     if (result === undefined || shape === undefined) continue;
-    const use = readersOf(formula, operand, cell, shape, result.shape, names.run, most);
+    const use = readersOf(formula, operand, cell, shape, result, names.run, most);
     if (use.count > 0) found.push(use);
   }
   return found;

@@ -5,10 +5,11 @@ import { useMemo } from "preact/hooks";
 import type { Look } from "../../draw/box.ts";
 import { measure, Picture } from "../../draw/picture.tsx";
 import { Word } from "../../edit/word_view.tsx";
-import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { sentenceOf, toTensor } from "../../frame/views.ts";
 import { operandsOf } from "../../run/evaluator.ts";
+import { unmarked } from "../../run/names.ts";
 import { percent } from "../../run/numbers.ts";
 import type { RunRecord } from "../../run/record.ts";
 import { at, type Tensor } from "../../run/safetensors.ts";
@@ -24,13 +25,13 @@ export function BlockView(): VNode {
   const formulas = useMemo(() => drawnTogether(names, unit), [names, unit]);
   const read = formulas.flatMap((formula) => operandsOf(formula.rule).map(([, operand]) => operand.name));
   const needed = [...new Set([...formulas.map((formula) => formula.name), ...read])];
-  const opened = useOpened(needed.filter((name) => !name.startsWith("parameters.")));
+  const opened = useDrawn(needed.filter((name) => !name.startsWith("parameters.")));
   const word = wordOf(store, tensor, cell);
   const scene = useMemo(() => {
     if (!opened || width === 0) return null;
     const small = width < 560;
     const look: Look = { palette, measure, side: small ? 12 : 13, step: small ? 4 : 6, sentence, ...word };
-    return blockScene(formulas, names, store.fetch, look, width);
+    return blockScene(formulas, names, store.drawn, look, width);
   }, [opened, width, palette, formulas, sentence, word.text, word.word, names, store]);
   const label = `${names.unit(unit)}: ${formulas.map((formula) => names.title(formula.name)).join(", ")}`;
   return (
@@ -94,7 +95,7 @@ function SentenceHead(): VNode {
       {sides.map((side) => {
         const row = words[side][Math.min(sentence, words[side].length - 1)] ?? [];
         return (
-          <div class="sentence" data-long={row.length > 9} key={side}>
+          <div class="sentence" dir="auto" data-long={row.length > 9} key={side}>
             {row.map((_, token) => {
               const label = names.word(side, sentence, token);
               const word = <Word side={side} sentence={sentence} token={token} key={`${sentence} ${token}`} />;
@@ -112,7 +113,11 @@ function SentenceHead(): VNode {
                 </span>
               );
             })}
-            {side === sides[0] && <p class="says">{says(title, hidden)}</p>}
+            {side === sides[0] && (
+              <p class="says" dir="ltr">
+                {says(title, hidden)}
+              </p>
+            )}
           </div>
         );
       })}
@@ -134,7 +139,11 @@ function guessesOf(
     const shares = Array.from({ length: count }, (_, id): [string, number] => {
       return [run.words.vocabulary[id] ?? String(id), at(probabilities, [place, id])];
     });
-    found.set(token, shares.sort((one, two) => two[1] - one[1]).slice(0, 2));
+    const best = shares.sort((one, two) => two[1] - one[1]).slice(0, 2);
+    found.set(
+      token,
+      best.map(([word, share]) => [unmarked(word), share]),
+    );
   });
   return found;
 }
@@ -168,7 +177,7 @@ function Tensors({ store }: { store: Store }): VNode {
           </thead>
           <tbody>
             {formulas.map((formula) => {
-              const shape = store.fetch(formula.name)?.shape;
+              const shape = store.shape(formula.name);
               const first = shape?.map(() => 0) ?? [];
               return (
                 <tr key={formula.name}>

@@ -31,7 +31,7 @@ export interface Bars {
 const NONE: ReadonlySet<number> = new Set();
 
 /** At most so many columns; of more terms the largest are drawn, and the others together as the last one. */
-const MOST = 388;
+export const MOST = 388;
 
 /** The rows of a sum: a row for each tensor that the terms read, the product where there are several, the sum so far. */
 export function barsOf(

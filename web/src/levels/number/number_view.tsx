@@ -15,7 +15,7 @@ import { counted, full, percent, power, short } from "../../run/numbers.ts";
 import { givenSentence, type Part, sentenceOf } from "../../run/sentences.ts";
 import type { Answer } from "../../run/store.ts";
 import { Absent } from "../tensor/tensor_view.tsx";
-import { type Bars, barsOf, barsScene } from "./bars_scene.ts";
+import { type Bars, barsOf, barsScene, MOST } from "./bars_scene.ts";
 
 export function NumberView({ answer }: { answer: Answer | null }): VNode | null {
   const { names } = useStore();
@@ -95,7 +95,9 @@ export function Check({ found }: { found: Explanation }): VNode {
 function Computed({ found }: { found: Explanation }): VNode {
   const { names } = useStore();
   const { terms, formula } = found;
-  const labels = terms.map((term) => termLabel(term, found, names));
+  // Of thousands of terms few are shown: the others need no name.
+  const shown = new Set(largestTerms(terms, MOST));
+  const labels = terms.map((term) => (shown.has(term) ? termLabel(term, found, names) : ""));
   const share = formula.rule.rule === "softmax" && terms[0]?.what !== "nothing" && terms.length > 1;
   return (
     <>
@@ -205,7 +207,8 @@ const LISTED = 64;
 function Table({ found, labels }: { found: Explanation; labels: readonly string[] }): VNode {
   const { names } = useStore();
   const shown = largestTerms(found.terms, LISTED);
-  const left = found.terms.filter((term) => !shown.includes(term));
+  const written = new Set(shown);
+  const left = found.terms.filter((term) => !written.has(term));
   let running = 0;
   return (
     <details class="twin" open={found.terms.length <= 8}>

@@ -79,7 +79,7 @@ export function gridScene(
       align: "right",
     });
     for (let along = 0; along < seen.columns; along++) {
-      const { role, strength, value } = sheet.paint(sheet.cell(base, row, seen.column + along), sentence);
+      const { role, strength, value, crossed } = sheet.paint(sheet.cell(base, row, seen.column + along), sentence);
       // Lighter than a brick without digits, so that they can be read.
       const shown = strength * 0.88;
       const x = left + CELL.w * along;
@@ -91,6 +91,12 @@ export function gridScene(
         h: CELL.h - 1,
         fill: palette.cell(role, shown),
       });
+      // In the corner, so that the digits can be read.
+      if (crossed) {
+        const d = `M${x + 2} ${y + CELL.h - 12}L${x + 12} ${y + CELL.h - 2}M${x + 2} ${y + CELL.h - 7}l5 5`;
+        const stroke = strength > 0.5 ? palette.on(role, shown) : palette.fill(role);
+        items.push({ kind: "path", d, stroke, line: 1 });
+      }
       items.push({
         kind: "text",
         x: x + CELL.w / 2,
@@ -126,33 +132,46 @@ function same(one: readonly number[], two: readonly number[]): boolean {
   return one.every((index, axis) => index === two[axis]);
 }
 
-/** The whole sheet as an image, with the window framed; null where the window shows it all. */
-export function overviewScene(
+type Image = Extract<Item, { kind: "image" }>;
+
+/** The whole sheet as an image. */
+export function overviewImage(
   sheet: Sheet,
   base: readonly number[],
-  seen: Window,
   sentence: number,
   palette: Palette,
   width: number,
-): Scene | null {
-  if (seen.rows >= sheet.rows && seen.columns >= sheet.columns) return null;
+): Image {
   const scale = Math.min(width / sheet.columns, MAP / sheet.rows, 8);
   const stretch = (count: number, most: number): number => Math.min(Math.max(count * scale, Math.min(24, most)), most);
   const [w, h] = [stretch(sheet.columns, width), stretch(sheet.rows, MAP)];
-  const [columns, rows] = [Math.min(sheet.columns, Math.ceil(w * 2)), Math.min(sheet.rows, Math.ceil(h * 2))];
+  const { drawn } = sheet;
+  const [columns, rows] = [Math.min(drawn.columns, Math.ceil(w * 2)), Math.min(drawn.rows, Math.ceil(h * 2))];
   const pixels = new Uint8ClampedArray(columns * rows * 4);
   const strongest = new Float32Array(columns * rows).fill(-1);
   sheet.each(base, sentence, (row, column, role, strength) => {
-    const place = Math.floor((row * rows) / sheet.rows) * columns + Math.floor((column * columns) / sheet.columns);
+    const place = Math.floor((row * rows) / drawn.rows) * columns + Math.floor((column * columns) / drawn.columns);
     if (strength <= (strongest[place] ?? 0)) return;
     strongest[place] = strength;
     const [red, green, blue] = palette.bytes(role, strength);
     pixels.set([red, green, blue, 255], place * 4);
   });
-  const items: Item[] = [{ kind: "image", x: 1, y: 1, w, h, columns, rows, pixels }];
+  return { kind: "image", x: 1, y: 1, w, h, columns, rows, pixels };
+}
+
+/** That image with the window framed; null where the window shows it all. */
+export function overviewScene(
+  sheet: Sheet,
+  base: readonly number[],
+  seen: Window,
+  palette: Palette,
+  image: Image,
+): Scene | null {
+  if (seen.rows >= sheet.rows && seen.columns >= sheet.columns) return null;
+  const { w, h } = image;
   const [x, y] = [1 + (seen.column / sheet.columns) * w, 1 + (seen.row / sheet.rows) * h];
   const frame = { w: (seen.columns / sheet.columns) * w, h: (seen.rows / sheet.rows) * h };
-  items.push({ kind: "rect", x, y, ...frame, stroke: palette.ink, line: 1.5 });
+  const items: Item[] = [image, { kind: "rect", x, y, ...frame, stroke: palette.ink, line: 1.5 }];
   const panel: Panel = {
     tensor: sheet.name,
     ...{ x: 1, y: 1, w, h, rows: sheet.rows, columns: sheet.columns },

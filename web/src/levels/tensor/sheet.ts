@@ -1,8 +1,9 @@
 /** One tensor as sheets of rows and columns: which axes stand where, and how strongly each cell is coloured. */
 
+import { Dots, LIFT, numberAt } from "../../run/dots.ts";
 import { isOperand } from "../../run/evaluator.ts";
 import { lastOf, type Names, type Role } from "../../run/names.ts";
-import { at, sizeOf, type Tensor } from "../../run/safetensors.ts";
+import { sizeOf, type Tensor } from "../../run/safetensors.ts";
 
 /** Which axis goes down, which goes right, which makes several sheets, and which goes into the depth. */
 export interface Arrangement {
@@ -37,6 +38,7 @@ export class Sheet {
   readonly scale: number;
   readonly #rows: number;
   readonly #columns: number;
+  readonly #filled: boolean;
 
   constructor(name: string, tensor: Tensor, names: Names, layout: Arrangement, scale = scaleOf(name, tensor)) {
     this.name = name;
@@ -46,6 +48,7 @@ export class Sheet {
     this.role = names.role(name);
     this.scale = scale;
     this.layout = layout;
+    this.#filled = names.formulas.get(name)?.rule.rule.startsWith("fill_") === true;
     this.#rows = layout.rows === null ? -1 : this.axes.indexOf(layout.rows);
     this.#columns = layout.columns === null ? -1 : this.axes.indexOf(layout.columns);
   }
@@ -73,7 +76,13 @@ export class Sheet {
   }
 
   value(cell: readonly number[]): number {
-    return at(this.tensor, cell);
+    return numberAt(this.tensor, cell);
+  }
+
+  /** How many rows and columns `each` meets: fewer than there are where the sheet is drawn from a picture. */
+  get drawn(): { readonly rows: number; readonly columns: number } {
+    const { shape } = this.tensor instanceof Dots ? this.tensor.dots : this.tensor;
+    return { rows: shape[this.#rows] ?? 1, columns: shape[this.#columns] ?? 1 };
   }
 
   /** A first cell: along each axis 0, or what is given; an axis shared by all has the one index 0. */
@@ -85,31 +94,44 @@ export class Sheet {
   }
 
   /**
-   * Calls `paint` with the role and strength of every cell of one sheet, row by row: what images are made of. As `paint`,
-   * but without an index for each cell, for there may be millions.
+   * Calls `paint` with the role and strength of every drawn cell of one sheet, row by row: what images are made of. As
+   * `paint`, but without an index for each cell, for there may be millions.
    */
   each(
     base: readonly number[],
     sentence: number,
     paint: (row: number, column: number, role: Role, strength: number) => void,
   ): void {
-    const strides = this.tensor.shape.map((_, axis) => sizeOf(this.tensor.shape.slice(axis + 1)));
-    const { rows, columns } = this;
-    const start = this.cell(base, 0, 0).reduce((sum, index, axis) => sum + index * (strides[axis] ?? 0), 0);
+    const [{ shape, data }, table] =
+      this.tensor instanceof Dots ? [this.tensor.dots, this.tensor.table] : [this.tensor, null];
+    const strides = shape.map((_, axis) => sizeOf(shape.slice(axis + 1)));
+    const { rows, columns } = this.drawn;
+    const start = this.cell(base, 0, 0).reduce((sum, index, axis) => {
+      const [whole, drawn] = [this.tensor.shape[axis] ?? 1, shape[axis] ?? 1];
+      return sum + Math.floor((index * drawn) / whole) * (strides[axis] ?? 0);
+    }, 0);
     const [down, along] = [strides[this.#rows] ?? 0, strides[this.#columns] ?? 0];
-    const hidden = (axis: string | null, count: number): boolean[] => {
-      return Array.from({ length: count }, (_, index) => this.hides(axis, index, sentence));
-    };
-    const [hiddenRows, hiddenColumns] = [hidden(this.layout.rows, rows), hidden(this.layout.columns, columns)];
-    const { data } = this.tensor;
+    const hiddenRows = this.#hidden(this.layout.rows, rows, sentence);
+    const hiddenColumns = this.#hidden(this.layout.columns, columns, sentence);
     for (let row = 0; row < rows; row++) {
       for (let column = 0; column < columns; column++) {
-        const value = data[start + row * down + column * along] ?? 0;
+        const stored = data[start + row * down + column * along] ?? 0;
+        const value = table === null ? stored : (table[stored] ?? 0);
         const red = hiddenRows[row] === true || hiddenColumns[column] === true;
         if (red) paint(row, column, "hidden", this.hiddenStrength(value));
         else paint(row, column, this.role, this.strength(value));
       }
     }
+  }
+
+  /** Which of the drawn rows or columns stand for a hidden word. */
+  #hidden(axis: string | null, drawn: number, sentence: number): boolean[] {
+    const size = this.size(axis);
+    const found = new Array<boolean>(drawn).fill(false);
+    for (let index = 0; index < size; index++) {
+      if (this.hides(axis, index, sentence)) found[Math.floor((index * drawn) / size)] = true;
+    }
+    return found;
   }
 
   /** Whether a row or a column is a masked word that nothing has filled yet. */
@@ -118,14 +140,24 @@ export class Sheet {
     return this.names.label(this.name, axis, index, sentence).hidden;
   }
 
-  /** A cell's role and strength from 0 to 1: its size as a share of the tensor's largest, small ones lifted. */
-  paint(cell: readonly number[], sentence: number): { role: Role; strength: number; value: number } {
+  /**
+   * A cell's role and strength from 0 to 1: its size as a share of the tensor's largest, small ones lifted; `crossed` =
+   * a line goes through it, for the word is hidden or looking is forbidden: colour alone would not say so.
+   */
+  paint(cell: readonly number[], sentence: number): { role: Role; strength: number; value: number; crossed: boolean } {
     const value = this.value(cell);
     const row = this.#rows < 0 ? 0 : (cell[this.#rows] ?? 0);
     const column = this.#columns < 0 ? 0 : (cell[this.#columns] ?? 0);
     const hidden = this.hides(this.layout.rows, row, sentence) || this.hides(this.layout.columns, column, sentence);
-    if (!hidden) return { role: this.role, strength: this.strength(value), value };
-    return { role: "hidden", strength: this.hiddenStrength(value), value };
+    const crossed = hidden || this.#forbidden(value);
+    if (!hidden) return { role: this.role, strength: this.strength(value), value, crossed };
+    return { role: "hidden", strength: this.hiddenStrength(value), value, crossed };
+  }
+
+  /** Whether this number says that a query may not look at a key. */
+  #forbidden(value: number): boolean {
+    if (lastOf(this.name) === "may_look") return value === 0;
+    return this.#filled && (!Number.isFinite(value) || Math.abs(value) > this.scale * FAR);
   }
 
   /** A word that was zeroed stands as solid red; a weight that was masked as pale red: nothing passes there. */
@@ -136,8 +168,8 @@ export class Sheet {
   }
 
   strength(value: number): number {
-    if (!Number.isFinite(value) || this.scale === 0) return 0;
-    return Math.min(Math.abs(value) / this.scale, 1) ** 0.7;
+    if (!Number.isFinite(value) || this.scale === 0 || this.#forbidden(value)) return 0;
+    return Math.min(Math.abs(value) / this.scale, 1) ** LIFT;
   }
 }
 
@@ -164,6 +196,7 @@ const [LOOKED_AT, BEYOND] = [4096, 0.005];
  */
 function scaleOf(name: string, tensor: Tensor): number {
   if (["weights", "probabilities", "may_look"].includes(lastOf(name))) return 1;
+  if (tensor instanceof Dots) return tensor.scale;
   let found = scales.get(tensor);
   if (found === undefined) {
     const every = Math.max(1, Math.floor(tensor.data.length / LOOKED_AT));

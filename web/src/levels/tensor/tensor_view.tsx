@@ -1,16 +1,18 @@
 /** One tensor: any slice of it as a grid of numbers, and the whole slice as a small map. */
 
 import type { VNode } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { General } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
-import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import type { Scene } from "../../draw/scene.ts";
+import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { sentenceOf, toNumber } from "../../frame/views.ts";
 import { isOperand } from "../../run/evaluator.ts";
 import { counted, inCell } from "../../run/numbers.ts";
 import { sizeOf } from "../../run/safetensors.ts";
-import { gridScene, overviewScene, placeIn, windowOf } from "./grid_scene.ts";
+import { useDigits } from "./digits.ts";
+import { gridScene, overviewImage, overviewScene, placeIn, type Window, windowOf } from "./grid_scene.ts";
 import { arrangement, Sheet as Laid, type Sheet, sheetOf } from "./sheet.ts";
 
 export function TensorView(): VNode {
@@ -19,9 +21,9 @@ export function TensorView(): VNode {
   const { tensor: name, cell, layout } = state.value;
   const formula = names.formulas.get(name);
   const before = formula?.rule["x"];
-  const opened = useOpened([name, ...(isOperand(before) ? [before.name] : [])]);
+  const opened = useDrawn([name, ...(isOperand(before) ? [before.name] : [])]);
   const sheet = useMemo(() => {
-    const found = opened ? sheetOf(name, names, store.fetch) : null;
+    const found = opened ? sheetOf(name, names, store.drawn) : null;
     if (found === null || layout.length !== 2 || layout.some((axis) => !found.axes.includes(axis))) return found;
     const [rows = null, columns = null] = layout;
     return new Laid(name, found.tensor, names, { ...arrangement(found.axes), rows, columns }, found.scale);
@@ -74,31 +76,39 @@ function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNod
   }, [sheet, width, room, row, column]);
   const own = sheet.axes.indexOf("sentence") >= 0 ? (base[sheet.axes.indexOf("sentence")] ?? 0) : sentence;
   const key = `${base.filter((_, axis) => ![sheet.layout.rows, sheet.layout.columns].includes(sheet.axes[axis] ?? "")).join()}`;
-  const scenes = useMemo(() => {
-    if (seen === null) return null;
-    return {
-      grid: gridScene(sheet, base, seen, own, palette, measure),
-      map: overviewScene(sheet, base, seen, own, palette, width),
-    };
-  }, [sheet, seen, own, palette, key]);
+  const digits = useDigits(sheet, base, seen);
+  const image = useMemo(() => {
+    return width === 0 ? null : overviewImage(sheet, base, own, palette, width);
+  }, [sheet, width, own, palette, key]);
+  const map = useMemo(() => {
+    return seen === null || image === null ? null : overviewScene(sheet, base, seen, palette, image);
+  }, [image, seen]);
+  const drawn = useMemo(() => {
+    if (seen === null || digits === null) return null;
+    return { scene: gridScene(digits, base, seen, own, palette, measure), digits, base, seen };
+  }, [digits, seen, own, palette, key]);
+  // The old window stays until the digits of the new one are here.
+  const last = useRef<{ scene: Scene; digits: Sheet; base: readonly number[]; seen: Window } | null>(null);
+  if (drawn !== null || last.current?.digits.name !== sheet.name) last.current = drawn;
+  const grid = last.current;
   const pick = (at: number[]): void => go({ cell: at, ...sentenceOf(sheet.name, at, names) }, true);
   const open = (at: number[]): void => go({ level: "number", cell: at, ...sentenceOf(sheet.name, at, names) });
   return (
     <>
       <Controls sheet={sheet} cell={base} />
       <div ref={box}>
-        {scenes?.map != null && (
+        {map !== null && (
           <div class="block">
             <p class="label">
               the whole slice, {sheet.rows.toLocaleString("en")} × {sheet.columns.toLocaleString("en")}; the frame is
               what stands below
             </p>
-            <Picture scene={scenes.map} label="the whole slice" tensor="" cell={[]} onChoose={(_, at) => pick(at)} />
+            <Picture scene={map} label="the whole slice" tensor="" cell={[]} onChoose={(_, at) => pick(at)} />
           </div>
         )}
-        {scenes !== null && (
+        {grid !== null && (
           <Picture
-            scene={scenes.grid}
+            scene={grid.scene}
             label={`${names.title(sheet.name)} as a grid. Arrow keys move, Enter opens the number.`}
             tensor={sheet.name}
             cell={base}
@@ -114,14 +124,14 @@ function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNod
             onChoose={(_, at, further) => (further ? open(at) : pick(at))}
           />
         )}
-        {seen !== null && (
+        {grid !== null && (
           <Twin
-            sheet={sheet}
-            base={base}
-            row={seen.row}
-            column={seen.column}
-            rows={seen.rows}
-            columns={seen.columns}
+            sheet={grid.digits}
+            base={grid.base}
+            row={grid.seen.row}
+            column={grid.seen.column}
+            rows={grid.seen.rows}
+            columns={grid.seen.columns}
             sentence={own}
           />
         )}
@@ -191,43 +201,50 @@ interface TwinProps {
   readonly sentence: number;
 }
 
-/** The window as a table of links. */
-function Twin({ sheet, base, row, column, rows, columns, sentence }: TwinProps): VNode {
+/** The window as a table of links; it has hundreds of them, so they are made when it is opened. */
+function Twin(props: TwinProps): VNode {
+  const [open, setOpen] = useState(false);
+  return (
+    <details class="twin" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>the same as a table</summary>
+      {open && <Table {...props} />}
+    </details>
+  );
+}
+
+function Table({ sheet, base, row, column, rows, columns, sentence }: TwinProps): VNode {
   const { names } = useStore();
   const label = (axis: string | null, index: number): string => {
     return axis === null ? "" : names.label(sheet.name, axis, index, sentence).text;
   };
   const steps = (from: number, count: number): number[] => Array.from({ length: count }, (_, step) => from + step);
   return (
-    <details class="twin">
-      <summary>the same as a table</summary>
-      <section class="scroll" tabIndex={0} aria-label={`${names.title(sheet.name)} as a table`}>
-        <table>
-          <thead>
-            <tr>
-              <th />
-              {steps(column, columns).map((at) => (
-                <th scope="col">{label(sheet.layout.columns, at)}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {steps(row, rows).map((down) => (
-              <tr>
-                <th scope="row">{label(sheet.layout.rows, down)}</th>
-                {steps(column, columns).map((along) => {
-                  const cell = sheet.cell(base, down, along);
-                  return (
-                    <td>
-                      <a href={toNumber(sheet.name, cell, names)}>{inCell(sheet.value(cell))}</a>
-                    </td>
-                  );
-                })}
-              </tr>
+    <section class="scroll" tabIndex={0} aria-label={`${names.title(sheet.name)} as a table`}>
+      <table>
+        <thead>
+          <tr>
+            <th />
+            {steps(column, columns).map((at) => (
+              <th scope="col">{label(sheet.layout.columns, at)}</th>
             ))}
-          </tbody>
-        </table>
-      </section>
-    </details>
+          </tr>
+        </thead>
+        <tbody>
+          {steps(row, rows).map((down) => (
+            <tr>
+              <th scope="row">{label(sheet.layout.rows, down)}</th>
+              {steps(column, columns).map((along) => {
+                const cell = sheet.cell(base, down, along);
+                return (
+                  <td>
+                    <a href={toNumber(sheet.name, cell, names)}>{inCell(sheet.value(cell))}</a>
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }

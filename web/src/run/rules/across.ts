@@ -6,7 +6,6 @@ import {
   type Compute,
   constant,
   type Evaluator,
-  type Factor,
   type Fields,
   plain,
   step,
@@ -17,8 +16,7 @@ import {
 
 function exponentials(rule: Fields, tensors: Evaluator, cell: Cell): Working {
   const [x, over] = [rule.operand("x"), rule.text("over")];
-  const entries: Factor[] = [];
-  for (const [, here] of tensors.steps(x, over, cell)) entries.push(tensors.factor(x, here));
+  const entries = tensors.along(x, over, cell);
   let largest = -Infinity;
   for (const entry of entries) largest = Math.max(largest, entry.value);
   if (largest === -Infinity) {
@@ -49,19 +47,18 @@ const largestOf: Compute = (rule, tensors, cell) => {
   const [x, real, over] = [rule.operand("x"), rule.maybe("real"), rule.text("over")];
   const terms: Term[] = [];
   let result = -Infinity;
-  for (const [place, here] of tensors.steps(x, over, cell)) {
-    if (real !== null && tensors.value(real, here) === 0) continue;
-    const entry = tensors.factor(x, here);
+  const counts = real === null ? null : tensors.along(real, over, cell);
+  tensors.along(x, over, cell).forEach((entry, place) => {
+    if (counts?.[place]?.value === 0) return;
     terms.push({ what: `${over} ${place}`, factors: [entry], value: entry.value });
     result = Math.max(result, entry.value);
-  }
+  });
   return { terms, result, quantities: {} };
 };
 
 function norm(rule: Fields, tensors: Evaluator, cell: Cell, centred: boolean): Working {
   const [x, over, bias] = [rule.operand("x"), rule.text("over"), rule.maybe("bias")];
-  const entries: number[] = [];
-  for (const [, here] of tensors.steps(x, over, cell)) entries.push(tensors.value(x, here));
+  const entries = tensors.along(x, over, cell).map((entry) => entry.value);
   const mean = centred ? exactSum(entries) / entries.length : 0;
   const spread = exactSum(entries.map((entry) => (entry - mean) ** 2)) / entries.length;
   const deviation = Math.sqrt(spread + rule.number("epsilon"));

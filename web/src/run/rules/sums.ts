@@ -32,12 +32,12 @@ const scale: Compute = (rule, tensors, cell) => {
 function products(rule: Fields, tensors: Evaluator, cell: Cell): Term[] {
   const [left, right, bias] = [rule.operand("left"), rule.operand("right"), rule.maybe("bias")];
   const [over, by] = [rule.text("over"), rule.number("scale")];
-  const terms: Term[] = [];
-  for (const [place, here] of tensors.steps(left, over, cell)) {
-    const [one, two] = [tensors.factor(left, here), tensors.factor(right, here)];
-    const factors = [one, two, ...constant(by)];
-    terms.push({ what: `${over} ${place}`, factors, value: one.value * two.value * by });
-  }
+  const [lefts, rights, scale] = [tensors.along(left, over, cell), tensors.along(right, over, cell), constant(by)];
+  const terms = lefts.map((one, place): Term => {
+    const two = rights[place];
+    if (two === undefined) throw new Error(`${right.name} has no ${over} ${place}`);
+    return { what: `${over} ${place}`, factors: [one, two, ...scale], value: one.value * two.value * by };
+  });
   if (bias !== null) {
     const entry = tensors.factor(bias, cell);
     terms.push({ what: "bias", factors: [entry], value: entry.value });

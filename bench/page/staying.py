@@ -1,0 +1,123 @@
+"""A page that is open for long, and many pages at once."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Any
+
+from bench.page.models import Models, text_of
+from bench.page.opening import BASE, served_cells
+from bench.page.views import VIEWS
+from bench.page.window import Case, Samples, late, show, window
+from bench.page_server import memory
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+# Goes from number to number, one a second, and tells how long each took to be explained.
+FOLLOW = """async ({ places, seconds, seed }) => {
+  const random = probe.random(seed + 1);
+  const times = [];
+  const end = performance.now() + seconds * 1000;
+  await probe.sleep(random() * 1000);
+  while (performance.now() < end) {
+    const place = places[Math.floor(random() * places.length)];
+    const cell = new URLSearchParams(place).get("cell") ?? "";
+    const tensor = new URLSearchParams(place).get("tensor");
+    const began = performance.now();
+    location.hash = place;
+    while (document.querySelector(`article[data-tensor="${tensor}"][data-cell="${cell}"]`) === null) {
+      await probe.sleep(4);
+      if (performance.now() - began > 20000) break;
+    }
+    times.push(performance.now() - began);
+    await probe.sleep(Math.max(0, 1000 - (performance.now() - began)));
+  }
+  return times;
+}"""
+
+# An hour in a hurry: random numbers, their tensors, and every view, one after the other.
+WANDER = """async ({ places, count, seed }) => {
+  const random = probe.random(seed + 11);
+  for (let step = 0; step < count; step++) {
+    location.hash = places[Math.floor(random() * places.length)];
+    await probe.sleep(2);
+    const canvas = document.querySelector("main canvas");
+    if (canvas !== null) {
+      const { left, top, width, height } = canvas.getBoundingClientRect();
+      const at = { clientX: left + random() * width, clientY: top + random() * height, bubbles: true };
+      canvas.dispatchEvent(new MouseEvent("mousemove", at));
+      canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+    }
+    if (step % 10 === 9) await probe.settled(5);
+  }
+}"""
+
+
+def pages(browser: Browser, models: Models, samples: Samples) -> list[Case]:
+    """Fifty windows on one server, each looking at a number a second; what a click waits for in all of them."""
+    served = models.serve(BASE, text_of(128))
+    places = served_cells(served, 200)
+    times: list[float] = []
+    with window(browser) as first:
+        context = first.context
+        all_pages: list[Page] = [first, *(context.new_page() for _ in range(samples.pages - 1))]
+        for page in all_pages:
+            page.goto(f"{served.address}#{places[0]}", wait_until="commit")
+        for page in all_pages:
+            page.wait_for_selector("article", timeout=120_000)
+        for seed, page in enumerate(all_pages):
+            script = f"(given) => {{ globalThis.followed = ({FOLLOW})(given); }}"
+            page.evaluate(script, {"places": places, "seconds": samples.seconds, "seed": seed})
+        for page in all_pages:
+            times += page.evaluate("() => globalThis.followed")
+    return [
+        late(f"{samples.pages} pages open, each explains a number a second", times, 100.0),
+        Case("memory of the server with them", memory(served.process), "MB"),
+    ]
+
+
+def memory_of_an_hour(browser: Browser, models: Models, samples: Samples) -> list[Case]:
+    """As much as a person does in an hour, in a minute: the page's objects after each part, and the server's memory."""
+    cases = []
+    for what, served in (
+        ("the slides' model", models.serve("slides")),
+        (f"{BASE}, 128 words", models.serve(BASE, text_of(128))),
+    ):
+        places = [*served_cells(served, 100), *(view.place for view in VIEWS)] * 2
+        places += [place.replace("level=number", "level=tensor") for place in served_cells(served, 60)]
+        with window(browser) as page:
+            show(page, served.address, places[0])
+            heap, nodes, server = [], [], []
+            for part in range(samples.parts + 1):
+                page.evaluate(WANDER, {"places": places, "count": samples.interactions // samples.parts, "seed": part})
+                held = objects(page)
+                heap.append(held["heap"] / 1e6)
+                nodes.append(held["nodes"])
+                server.append(memory(served.process))
+        # The first part fills what is kept on purpose; a leak would go on.
+        for kind, values, unit in (("objects of the page", heap, "MB"), ("memory of the server", server, "MB")):
+            cases.append(growth(f"{what}: {kind}, growth from the second quarter to the last", values[1:], unit))
+        cases.append(growth(f"{what}: elements of the page, growth", [float(each) for each in nodes[1:]], "elements"))
+    return cases
+
+
+def growth(what: str, values: list[float], unit: str) -> Case:
+    """By how much the last quarter's median exceeds that of the second, as a share of it."""
+    quarter = len(values) // 4
+    second, last = statistics.median(values[quarter : 2 * quarter]), statistics.median(values[-quarter:])
+    more = {"values": [round(value, 1) for value in values], "of": unit}
+    return Case(what, 100 * (last - second) / second, "%", 5.0, more)
+
+
+def objects(page: Page) -> dict[str, Any]:
+    """The bytes of the objects that are in use and the number of elements, after the collector has been."""
+    session = page.context.new_cdp_session(page)
+    for _ in range(3):
+        session.send("HeapProfiler.collectGarbage")
+    held = {
+        "heap": session.send("Runtime.getHeapUsage")["usedSize"],
+        "nodes": session.send("Memory.getDOMCounters")["nodes"],
+    }
+    session.detach()
+    return held

@@ -1,0 +1,204 @@
+"""How long the page takes to follow the mouse, the keys, a click on a number, a changed word."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING
+
+from bench.page.models import Models, text_of
+from bench.page.opening import BASE, served_cells
+from bench.page.views import VIEWS
+from bench.page.window import Case, Samples, late, middle, settle, show, window
+from bench.page_server import WORDS, ask
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
+
+# Clicks random links to numbers, as many as are asked for; where there is none it goes to the next of the given places.
+CLICK = """async ({ places, count }) => {
+  const random = probe.random(7);
+  const took = { explained: [], drawn: [], terms: [] };
+  const until = (place) => {
+    const wanted = new URLSearchParams(place);
+    const [tensor, cell] = [wanted.get("tensor"), wanted.get("cell") ?? ""];
+    const there = () => document.querySelector(`article[data-tensor="${tensor}"][data-cell="${cell}"]`) !== null;
+    return new Promise((resolve) => {
+      if (there()) { resolve(); return; }
+      const watch = new MutationObserver(() => { if (there()) { watch.disconnect(); resolve(); } });
+      watch.observe(document, { subtree: true, childList: true, attributes: true });
+    });
+  };
+  for (let done = 0; done < count; done++) {
+    if (done % 6 === 0) {
+      const place = places[(done / 6) % places.length];
+      location.hash = place;
+      await until(place);
+      await probe.settled();
+    }
+    const links = [...document.querySelectorAll('.inspector a[href*="level=number"], article a[data-operand]')];
+    const link = links[Math.floor(random() * links.length)];
+    if (link === undefined) continue;
+    const began = performance.now();
+    const arrived = until(link.hash.slice(1));
+    link.click();
+    await arrived;
+    took.explained.push(performance.now() - began);
+    const { picture } = await probe.settled();
+    took.drawn.push(picture - began);
+  }
+  return took;
+}"""
+
+
+def hover(browser: Browser, models: Models, samples: Samples) -> list[Case]:
+    """The mouse over a random cell, and arrow keys, until the picture has followed; each view at 128 and 512 words."""
+    cases = []
+    for words, goal in ((128, 16.0), (512, 33.0)):
+        served = models.serve(BASE, text_of(words))
+        for view in VIEWS:
+            if words > view.longest or view.level == "number":
+                continue
+            with window(browser) as page:
+                if not view.show(page, served):
+                    cases.append(
+                        Case(f"{view.level}, {words} words", None, goal=goal, more={"why": "no such level yet"})
+                    )
+                    continue
+                cases.append(late(f"{view.level}, {words} words: mouse", pointed(page, samples.moves), goal))
+                cases.append(late(f"{view.level}, {words} words: arrow key", pressed(page, samples.keys), goal))
+    return cases
+
+
+def pointed(page: Page, moves: int) -> list[float]:
+    """Milliseconds until a picture has followed the mouse; moves over nothing are not counted."""
+    rng = random.Random(3)
+    box = page.locator("main canvas").last.bounding_box()
+    if box is None:
+        return []
+    visible = min(box["height"], 700 - box["y"])
+    found = []
+    for _ in range(2 * moves):
+        page.mouse.move(box["x"] + rng.random() * box["width"], box["y"] + rng.random() * visible)
+        times = settle(page)
+        if times["picture"] > times["began"]:
+            found.append(times["picture"] - times["began"])
+        if len(found) == moves:
+            break
+    return found
+
+
+def pressed(page: Page, keys: int) -> list[float]:
+    """Milliseconds until a picture has followed an arrow key."""
+    rng = random.Random(4)
+    page.locator("main canvas").last.focus()
+    found = []
+    for _ in range(keys):
+        page.keyboard.press(rng.choice(ARROWS))
+        times = settle(page)
+        if times["picture"] > times["began"]:
+            found.append(times["picture"] - times["began"])
+    return found
+
+
+def explain(browser: Browser, models: Models, samples: Samples) -> list[Case]:
+    """A click on a number until it is explained (its formula, its terms), and until its bars are drawn."""
+    cases = []
+    served = models.serve(BASE, text_of(128))
+    pages = [
+        ("served, BERT-base size, 128 words", served.address, served_cells(served, 40), 30.0),
+        ("in the page, the slides' model", models.file("slides").as_uri(), PLACES, 5.0),
+        ("in the page, `english`", models.file("english").as_uri(), PLACES, 5.0),
+    ]
+    for what, address, places, goal in pages:
+        with window(browser) as page:
+            show(page, address, places[0])
+            page.evaluate(CLICK, {"places": places, "count": 12})  # what is compiled at its first use
+            took = page.evaluate(CLICK, {"places": places, "count": samples.clicks})
+            cases.append(late(f"{what}: explained", took["explained"], goal))
+            cases.append(late(f"{what}: all of it drawn", took["drawn"], None))
+    with window(browser) as page:
+        cases.append(vocabulary(page, models))
+    return cases
+
+
+PLACES = [
+    f"level=number&tensor={name}&cell={cell}"
+    for name, cell in (
+        ("encoder.blocks.0.self_attention.weights", "0,1,2,0"),
+        ("encoder.blocks.0.self_attention.mixed", "0,1,2,1"),
+        ("encoder.blocks.0.self_attention.output", "0,1,2"),
+        ("encoder.blocks.0.feed_forward.residual", "0,2,1"),
+        ("encoder.blocks.0.self_attention.query", "0,1,1,3"),
+        ("head.logits", "0,3"),
+        ("head.probabilities", "0,2"),
+    )
+]
+
+
+def vocabulary(page: Page, models: Models) -> Case:
+    """A softmax over 8,000 words, worked out in the page: the longest sum that it meets."""
+    show(page, models.file("english").as_uri(), PLACES[-1])
+    script = """async () => {
+      const times = [];
+      for (let step = 0; step < 25; step++) {
+        const place = `level=number&tensor=head.probabilities&cell=0,${40 + step}`;
+        const began = performance.now();
+        location.hash = place;
+        await new Promise((resolve) => {
+          const there = () => document.querySelector(`article[data-cell="0,${40 + step}"]`) !== null;
+          const watch = new MutationObserver(() => { if (there()) { watch.disconnect(); resolve(); } });
+          watch.observe(document, { subtree: true, childList: true, attributes: true });
+        });
+        times.push(performance.now() - began);
+        await probe.settled();
+      }
+      return times.slice(5);
+    }"""
+    return late("in the page, a softmax over 8,000 words: explained", page.evaluate(script), 5.0)
+
+
+def change_word(browser: Browser, models: Models, samples: Samples) -> list[Case]:
+    """Another word in a text until the server has told the run without its numbers; and until its picture stands, where
+    the page can be edited.
+    """
+    cases = []
+    for size, goal in (("6 layers of 384", 200.0), (BASE, 500.0)):
+        served = models.serve(size, text_of(32))
+        rng = random.Random(9)
+        times = []
+        for _ in range(samples.runs):
+            words = text_of(32).split()
+            words[rng.randrange(10)] = rng.choice(WORDS)
+            began = time.perf_counter()
+            ask(served.address, "api/runs", {"model": served.model, "texts": [" ".join(words)]})
+            times.append(1000 * (time.perf_counter() - began))
+        cases.append(middle(f"{size}, 32 words: the run is told", times, goal))
+        with window(browser) as page:
+            cases.append(edited(page, served.address, f"{size}, 32 words: the picture stands", goal, samples.runs))
+    with window(browser) as page:
+        address = models.file("slides").as_uri()
+        cases.append(edited(page, address, "the slides' model in the page: the picture stands", 16.0, samples.runs))
+    return cases
+
+
+# A word that can be changed by hand, and the field that it becomes. A page without it cannot be edited yet.
+WORD, FIELD = ".sentence button.word", ".sentence input.word"
+
+
+def edited(page: Page, address: str, what: str, goal: float, runs: int) -> Case:
+    """A word typed over by hand, from the Enter key until the picture stands."""
+    show(page, address, "level=block")
+    if page.locator(WORD).count() == 0:
+        return Case(what, None, goal=goal, more={"why": "words cannot be edited in the page yet"})
+    found = []
+    for step in range(runs + 1):
+        page.locator(WORD).first.click()
+        page.locator(FIELD).fill(("summer", "better")[step % 2])
+        settle(page)
+        page.keyboard.press("Enter")
+        times = settle(page)
+        found.append(times["picture"] - times["began"])
+    return middle(what, found[1:], goal)

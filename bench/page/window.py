@@ -1,0 +1,175 @@
+"""A window of headless Chromium that can reach this machine alone, and what is timed in it.
+
+A time runs from an input event to the last change that it brought about: the last command to a canvas, or the last
+element of the picture that was written.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # Nothing but this machine has an address.
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+)
+SIZE = {"width": 1280, "height": 720}
+WAIT = 60_000
+
+PROBE = """
+(() => {
+  const probe = { began: 0, picture: 0, beside: 0, pending: 0, painted: 0, late: 0 };
+  globalThis.probe = probe;
+  const { clearRect } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function (...given) {
+    // A picture is painted in one go: the microtask comes when all its commands were issued.
+    if (this.canvas.isConnected) queueMicrotask(() => { probe.painted += 1; probe.picture = performance.now(); });
+    return clearRect.apply(this, given);
+  };
+  const { fetch } = globalThis;
+  globalThis.fetch = async (...given) => {
+    probe.pending += 1;
+    try { return await fetch(...given); }
+    finally { setTimeout(() => { probe.pending -= 1; probe.late = performance.now(); }, 0); }
+  };
+  const begin = (event) => { probe.began = event.timeStamp; };
+  for (const kind of ["mousemove", "keydown", "click"]) addEventListener(kind, begin, { capture: true });
+  const watch = () => new MutationObserver((all) => {
+    const inside = (kind) => all.some(({ target }) => (target.parentElement ?? target).closest?.(kind) != null);
+    const now = performance.now();
+    if (inside("main")) probe.picture = now;
+    if (inside("aside")) probe.beside = now;
+  }).observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
+  watch();
+  // Resolves when nothing has changed for a while and nothing is asked for.
+  probe.settled = (quiet = 40) => new Promise((resolve) => {
+    const look = () => {
+      const last = Math.max(probe.picture, probe.beside, probe.late, probe.began);
+      if (probe.pending === 0 && performance.now() - last > quiet) resolve(probe);
+      else setTimeout(look, 10);
+    };
+    requestAnimationFrame(look);
+  });
+  probe.sleep = (time) => new Promise((resolve) => setTimeout(resolve, time));
+  probe.random = (seed) => () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+})();
+"""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """How often things are done: runs of what is opened, moves of the mouse, keys, clicks; pages at once and for how
+    long; what a person does in an hour, one thing a second, in so many parts.
+    """
+
+    runs: int = 5
+    moves: int = 60
+    keys: int = 60
+    clicks: int = 60
+    pages: int = 50
+    seconds: int = 15
+    interactions: int = 3600
+    parts: int = 12
+
+    @staticmethod
+    def trial() -> Samples:
+        """A few of each."""
+        return Samples(runs=1, moves=4, keys=4, clicks=6, pages=4, seconds=4, interactions=80, parts=4)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One measured thing: its number, what it should be at most, and what else is worth knowing."""
+
+    what: str
+    value: float | None
+    unit: str = "ms"
+    goal: float | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        """As JSON; `reached` is None where nothing was measured or asked for."""
+        reached = None if self.value is None or self.goal is None else self.value <= self.goal
+        value = None if self.value is None else round(self.value, 3)
+        return {
+            "what": self.what,
+            "value": value,
+            "unit": self.unit,
+            "goal": self.goal,
+            "reached": reached,
+            **self.more,
+        }
+
+
+def p95(values: Sequence[float]) -> float:
+    """The value that one in twenty exceeds."""
+    ordered = sorted(values)
+    return ordered[min(int(0.95 * len(ordered)), len(ordered) - 1)]
+
+
+def late(what: str, values: Sequence[float], goal: float | None, **more: Any) -> Case:
+    """A case of many samples: their 95th percentile, with the median beside it."""
+    if not values:
+        return Case(what, None, goal=goal, more={"why": "nothing could be measured", **more})
+    told = {"samples": len(values), "median": round(statistics.median(values), 3), "largest": round(max(values), 3)}
+    return Case(what, p95(values), goal=goal, more={**told, **more})
+
+
+def middle(what: str, values: Sequence[float], goal: float | None, **more: Any) -> Case:
+    """A case of a few runs: their median."""
+    return Case(what, statistics.median(values), goal=goal, more={"runs": [round(each, 1) for each in values], **more})
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Headless Chromium; ends the bench where there is none."""
+    found = shutil.which("chromium")
+    if found is None:
+        raise SystemExit("this bench needs Chromium: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=found, args=[*ARGUMENTS, "--js-flags=--expose-gc"])
+        yield opened
+        opened.close()
+
+
+@contextmanager
+def window(browser: Browser) -> Iterator[Page]:
+    """A fresh window, without anything that another one has kept."""
+    context: BrowserContext = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]  # a TypedDict of Playwright
+    context.add_init_script(PROBE)
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+def show(page: Page, address: str, place: str = "") -> None:
+    """Open the page at a place and wait until it is drawn."""
+    page.goto("about:blank")
+    page.goto(f"{address}#{place}", wait_until="commit")
+    page.wait_for_selector(".frame", timeout=WAIT)
+    settle(page)
+
+
+def settle(page: Page) -> dict[str, float]:
+    """Wait until nothing changes any more; when the last input began, and when the last picture was finished."""
+    found: dict[str, float] = page.evaluate(
+        "probe.settled().then(({ began, picture, beside }) => ({ began, picture, beside }))"
+    )
+    return found

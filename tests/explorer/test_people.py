@@ -1,0 +1,210 @@
+"""The page for all people: every level judged by axe-core in every theme, by keys alone, enlarged, without motion, on a
+phone, in scripts that are written from the right.
+
+A new level is a row of LEVELS; a page that does not have it yet skips it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from glassformer.look.cell import Words
+from glassformer.look.run import trace
+from tests.explorer.serving import desk_of
+from tests.explorer.test_server_browser import serving
+from tests.look.rows import row_named, slides_trace
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+WAIT = 30_000
+WEIGHTS = "encoder.blocks.0.self_attention.weights"
+IN_HAND = f"tensor={WEIGHTS}&cell=0,1,1,0"
+LEVELS = ("model", "heads", "head", "block", "tensor", "number")
+WINDOWS = {
+    "a small screen": {"viewport": {"width": 1280, "height": 720}},
+    "a phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 3, "has_touch": True},
+    "enlarged to 200 %": {"viewport": {"width": 640, "height": 360}, "device_scale_factor": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place: Path = tmp_path_factory.mktemp("page") / "slides.html"
+    slides_trace(dtype=torch.float32).to_html(place, title="slides")
+    return place
+
+
+@contextmanager
+def window(browser: Browser, **settings: Any) -> Iterator[Page]:
+    """A window in which nothing may go wrong."""
+    context = browser.new_context(bypass_csp=True, **settings)
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def go(page: Page, address: str, level: str, more: str = "") -> None:
+    """Open a level with a number in hand; skips where the page does not have it yet."""
+    page.goto("about:blank")
+    page.goto(f"{address}#level={level}&{IN_HAND}{more}")
+    page.wait_for_selector("main canvas, main svg", timeout=WAIT)
+    if page.locator("main").get_attribute("data-level") != level:
+        pytest.skip(f"this page has no level {level} yet")
+
+
+def judged(page: Page, repository: Path) -> list[tuple[str, str]]:
+    """What axe-core finds."""
+    axe = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
+    if not axe.exists():
+        pytest.skip("axe-core is not installed: make web/node_modules/.installed")
+    page.evaluate(axe.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]]
+
+
+def wider(page: Page) -> list[str]:
+    """What stands beyond the right edge of the window and cannot be scrolled to."""
+    found: list[str] = page.evaluate(
+        """() => {
+          const scrolls = (one) => one !== null && (/auto|scroll|hidden/.test(getComputedStyle(one).overflowX)
+            || scrolls(one.parentElement));
+          return [...document.querySelectorAll("body *")].filter((one) => {
+            const { right, width } = one.getBoundingClientRect();
+            return width > 0 && right > innerWidth + 1 && !scrolls(one.parentElement);
+          }).map((one) => one.outerHTML.slice(0, 120));
+        }"""
+    )
+    return found
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("size", WINDOWS)
+def test_every_level_in_every_theme_is_for_all(
+    browser: Browser, file: Path, repository: Path, level: str, size: str
+) -> None:
+    themes = ("light", "dark", "contrast") if size == "a small screen" else ("light",)
+    with window(browser, **WINDOWS[size]) as page:
+        for theme in themes:
+            go(page, file.as_uri(), level, f"&theme={theme}")
+            assert page.evaluate("document.documentElement.dataset.theme") == theme
+            assert judged(page, repository) == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= WINDOWS[size]["viewport"]["width"]
+            assert wider(page) == []
+            # What a canvas shows can be read without it.
+            assert page.locator("main details.twin, main table").count() > 0
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_live_page_is_for_all_too(browser: Browser, repository: Path, level: str) -> None:
+    with serving(desk_of()) as address, window(browser, **WINDOWS["a small screen"]) as page:
+        go(page, address, level)
+        assert judged(page, repository) == []
+        page.goto("about:blank")
+
+
+def test_the_way_to_a_number_and_back_by_keys_alone(browser: Browser, file: Path) -> None:
+    with window(browser, **WINDOWS["a small screen"]) as page:
+        go(page, file.as_uri(), "block")
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.localName") == "canvas":
+                break
+        assert page.evaluate("document.activeElement.matches('main canvas:focus-visible')")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("article", timeout=WAIT)
+        place = page.evaluate("location.hash")
+        # Every link and every control can be reached, and none holds the focus.
+        seen = set()
+        for _ in range(200):
+            page.keyboard.press("Tab")
+            focused = page.evaluate(
+                "(() => { const one = document.activeElement; one.dataset.met ??= String(Math.random());"
+                " return [one.localName, one.dataset.met]; })()"
+            )
+            if focused[1] in seen:
+                break
+            if focused[0] != "body":  # from the last one the way leads out of the page and in again
+                seen.add(focused[1])
+        # A group of cells counts once; what a closed drawer or closed details hide does not count.
+        focusable = page.evaluate(
+            """() => [...document.querySelectorAll("a[href], button, select, summary, [tabindex='0']")].filter(
+              (one) => one.checkVisibility({ visibilityProperty: true })).length"""
+        )
+        assert len(seen) >= min(focusable, 200) - 1
+        page.keyboard.press("?")
+        page.wait_for_selector("dialog[open]")
+        page.keyboard.press("Escape")
+        page.wait_for_selector("dialog[open]", state="detached")
+        assert page.evaluate("location.hash") == place
+        page.keyboard.press("Escape")
+        page.wait_for_selector("main[data-level=tensor]")
+        page.keyboard.press("Escape")
+        page.wait_for_selector("main[data-level=block]")
+
+
+def test_nothing_moves_where_motion_is_reduced(browser: Browser, file: Path) -> None:
+    with window(browser, reduced_motion="reduce", **WINDOWS["a small screen"]) as page:
+        go(page, file.as_uri(), "block")
+        for level in ("tensor", "number", "block"):
+            page.evaluate("hash => { location.hash = hash }", f"level={level}&{IN_HAND}")
+            page.wait_for_selector(f"main[data-level={level}]")
+            moving = page.evaluate(
+                "document.getAnimations().filter(({effect}) => effect.getComputedTiming().duration > 20).length"
+            )
+            assert moving == 0
+
+
+SCRIPTS = {
+    "Arabic": ("أحب", "الصيف", "أكثر", "من", "الشتاء"),
+    "Hebrew": ("אני", "אוהב", "את", "הקיץ", "מאוד"),
+    "Chinese": ("我", "比起", "冬天", "更喜欢", "夏天"),
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_words_of_any_script_are_drawn_right(browser: Browser, script: str, tmp_path: Path) -> None:
+    row = row_named("bert")
+    inputs, _ = row.batch(padding="none")
+    words = [SCRIPTS[script][place % 5] for place in range(inputs.shape[1])]
+    found = trace(row.model(dtype=torch.float32), inputs, words=Words(inputs=[words] * inputs.shape[0]))
+    found.to_html(tmp_path / "page.html", title=script)
+    drawn = """(() => {
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      globalThis.drawn = [];
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...where) {
+        globalThis.drawn.push([text, this.direction]);
+        return fillText.call(this, text, ...where);
+      };
+    })()"""
+    with window(browser, **WINDOWS["a small screen"]) as page:
+        page.add_init_script(drawn)
+        go(page, (tmp_path / "page.html").as_uri(), "block")
+        written = page.locator(".sentence .word").first
+        assert written.inner_text().strip("\u2068\u2069") == words[0]
+        from_the_right = script != "Chinese"
+        direction = page.locator(".sentence").first.evaluate("one => getComputedStyle(one).direction")
+        assert direction == ("rtl" if from_the_right else "ltr")
+        boxes = [page.locator(".sentence .word").nth(place).bounding_box() for place in (0, 1)]
+        assert boxes[0] is not None
+        assert boxes[1] is not None
+        assert (boxes[0]["x"] > boxes[1]["x"]) is from_the_right
+        texts = {text for text, direction in page.evaluate("drawn") if direction == "ltr"}
+        expected = f"\u2068{words[1]}\u2069" if from_the_right else words[1]
+        assert expected in texts
+        # "query → key" keeps its order: each word by itself, in a line from the left.
+        go(page, (tmp_path / "page.html").as_uri(), "number")
+        crumb = page.locator(".crumbs [aria-current]").inner_text()
+        assert f"{words[1]}" in crumb
+        if from_the_right:
+            assert crumb.count("\u2068") == crumb.count("\u2069") >= 2

@@ -1,0 +1,79 @@
+/** What is said about the heads that are drawn, and where each leads. */
+
+import type { Level, State } from "../../frame/state.ts";
+import { MEASURES, type Measure } from "../../run/heads.ts";
+import type { Names } from "../../run/names.ts";
+import type { Source } from "../../run/source.ts";
+import { LEVELS } from "../levels.ts";
+import { type Arrange, headsIn, jobIn, nameOf, type Row } from "./heads_scene.ts";
+import { type Counted, JOBS, type Job } from "./jobs.ts";
+
+/** The tokens that stand first, and that close a text; empty where several texts are looked at. */
+export interface Marks {
+  readonly first: string;
+  readonly closing: string;
+}
+
+export function marksOf(names: Names, sentence: number): Marks {
+  const { words } = names.run;
+  if (words.decoder_inputs.length > 0) return { first: "", closing: "" };
+  const closing = words.closing?.inputs;
+  const first = (words.inputs[sentence]?.length ?? 0) > 0 ? names.word("inputs", sentence, 0).text : "";
+  return { first, closing: closing === undefined ? "" : (words.vocabulary[closing] ?? "") };
+}
+
+/** The heads by what they do, named. */
+export function groupsOf(rows: readonly Row[]): Counted[] {
+  const found = new Map<Job, string[]>();
+  for (const head of headsIn(rows)) {
+    const { job } = jobIn(head);
+    const known = found.get(job);
+    if (known === undefined) found.set(job, [nameOf(head)]);
+    else known.push(nameOf(head));
+  }
+  return JOBS.flatMap((job) => {
+    const heads = found.get(job);
+    return heads === undefined ? [] : [{ job, heads }];
+  });
+}
+
+/** The orders beside that of blocks and of what heads do. */
+export const ORDERS: Readonly<Partial<Record<Measure, string>>> = {
+  previous: "most one token back first",
+  next: "most one token ahead first",
+  self: "most at the token itself first",
+  first: "most at the first token first",
+  separator: "most at the end mark first",
+  largest: "largest share first",
+  entropy: "fewest tokens at once first",
+  distance: "nearest first",
+};
+
+export function arrangeIn(text: string): Arrange {
+  if (text === "job") return text;
+  return MEASURES.find((measure) => measure === text && measure in ORDERS) ?? "";
+}
+
+export function onlyIn(text: string): Job | null {
+  return JOBS.find((job) => job === text) ?? null;
+}
+
+/** The head of an id as the cell in hand: the pair of tokens stays where the new weights have it too. */
+export function headInHand(source: Source, id: string, now: State): { tensor: string; cell: number[] } {
+  const [attention = "", index = "0"] = id.split(" ");
+  const tensor = `${attention}.weights`;
+  const [sentences = 1, , queries = 1, keys = 1] = source.shape(tensor) ?? [];
+  const [query = 0, key = 0] = now.tensor.endsWith("_attention.weights") ? now.cell.slice(2) : [];
+  const cell = [
+    Math.min(now.sentence, sentences - 1),
+    Number(index),
+    Math.min(query, queries - 1),
+    Math.min(key, keys - 1),
+  ];
+  return { tensor, cell };
+}
+
+/** A head opens as its own level; where the page has none, as the tensor of its weights. */
+export function opensAs(): { level: Level; layout: string[] } {
+  return { level: ("head" in LEVELS ? "head" : "tensor") as Level, layout: [] };
+}

@@ -1,0 +1,146 @@
+/** Beside all heads: the one in hand in numbers and words, and what the groups are called. */
+
+import type { VNode } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { pointedSpot } from "../../draw/spots.tsx";
+import { useStore } from "../../frame/hooks.ts";
+import { go, link, state } from "../../frame/state.ts";
+import { toNumber } from "../../frame/views.ts";
+import type { Measure, Measured } from "../../run/heads.ts";
+import { percent, short } from "../../run/numbers.ts";
+import { groupsOf, headInHand, marksOf, onlyIn, opensAs } from "./about.ts";
+import { type Head, headsIn, idOf, nameOf } from "./heads_scene.ts";
+import { Mark } from "./job_marks.tsx";
+import { atOnce, type Job, sentenceOf, whereOf } from "./jobs.ts";
+import { drawnRows } from "./rows.ts";
+
+export function HeadsBeside(): VNode {
+  const { names, source } = useStore();
+  const { sentence, tensor, cell } = state.value;
+  const rows = drawnRows.value;
+  const marks = marksOf(names, sentence);
+  const only = onlyIn(state.value.only);
+  const inHand = pointedSpot.value ?? idOf(tensor.replace(/\.weights$/, ""), cell[1] ?? 0);
+  const head = headsIn(rows).find(({ id }) => id === inHand);
+  const measured = head?.row.heads.measured[head.index];
+  const opened = head === undefined ? "" : link({ ...headInHand(source, head.id, state.value), ...opensAs() });
+  return (
+    <>
+      {head === undefined || measured === undefined ? (
+        <p class="quiet part">Point at a head, or press an arrow key: what it does stands here. Click opens it.</p>
+      ) : (
+        <div class="part">
+          <p class="label">The head in hand</p>
+          <p class="big">{nameOf(head)}</p>
+          <p class="quiet">
+            block {head.row.block}, head {head.index}, {head.row.band.replace(/:.*/, "")}
+          </p>
+          <p class="said">{sentenceOf(measured, marks)}</p>
+          <Bars measured={measured} />
+          <Strongest head={head} />
+          <p>
+            <a class="strong" href={opened}>
+              Open this head →
+            </a>
+          </p>
+        </div>
+      )}
+      <div class="part">
+        <p class="label">What the heads do, and how that looks in a picture</p>
+        <ul class="groups">
+          {groupsOf(rows).map(({ job, heads }) => (
+            <li key={job}>
+              <button
+                type="button"
+                aria-pressed={only === job}
+                onClick={() => go({ only: only === job ? "" : job }, true)}
+              >
+                <Mark job={job} />
+                <span>{whereOf(job, marks)}</span>
+                <b>{heads.length}</b>
+              </button>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </>
+  );
+}
+
+const SHOWN: readonly (readonly [Measure & Job, string])[] = [
+  ["previous", "one back"],
+  ["self", "itself"],
+  ["next", "one ahead"],
+  ["first", "first token"],
+  ["separator", "end mark"],
+];
+
+/** The shares of a head's attention as bars on one scale; the tick is what an even look would give. */
+function Bars({ measured }: { measured: Measured }): VNode {
+  return (
+    <>
+      <dl class="bars">
+        {SHOWN.filter(([measure]) => !Number.isNaN(measured[measure])).map(([measure, text]) => (
+          <div key={measure}>
+            <dt>{text}</dt>
+            <dd>
+              <i style={{ width: `${100 * measured[measure]}%`, background: `var(--job-${measure})` }} />
+              <s style={{ left: `${100 * Math.min(measured.even, 1)}%` }} />
+            </dd>
+            <dd>{percent(measured[measure])}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="quiet">
+        {short(atOnce(measured), 1)} tokens at once
+        {Number.isNaN(measured.distance) ? "" : `, ${short(measured.distance, 1)} tokens away on average`}; largest
+        share {percent(measured.largest)}; tick: an even share, {percent(measured.even)}
+      </p>
+    </>
+  );
+}
+
+/** So many pairs of words are named. */
+const PAIRS = 4;
+
+/** The pairs of words with the largest weights, each with another word that looks. */
+function Strongest({ head }: { head: Head }): VNode | null {
+  const { names, source } = useStore();
+  const { sentence } = state.value;
+  const [found, setFound] = useState<{ of: string; pairs: [number[], number][] }>({ of: "", pairs: [] });
+  const name = `${head.row.attention}.weights`;
+  const key = `${head.id} ${sentence}`;
+  useEffect(() => {
+    let current = source.whole;
+    if (!current) return;
+    const [sentences = 1, , queries = 1, keys = 1] = source.shape(name) ?? [];
+    const index = [Math.min(sentence, sentences - 1), head.index];
+    void source.numbersAt(name, index).then((square) => {
+      if (!current || square === undefined) return;
+      const best = Array.from({ length: queries }, (_, query): [number[], number] => {
+        let most = 0;
+        for (let at = 0; at < keys; at++) {
+          if ((square[query * keys + at] ?? 0) > (square[query * keys + most] ?? 0)) most = at;
+        }
+        return [[...index, query, most], square[query * keys + most] ?? 0];
+      });
+      setFound({ of: key, pairs: best.sort((one, two) => two[1] - one[1]).slice(0, PAIRS) });
+    });
+    return () => {
+      current = false;
+    };
+  }, [source, key]);
+  if (found.of !== key) return null;
+  return (
+    <ul class="pairs">
+      {found.pairs.map(([cell, share]) => (
+        <li key={cell.join()}>
+          {names.cell(name, cell, ["query", "key"])}{" "}
+          <a class="attention" href={toNumber(name, cell, names)}>
+            {short(share)}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}

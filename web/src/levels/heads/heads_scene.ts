@@ -1,0 +1,249 @@
+/** All heads of a model as small pictures of their weights, in a grid of blocks and heads or in another order. */
+
+import type { Palette } from "../../draw/colour.ts";
+import type { Item, Scene } from "../../draw/scene.ts";
+import type { Spot } from "../../draw/spots.tsx";
+import type { Heads, Measure } from "../../run/heads.ts";
+import { atOnce, JOBS, type Job, jobOf, labelOf } from "./jobs.ts";
+
+/** One attention, whose heads stand in a row. */
+export interface Row {
+  /** Its name without `.weights`. */
+  readonly attention: string;
+  /** `encoder, self-attention`: rows that have this in common stand together. */
+  readonly band: string;
+  readonly block: number;
+  /** What a head is called: `0·3`. */
+  readonly name: string;
+  readonly heads: Heads;
+}
+
+/** One head with its row. */
+export interface Head {
+  readonly row: Row;
+  readonly index: number;
+  readonly id: string;
+}
+
+/** How the heads are ordered: by place, by what they do, or by one measure. */
+export type Arrange = "" | "job" | Measure;
+
+export interface Look {
+  readonly palette: Palette;
+  readonly job: Readonly<Record<Job, string>>;
+  readonly arrange: Arrange;
+  /** Only heads that do this are shown at full strength; null = all. */
+  readonly only: Job | null;
+  /** What the groups of heads are called. */
+  title(job: Job): string;
+}
+
+const [LEFT, HEADER, GAP, LINE] = [24, 24, 8, 16];
+
+/** The side of a small picture: so many pixels a dot, and how many dots. */
+export interface Size {
+  readonly dots: number;
+  readonly pixels: number;
+}
+
+/** The largest pictures for so many heads side by side; a dot has whole pixels, so that no two look unequal. */
+export function sizeFor(width: number, heads: number, tokens: number): Size {
+  const room = Math.min(Math.floor((width - LEFT) / heads) - GAP, LARGEST);
+  let best: Size = { dots: 16, pixels: 1 };
+  const choices = tokens <= DOTS[0] ? [tokens] : DOTS;
+  for (const dots of choices) {
+    const pixels = Math.max(1, Math.floor(room / dots));
+    if (dots * pixels <= room && dots * pixels > best.dots * best.pixels) best = { dots, pixels };
+  }
+  return tokens <= DOTS[0] && best.dots !== tokens ? { dots: tokens, pixels: 1 } : best;
+}
+
+const DOTS = [32, 28, 24, 20, 16] as const;
+const LARGEST = 112;
+/** Below this there is no room for what a head does; a line in its colour stays. */
+const WORDED = 44;
+
+export function idOf(attention: string, index: number): string {
+  return `${attention} ${index}`;
+}
+
+export function headsIn(rows: readonly Row[]): Head[] {
+  return rows.flatMap((row) => row.heads.measured.map((_, index) => ({ row, index, id: idOf(row.attention, index) })));
+}
+
+/** The heads in lines, each with what stands before it. */
+function linesOf(rows: readonly Row[], look: Look, across: number): { title: string; before: string; heads: Head[] }[] {
+  if (look.arrange === "") {
+    let band = "";
+    return rows.map((row) => {
+      const title = row.band === band ? "" : row.band;
+      band = row.band;
+      return { title, before: String(row.block), heads: headsIn([row]) };
+    });
+  }
+  const all = headsIn(rows);
+  const groups: [string, Head[]][] = [];
+  if (look.arrange === "job") {
+    for (const job of JOBS) {
+      const heads = sorted(
+        all.filter((head) => jobIn(head).job === job),
+        (head) => jobIn(head).value,
+      );
+      if (heads.length > 0) groups.push([look.title(job), heads]);
+    }
+  } else {
+    const measure = look.arrange;
+    const known = all.filter(({ row, index }) => !Number.isNaN(row.heads.measured[index]?.[measure]));
+    const by = sorted(known, ({ row, index }) => row.heads.measured[index]?.[measure] ?? 0);
+    groups.push(["", measure === "entropy" || measure === "distance" ? by.reverse() : by]);
+  }
+  return groups.flatMap(([title, heads]) =>
+    Array.from({ length: Math.ceil(heads.length / across) }, (_, line) => {
+      return { title: line === 0 ? title : "", before: "", heads: heads.slice(line * across, (line + 1) * across) };
+    }),
+  );
+}
+
+function sorted(heads: readonly Head[], by: (head: Head) => number): Head[] {
+  return [...heads].sort((one, two) => by(two) - by(one));
+}
+
+export function jobIn({ row, index }: Head): ReturnType<typeof jobOf> {
+  const measured = row.heads.measured[index];
+  if (measured === undefined) throw new Error(`${row.attention} has no head ${index}`);
+  return jobOf(measured);
+}
+
+/** The picture and where each head is on it. */
+export function headsScene(
+  rows: readonly Row[],
+  look: Look,
+  size: Size,
+  width: number,
+): { scene: Scene; spots: Spot[] } {
+  const { palette } = look;
+  const items: Item[] = [];
+  const spots: Spot[] = [];
+  const most = Math.max(1, ...rows.map((row) => row.heads.measured.length));
+  const side = Math.max(...rows.map(({ heads }) => Math.max(...heads.thumbnails.shape.slice(1)) * size.pixels), 1);
+  const pitch = Math.max(side + GAP, Math.min(Math.floor((width - LEFT) / most), side + 24));
+  const across = look.arrange === "" ? most : Math.max(1, Math.floor((width - LEFT) / pitch));
+  const below = side >= WORDED ? LINE + 10 : 10;
+  const named = look.arrange !== "" ? LINE : 0;
+  let y = 0;
+  for (const { title, before, heads } of linesOf(rows, look, across)) {
+    if (title !== "") {
+      y += y === 0 ? 0 : 8;
+      items.push({ kind: "text", x: 0, y: y + 12, text: title, size: 12, fill: palette.ink, bold: true });
+      y += HEADER;
+      if (look.arrange === "") {
+        for (let head = 0; head < heads.length; head++) {
+          const x = LEFT + head * pitch + side / 2;
+          const text = head === 0 && pitch > 48 ? "head 0" : String(head);
+          items.push({ kind: "text", x, y: y + 8, text, size: 12, fill: palette.quiet, align: "center" });
+        }
+        y += LINE;
+      }
+    }
+    const top = y + named;
+    if (before !== "") {
+      const middle = top + side / 2 + 4;
+      items.push({
+        kind: "text",
+        x: LEFT - 10,
+        y: middle,
+        text: before,
+        size: 12,
+        fill: palette.quiet,
+        align: "right",
+      });
+    }
+    const left = look.arrange === "" ? LEFT : 0;
+    items.push(atlas(heads, size.pixels, pitch, side, left, top, palette));
+    heads.forEach((head, column) => {
+      const x = left + column * pitch;
+      drawHead(head, x, top, side, look, items);
+      if (named > 0) {
+        items.push({ kind: "text", x, y: top - 4, text: nameOf(head), size: 12, fill: palette.quiet });
+      }
+      const { index, row } = head;
+      const label = `${row.band}, block ${row.block}, head ${index}: ${labelOf(jobIn(head))}`;
+      spots.push({ id: head.id, x, y: top, w: side, h: side, label });
+    });
+    y = top + side + below;
+  }
+  return { scene: { width, height: y + 4, items, panels: [] }, spots };
+}
+
+export function nameOf({ row, index }: Head): string {
+  return `${row.name}·${index}`;
+}
+
+/** What stands around a small picture: its frame, a line as long as its number, its label, and a veil. */
+function drawHead(head: Head, x: number, y: number, side: number, look: Look, items: Item[]): void {
+  const { palette } = look;
+  const found = jobIn(head);
+  const measured = head.row.heads.measured[head.index];
+  const measure = look.arrange === "" || look.arrange === "job" ? null : look.arrange;
+  items.push({ kind: "rect", x: x - 0.5, y: y - 0.5, w: side + 1, h: side + 1, stroke: palette.hair });
+  const named = found.job !== "few" && found.job !== "many";
+  const number = measure === null ? found.value : (measured?.[measure] ?? 0);
+  const share = measure === null ? (named ? number : 0) : measure === "entropy" || measure === "distance" ? 0 : number;
+  if (share > 0) {
+    const fill = look.job[measure === null ? found.job : jobFor(measure)];
+    items.push({ kind: "rect", x, y: y + side + 3, w: Math.max(2, Math.min(share, 1) * side), h: 3, fill });
+  }
+  if (side >= WORDED) {
+    const text = measure === null ? labelOf(found) : numberOf(measure, number, measured);
+    const fill = named || measure !== null ? palette.ink : palette.quiet;
+    items.push({ kind: "text", x, y: y + side + 18, text, size: 12, fill });
+  }
+  if (look.only !== null && look.only !== found.job) {
+    items.push({ kind: "rect", x: x - 1, y: y - 1, w: side + 2, h: side + 22, fill: `${palette.paper}d0` });
+  }
+}
+
+function jobFor(measure: Measure): Job {
+  return JOBS.find((job) => job === measure) ?? "many";
+}
+
+function numberOf(measure: Measure, value: number, measured: Parameters<typeof jobOf>[0] | undefined): string {
+  if (measure === "entropy") return measured === undefined ? "" : `${atOnce(measured).toFixed(1)} at once`;
+  if (measure === "distance") return `${value.toFixed(1)} away`;
+  return value.toFixed(3).replace(/^0/, "");
+}
+
+/** The pictures of one line as one image: a pixel a dot, with room between them that stays empty. */
+function atlas(
+  heads: readonly Head[],
+  pixels: number,
+  pitch: number,
+  side: number,
+  x: number,
+  y: number,
+  palette: Palette,
+): Item {
+  // The gap between two pictures may be no whole number of dots: then the image has one column a pixel.
+  const dot = pitch % pixels === 0 ? pixels : 1;
+  const [columns, rows] = [Math.floor(((heads.length - 1) * pitch + side) / dot), Math.floor(side / dot)];
+  const image = new Uint8ClampedArray(columns * rows * 4);
+  const by = pixels / dot;
+  heads.forEach(({ row, index }, place) => {
+    const [, down = 1, along = 1] = row.heads.thumbnails.shape;
+    const { data } = row.heads.thumbnails;
+    for (let r = 0; r < down * by; r++) {
+      for (let c = 0; c < along * by; c++) {
+        const share = data[(index * down + Math.floor(r / by)) * along + Math.floor(c / by)] ?? 0;
+        const at = (r * columns + (place * pitch) / dot + c) * 4;
+        image.set(palette.bytes("attention", strengthOf(share)), at);
+        image[at + 3] = 255;
+      }
+    }
+  });
+  return { kind: "image", x, y, w: columns * dot, h: rows * dot, columns, rows, pixels: image };
+}
+
+/** Small shares are lifted: among many tokens most are below a hundredth. */
+export function strengthOf(share: number): number {
+  return Math.sqrt(Math.max(share, 0));
+}

@@ -1,0 +1,73 @@
+/** All heads as a table: what is drawn, in numbers. */
+
+import type { VNode } from "preact";
+import { useStore } from "../../frame/hooks.ts";
+import { link, state } from "../../frame/state.ts";
+import type { Measure } from "../../run/heads.ts";
+import { short } from "../../run/numbers.ts";
+import { headInHand, type Marks, opensAs } from "./about.ts";
+import { headsIn, jobIn, type Row } from "./heads_scene.ts";
+import { atOnce, whereOf } from "./jobs.ts";
+
+const COLUMNS: readonly (readonly [Measure, string])[] = [
+  ["previous", "one back"],
+  ["self", "itself"],
+  ["next", "one ahead"],
+  ["first", "first token"],
+  ["separator", "end mark"],
+  ["largest", "largest"],
+  ["even", "even share"],
+  ["distance", "tokens away"],
+  ["entropy", "entropy, bits"],
+];
+
+export function HeadsTable({ rows, marks }: { rows: readonly Row[]; marks: Marks }): VNode {
+  const { source } = useStore();
+  const columns = COLUMNS.filter(([measure]) => {
+    return rows.some(({ heads }) => heads.measured.some((each) => !Number.isNaN(each[measure])));
+  });
+  return (
+    <details class="twin">
+      <summary>the same as a table</summary>
+      <section class="scroll" tabIndex={0} aria-label="all heads in numbers">
+        <table>
+          <thead>
+            <tr>
+              <th>attention</th>
+              <th>block</th>
+              <th>head</th>
+              <th>looks mostly</th>
+              {columns.map(([measure, text]) => (
+                <th key={measure}>{text}</th>
+              ))}
+              <th>tokens at once</th>
+            </tr>
+          </thead>
+          <tbody>
+            {headsIn(rows).map((head) => {
+              const measured = head.row.heads.measured[head.index];
+              if (measured === undefined) return null;
+              const change = { ...headInHand(source, head.id, state.value), ...opensAs() };
+              return (
+                <tr key={head.id} data-head={head.id}>
+                  <th>{head.row.band.replace(/:.*/, "")}</th>
+                  <td>{head.row.block}</td>
+                  <td>
+                    <a href={link(change)}>{head.index}</a>
+                  </td>
+                  <td>{whereOf(jobIn(head).job, marks)}</td>
+                  {columns.map(([measure]) => (
+                    <td key={measure} data-measure={measure} data-value={measured[measure]}>
+                      {Number.isNaN(measured[measure]) ? "" : short(measured[measure])}
+                    </td>
+                  ))}
+                  <td>{short(atOnce(measured), 1)}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </section>
+    </details>
+  );
+}

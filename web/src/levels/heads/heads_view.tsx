@@ -1,0 +1,135 @@
+/** All heads of all blocks at once: what each looks like, what it does, and how many do the same. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Palette } from "../../draw/colour.ts";
+import { Spots } from "../../draw/spots.tsx";
+import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { go, state } from "../../frame/state.ts";
+import { counted } from "../../run/numbers.ts";
+import { arrangeIn, groupsOf, headInHand, marksOf, ORDERS, onlyIn, opensAs } from "./about.ts";
+import { headsScene, idOf, sizeFor, strengthOf } from "./heads_scene.ts";
+import { HeadsTable } from "./heads_table.tsx";
+import { jobColours } from "./job_marks.tsx";
+import { type Counted, headlineOf, type Job, RULE, whereOf } from "./jobs.ts";
+import { attentionsOf, useRows } from "./rows.ts";
+
+export function HeadsView(): VNode {
+  const { names, source } = useStore();
+  const palette = usePalette();
+  const { box, width } = useWidth();
+  const { sentence, tensor, cell } = state.value;
+  const [arrange, only] = [arrangeIn(state.value.arrange), onlyIn(state.value.only)];
+  const attentions = useMemo(() => attentionsOf(names, source), [names, source]);
+  const most = Math.max(1, ...attentions.map(({ heads }) => heads));
+  const tokens = Math.max(1, ...attentions.map(({ queries, keys }) => Math.max(queries, keys)));
+  const size = sizeFor(width, most, tokens);
+  const { rows, missing, wrong } = useRows(attentions, sentence, width === 0 ? 0 : size.dots);
+  const marks = useMemo(() => marksOf(names, sentence), [names, sentence]);
+  const job = useMemo(jobColours, [palette]);
+  const groups = useMemo(() => groupsOf(rows), [rows]);
+  const drawn = useMemo(() => {
+    if (rows.length === 0) return null;
+    const title = (one: Job): string => `${one === "few" || one === "many" ? "" : "mostly "}${whereOf(one, marks)}`;
+    return headsScene(rows, { palette, job, arrange, only, title }, size, width);
+  }, [rows, palette, job, arrange, only, size.dots, size.pixels, width, marks]);
+  const total = groups.reduce((sum, { heads }) => sum + heads.length, 0);
+  const headline = headlineOf(groups, total, marks);
+  const said = headline.map(({ text }) => text).join("");
+  return (
+    <>
+      <h1 class="away">{`${names.run.title}: all heads`}</h1>
+      {attentions.length === 0 && <p class="wrong">This model has no attention: there are no heads to show.</p>}
+      {wrong !== "" && <p class="wrong">The heads cannot be shown: {wrong}</p>}
+      {missing.length > 0 && (
+        <p class="wrong">
+          {counted(missing.length, "attention")} of {attentions.length} cannot be shown: this page does not carry their
+          weights.
+        </p>
+      )}
+      {rows.length > 0 && <Headline parts={headline} only={only} groups={groups} />}
+      <div class="controls">
+        <label>
+          arranged
+          <select value={arrange} onChange={(event) => go({ arrange: arrangeIn(event.currentTarget.value) }, true)}>
+            <option value="">by block and head</option>
+            <option value="job">by what they do</option>
+            {Object.entries(ORDERS).map(([measure, text]) => (
+              <option value={measure} key={measure}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+        {only !== null && (
+          <button type="button" class="undo" onClick={() => go({ only: "" }, true)}>
+            show all heads
+          </button>
+        )}
+        <Ramp palette={palette} />
+      </div>
+      <div ref={box}>
+        {drawn !== null && (
+          <Spots
+            scene={drawn.scene}
+            spots={drawn.spots}
+            label={`All heads. ${said} Arrow keys move from head to head, Enter opens one.`}
+            inHand={idOf(tensor.replace(/\.weights$/, ""), cell[1] ?? 0)}
+            onMove={(id) => go(headInHand(source, id, state.value), true)}
+            onOpen={(id) => go({ ...headInHand(source, id, state.value), ...opensAs() })}
+          />
+        )}
+      </div>
+      {rows.length > 0 && <p class="rule-of-heads">{RULE}</p>}
+      {rows.length > 0 && <HeadsTable rows={rows} marks={marks} />}
+    </>
+  );
+}
+
+/** The answer of this level in one sentence; each group in it can be picked out. */
+function Headline({
+  parts,
+  only,
+  groups,
+}: {
+  parts: ReturnType<typeof headlineOf>;
+  only: Job | null;
+  groups: readonly Counted[];
+}): VNode {
+  const alone = groups.length < 2;
+  return (
+    <p class="answer">
+      {parts.map(({ text, job }) => {
+        if (job === null || alone) return text;
+        return (
+          <button
+            type="button"
+            key={job}
+            aria-pressed={only === job}
+            style={{ borderColor: `var(--job-${job})` }}
+            onClick={() => go({ only: only === job ? "" : job }, true)}
+          >
+            {text}
+          </button>
+        );
+      })}
+    </p>
+  );
+}
+
+const STOPS = [0, 0.03, 0.1, 0.3, 1] as const;
+
+/** What the colour of a dot says. */
+function Ramp({ palette }: { palette: Palette }): VNode {
+  return (
+    <p class="ramp">
+      <span>row: the token that looks, column: where; share of its attention</span>
+      {STOPS.map((share) => (
+        <span key={share}>
+          <i style={{ background: palette.cell("attention", strengthOf(share)) }} />
+          {String(share).replace(/^0\./, ".")}
+        </span>
+      ))}
+    </p>
+  );
+}

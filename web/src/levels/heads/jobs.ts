@@ -1,0 +1,132 @@
+/** What a head does, by rules that the page states, with the number behind each. */
+
+import type { Measured } from "../../run/heads.ts";
+import { counted, percent, short } from "../../run/numbers.ts";
+
+/** Where most of a head's attention goes; or, where no such place is, over how many tokens it is spread. */
+export const JOBS = ["previous", "next", "self", "first", "separator", "few", "many"] as const;
+export type Job = (typeof JOBS)[number];
+
+const NAMED = ["previous", "next", "self", "first", "separator"] as const;
+
+/** A head is called by a place that gets at least this share of its attention, and this many times an even share. */
+export const [LEAST, TIMES] = [0.25, 2];
+/** "A few" are at most this share of the tokens that it could look at. */
+export const FEW = 0.25;
+
+export interface Found {
+  readonly job: Job;
+  /** The share of the attention; of `few` and `many` the number of tokens. */
+  readonly value: number;
+}
+
+export function jobOf(measured: Measured): Found {
+  let best: Found | null = null;
+  for (const job of NAMED) {
+    const value = measured[job];
+    if (value >= LEAST && value >= TIMES * measured.even && (best === null || value > best.value)) {
+      best = { job, value };
+    }
+  }
+  if (best !== null) return best;
+  const value = atOnce(measured);
+  return { job: value <= FEW / measured.even ? "few" : "many", value };
+}
+
+/** Over how many tokens the attention is spread: as many as would give this entropy if they got the same. */
+export function atOnce(measured: Measured): number {
+  return 2 ** measured.entropy;
+}
+
+/** One word for a label under a picture. */
+export const SHORT: Readonly<Record<Job, string>> = {
+  previous: "back",
+  next: "ahead",
+  self: "itself",
+  first: "first",
+  separator: "end",
+  few: "few",
+  many: "broad",
+};
+
+/** `back .81`, `few 9` */
+export function labelOf({ job, value }: Found): string {
+  if (job === "few" || job === "many") return `${SHORT[job]} ${value < 10 ? value.toFixed(1) : value.toFixed(0)}`;
+  return `${SHORT[job]} ${value.toFixed(2).replace(/^0/, "")}`;
+}
+
+/** After "looks mostly"; `first` and `closing` are the tokens that stand there. */
+export function whereOf(job: Job, words: { readonly first: string; readonly closing: string }): string {
+  switch (job) {
+    case "previous":
+      return "one token back";
+    case "next":
+      return "one token ahead";
+    case "self":
+      return "at the token itself";
+    case "first":
+      return words.first === "" ? "at the first token" : `at the first token, ${words.first}`;
+    case "separator":
+      return words.closing === "" ? "at the end mark" : `at the end mark ${words.closing}`;
+    case "few":
+      return "at a few tokens";
+    case "many":
+      return "broadly";
+  }
+}
+
+/** One head in one sentence. */
+export function sentenceOf(measured: Measured, words: { readonly first: string; readonly closing: string }): string {
+  const { job, value } = jobOf(measured);
+  if (job === "few" || job === "many") {
+    return `Spreads its attention over ${short(value, 1)} tokens at once, of ${short(1 / measured.even, 0)} that it could look at.`;
+  }
+  return `Looks mostly ${whereOf(job, words)}: ${percent(value)} of its attention.`;
+}
+
+/** The rule that the labels follow, in full. */
+export const RULE =
+  `“Mostly” means: at least ${percent(LEAST)} of the attention, on average over the tokens of the sentence, and at least ` +
+  `${TIMES} times an even share. Other heads look at “a few” tokens where the attention is spread over at most ` +
+  `${percent(FEW)} of those that they could look at (as many as would give the same entropy), else “broadly”.`;
+
+export interface Counted {
+  readonly job: Job;
+  readonly heads: readonly string[];
+}
+
+/** `4 of 72 heads look mostly one token back: 0·3, 2·1, …` in parts, the largest group of those with a place first. */
+export function headlineOf(
+  groups: readonly Counted[],
+  total: number,
+  words: { readonly first: string; readonly closing: string },
+): { readonly text: string; readonly job: Job | null }[] {
+  const parts: { text: string; job: Job | null }[] = [];
+  const placed = groups.filter(({ job }) => (NAMED as readonly Job[]).includes(job));
+  const others = groups.filter(({ job }) => job === "few" || job === "many");
+  const verb = (count: number): string => (count === 1 ? "looks" : "look");
+  placed.forEach(({ job, heads }, order) => {
+    const where = whereOf(job, words);
+    const listed = heads.length <= LISTED ? ` (${heads.join(", ")})` : "";
+    if (order === 0) {
+      const of =
+        total === heads.length ? `All ${counted(total, "head")}` : `${heads.length} of ${counted(total, "head")}`;
+      parts.push({ text: `${of} ${verb(heads.length)} mostly ${where}${listed}`, job });
+    } else {
+      parts.push({ text: order === placed.length - 1 && others.length === 0 ? " and " : ", ", job: null });
+      parts.push({ text: `${heads.length} ${where}${listed}`, job });
+    }
+  });
+  if (placed.length === 0)
+    parts.push({ text: `None of ${counted(total, "head")} looks mostly at one place: `, job: null });
+  else if (others.length > 0) parts.push({ text: "; ", job: null });
+  others.forEach(({ job, heads }, order) => {
+    if (order > 0) parts.push({ text: " and ", job: null });
+    const first = order === 0 ? ` ${verb(heads.length)}` : "";
+    parts.push({ text: `${heads.length}${first} ${whereOf(job, words)}`, job });
+  });
+  parts.push({ text: ".", job: null });
+  return parts;
+}
+
+const LISTED = 4;

@@ -1,0 +1,111 @@
+/** The attentions of a run with their heads, opened for one sentence. */
+
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import { useStore } from "../../frame/hooks.ts";
+import type { Heads } from "../../run/heads.ts";
+import type { Names } from "../../run/names.ts";
+import type { Source } from "../../run/source.ts";
+import type { Row } from "./heads_scene.ts";
+
+/** An attention by name, with where it stands. */
+export interface Attention {
+  readonly attention: string;
+  readonly band: string;
+  readonly block: number;
+  readonly name: string;
+  /** How many tokens look, and how many are looked at. */
+  readonly queries: number;
+  readonly keys: number;
+  readonly heads: number;
+}
+
+const BANDS = ["encoder self", "decoder self", "decoder cross"];
+const SHORT: Readonly<Record<string, string>> = {
+  "encoder self": "encoder ",
+  "decoder self": "decoder ",
+  "decoder cross": "cross ",
+};
+
+/** All attentions, those of one kind together. */
+export function attentionsOf(names: Names, source: Source): Attention[] {
+  const found = names.run.formulas.flatMap(({ name }) => {
+    const match = /^(encoder|decoder)\.blocks\.(\d+)\.(self|cross)_attention\.weights$/.exec(name);
+    return match === null ? [] : [{ name, kind: `${match[1]} ${match[3]}`, block: Number(match[2]) }];
+  });
+  const kinds = BANDS.filter((kind) => found.some((each) => each.kind === kind));
+  return kinds.flatMap((kind) =>
+    found
+      .filter((each) => each.kind === kind)
+      .map(({ name, block }): Attention => {
+        const [side = "", part = ""] = kind.split(" ");
+        const [, heads = 1, queries = 1, keys = 1] = source.shape(name) ?? [];
+        const band =
+          kind === "decoder cross"
+            ? "cross-attention: the decoder's tokens look at the encoder's"
+            : `${side} ${part}-attention`;
+        return {
+          attention: name.slice(0, -".weights".length),
+          band,
+          block,
+          name: `${kinds.length > 1 ? SHORT[kind] : ""}${block}`,
+          ...{ queries, keys, heads },
+        };
+      }),
+  );
+}
+
+/** The rows that are drawn, for what stands beside the picture. */
+export const drawnRows = signal<readonly Row[]>([]);
+
+const opened = new WeakMap<Source, Map<string, Promise<Heads | undefined>>>();
+
+function headsIn(source: Source, attention: string, sentence: number, dots: number): Promise<Heads | undefined> {
+  const known = opened.get(source) ?? new Map<string, Promise<Heads | undefined>>();
+  opened.set(source, known);
+  const key = `${attention} ${sentence} ${dots}`;
+  let found = known.get(key);
+  if (found === undefined) {
+    found = source.heads(attention, sentence, dots);
+    known.set(key, found);
+    found.catch(() => known.delete(key));
+  }
+  return found;
+}
+
+/** The rows as far as they are there; until all of a new sentence have come, those of the one before. */
+export function useRows(
+  attentions: readonly Attention[],
+  sentence: number,
+  dots: number,
+): { readonly rows: readonly Row[]; readonly missing: readonly string[]; readonly wrong: string } {
+  const { source } = useStore();
+  const [found, setFound] = useState<{ rows: Row[]; missing: string[]; wrong: string }>({
+    rows: [],
+    missing: [],
+    wrong: "",
+  });
+  useEffect(() => {
+    let current = dots > 0;
+    if (!current) return;
+    void Promise.all(
+      attentions.map(async (each) => ({ each, heads: await headsIn(source, each.attention, sentence, dots) })),
+    )
+      .then((all) => {
+        if (!current) return;
+        const rows = all.flatMap(({ each, heads }): Row[] => (heads === undefined ? [] : [{ ...each, heads }]));
+        const missing = all.flatMap(({ each, heads }) => (heads === undefined ? [each.attention] : []));
+        setFound({ rows, missing, wrong: "" });
+        drawnRows.value = rows;
+        performance.mark("heads drawn");
+      })
+      .catch((error: unknown) => {
+        const wrong = error instanceof Error ? error.message : String(error);
+        if (current) setFound({ rows: [], missing: [], wrong });
+      });
+    return () => {
+      current = false;
+    };
+  }, [source, attentions, sentence, dots]);
+  return found;
+}

@@ -1,0 +1,86 @@
+/** Beside the whole model: the part in hand, what it is for, what enters and leaves it. */
+
+import type { VNode } from "preact";
+import { pointedSpot } from "../../draw/spots.tsx";
+import { useStore } from "../../frame/hooks.ts";
+import { link, state } from "../../frame/state.ts";
+import { counted, percent } from "../../run/numbers.ts";
+import { KIND_WORDS, KINDS, type Part, partsOf } from "./parts.ts";
+
+export function ModelBeside(): VNode {
+  const { names, source } = useStore();
+  const parts = partsOf(names);
+  const pointed = pointedSpot.value;
+  const attention = pointed?.startsWith("heads ") === true ? pointed.slice(6) : null;
+  const unit = attention === null ? (pointed ?? state.value.unit) : attention.replace(/\.[a-z_]+$/, "");
+  const part = parts.find((each) => each.unit === unit) ?? parts.find((each) => each.unit === state.value.unit);
+  if (part === undefined) return <p class="quiet">Point at a part, or press an arrow key: what it is stands here.</p>;
+  const total = names.run.model.parameters;
+  const tensors = names.run.formulas.filter((formula) => formula.unit === part.unit);
+  const sizes = (name: string): string => (source.shape(name) ?? []).join(" × ");
+  return (
+    <>
+      <div class="part">
+        <p class="label">The part in hand</p>
+        <p class="big">{names.unit(part.unit)}</p>
+        <p class="said">{purpose(part)}</p>
+        <p>
+          <a class="strong" href={link({ level: "block", unit: part.unit, layout: [] })}>
+            Open this part →
+          </a>
+        </p>
+      </div>
+      <div class="part">
+        <p class="label">Weights</p>
+        <p>
+          {counted(part.weights, "weight")}
+          {total > 0 && `, ${percent(part.weights / total)} of the model`}
+        </p>
+        <ul class="links">
+          {KINDS.filter((kind) => part.kinds[kind] > 0).map((kind) => (
+            <li key={kind}>
+              {KIND_WORDS[kind]} <span class="quiet">{part.kinds[kind].toLocaleString("en")}</span>
+            </li>
+          ))}
+        </ul>
+        {part.tied.map((name) => (
+          <p key={name}>It uses the {names.title(name)} of an earlier part again: tied weights, counted there.</p>
+        ))}
+      </div>
+      <div class="part">
+        <p class="label">Numbers of this text</p>
+        {[...part.reads].map(([from, name]) => (
+          <p key={from}>
+            from {names.unit(from)}: <b>{sizes(name)}</b>
+          </p>
+        ))}
+        <p>
+          ends with {names.title(part.last)}: <b>{sizes(part.last)}</b>
+        </p>
+        <p class="quiet">{counted(tensors.length, "tensor")} on the way</p>
+      </div>
+    </>
+  );
+}
+
+/** What a part of this kind is for, in one sentence. */
+function purpose({ unit, attentions }: Part): string {
+  const kind = unit.split(".").at(1) ?? unit;
+  if (kind === "blocks") {
+    const crossing = attentions.some((name) => name.endsWith("cross_attention"));
+    return crossing
+      ? "Each token collects from the tokens before it (self-attention), then from the encoder's text (cross-attention), then is worked on alone (feed-forward)."
+      : "Each token collects from the other tokens what its heads look for (attention), then is worked on alone (feed-forward).";
+  }
+  const known: Readonly<Record<string, string>> = {
+    embed: "Each token becomes a vector: looked up in a learned table, with what tells its position.",
+    norm: "Each vector is brought to a common scale.",
+    relative_bias: "What the distance between two tokens adds to their scores, in every block.",
+    head: "From the last vectors to a score and a probability for each token of the vocabulary.",
+    sentence_head: "One vector for the text, and from it a score for each label.",
+    token_head: "A score for each label at each token.",
+    choice: "The scores of the candidates become probabilities.",
+    loss: "How wrong the model is, in one number.",
+  };
+  return known[kind] ?? "A part of the model.";
+}

@@ -1,0 +1,190 @@
+/** The whole model: what it was given, its parts with their weights, and what it answered. */
+
+import type { VNode } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { measure } from "../../draw/picture.tsx";
+import { Spots } from "../../draw/spots.tsx";
+import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { go, link, state } from "../../frame/state.ts";
+import { toNumber } from "../../frame/views.ts";
+import { counted, percent } from "../../run/numbers.ts";
+import { headInHand } from "../heads/about.ts";
+import { attentionsOf, useRows } from "../heads/rows.ts";
+import { Sentence } from "../number/number_view.tsx";
+import { colourOf, modelScene } from "./model_scene.ts";
+import { KIND_WORDS, KINDS, type Part, partsOf, rough, unread } from "./parts.ts";
+import { type Predicted, predictionsOf } from "./predictions.ts";
+import { Texts } from "./texts.tsx";
+
+/** Dots a side of the heads' pictures: they are drawn smaller than at their own level. */
+const DOTS = 32;
+
+export function ModelView(): VNode {
+  const { names, source } = useStore();
+  const palette = usePalette();
+  const { box, width } = useWidth();
+  const { sentence, unit } = state.value;
+  const parts = useMemo(() => partsOf(names), [names]);
+  const attentions = useMemo(() => attentionsOf(names, source), [names, source]);
+  const { rows } = useRows(attentions, sentence, DOTS);
+  const predicted = usePredicted(sentence);
+  const [spot, setSpot] = useState("");
+  const drawn = useMemo(() => {
+    if (width === 0) return null;
+    const content = {
+      parts,
+      title: (part: { unit: string }) => capital(names.unit(part.unit)),
+      sizes: (tensor: string) => (source.shape(tensor) ?? []).join(" × "),
+      enters: (side: string) => {
+        const fact = side === "decoder" && names.run.facts["decoder_inputs.ids"] ? "decoder_inputs" : "inputs";
+        const shape = source.shape(`${fact}.ids`) ?? source.shape(`${fact}.vectors`) ?? [];
+        return shape.length < 2 ? "" : `${shape.slice(0, 2).join(" × ")} tokens`;
+      },
+      rows: new Map(rows.map((row) => [row.attention, row])),
+      predictions: predicted?.rows ?? [],
+    };
+    return modelScene(content, { palette, measure }, width);
+  }, [parts, names, source, palette, width, rows, predicted]);
+  const total = names.run.model.parameters;
+  const heads = attentions.reduce((sum, each) => sum + each.heads, 0);
+  const inHand = spot === "" ? unit : spot;
+  const unused = unread(parts, names);
+  return (
+    <>
+      <h1 class="away">{`${names.run.title}: the whole model`}</h1>
+      <Texts />
+      <p class="answer small-answer">{predicted !== null && <Sentence parts={predicted.said} />}</p>
+      <p class="under">
+        <span>
+          {counted(total, "weight")}
+          {unused > 0 && `, ${rough(unused)} of them not used by this run`}:
+        </span>
+        {KINDS.filter((kind) => parts.some((part) => part.kinds[kind] > 0)).map((kind) => (
+          <span key={kind}>
+            <i style={{ background: colourOf(kind, palette) }} />
+            {KIND_WORDS[kind]} {rough(parts.reduce((sum, part) => sum + part.kinds[kind], 0))}
+          </span>
+        ))}
+        {heads > 0 && (
+          <a href={link({ level: "heads" })} class="to-heads">
+            {counted(heads, "head")}: what each does →
+          </a>
+        )}
+      </p>
+      <div ref={box}>
+        {drawn !== null && (
+          <Spots
+            scene={drawn.scene}
+            spots={drawn.spots}
+            label="The parts of the model in the order of computation. Arrow keys move from part to part, Enter opens one."
+            inHand={inHand}
+            onMove={(id) => {
+              setSpot(id);
+              if (!id.includes(" ")) go({ unit: id }, true);
+            }}
+            onOpen={open}
+          />
+        )}
+      </div>
+      <Parts parts={parts} predicted={predicted} />
+    </>
+  );
+
+  function open(id: string): void {
+    const [kind, name = "", cell = ""] = id.split(" ");
+    if (kind === "heads") go({ level: "heads", ...headInHand(source, `${name} 0`, state.value) });
+    else if (kind === "number") {
+      go({ level: "number", tensor: name, cell: cell.split(",").map(Number), layout: [] });
+    } else go({ level: "block", unit: id, layout: [] });
+  }
+}
+
+/** What was answered for a sentence; until that is known, what was for the one before. */
+function usePredicted(sentence: number): Predicted | null {
+  const { names, source } = useStore();
+  const [predicted, setPredicted] = useState<Predicted | null>(null);
+  useEffect(() => {
+    let current = true;
+    predictionsOf(names, source, sentence).then(
+      (found) => {
+        if (current) setPredicted(found);
+      },
+      (error: unknown) => {
+        const said = [`What it answers cannot be shown: ${error instanceof Error ? error.message : String(error)}`];
+        if (current) setPredicted({ said, rows: [], more: 0 });
+      },
+    );
+    return () => {
+      current = false;
+    };
+  }, [names, source, sentence]);
+  return predicted;
+}
+
+/** The same as a table. */
+function Parts({ parts, predicted }: { parts: readonly Part[]; predicted: Predicted | null }): VNode {
+  const { names, source } = useStore();
+  const kinds = KINDS.filter((kind) => parts.some((part) => part.kinds[kind] > 0));
+  return (
+    <details class="twin">
+      <summary>the same as a table</summary>
+      <section class="scroll" tabIndex={0} aria-label="the parts of the model">
+        <table>
+          <thead>
+            <tr>
+              <th>part</th>
+              <th>weights</th>
+              {kinds.map((kind) => (
+                <th key={kind}>{KIND_WORDS[kind]}</th>
+              ))}
+              <th>reads</th>
+              <th>ends with</th>
+            </tr>
+          </thead>
+          <tbody>
+            {parts.map((part) => (
+              <tr key={part.unit} data-unit={part.unit} data-weights={part.weights}>
+                <th>
+                  <a href={link({ level: "block", unit: part.unit, layout: [] })}>{names.unit(part.unit)}</a>
+                </th>
+                <td>
+                  {part.weights.toLocaleString("en")}
+                  {part.tied.length > 0 && " + tied"}
+                </td>
+                {kinds.map((kind) => (
+                  <td key={kind}>{part.kinds[kind].toLocaleString("en")}</td>
+                ))}
+                <td>{[...part.reads.keys()].map((unit) => names.unit(unit)).join(", ") || "the text"}</td>
+                <td>
+                  {names.title(part.last)}, {(source.shape(part.last) ?? []).join(" × ") || "size not known"}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        <ul class="links">
+          {predicted?.rows.map(({ asked, guesses }) => (
+            <li key={asked}>
+              {asked}:
+              {guesses.map(({ text, name, cell, share }) => (
+                <a
+                  key={cell.join()}
+                  href={toNumber(name, cell, names)}
+                  data-answer={name}
+                  data-cell={cell.join()}
+                  data-share={share}
+                >
+                  {` ${text} ${percent(share)}`}
+                </a>
+              ))}
+            </li>
+          ))}
+        </ul>
+      </section>
+    </details>
+  );
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,35 @@
+/** The sentence in front, in large letters; of an encoder–decoder both, one below the other. */
+
+import type { VNode } from "preact";
+import { useStore } from "../../frame/hooks.ts";
+import { state } from "../../frame/state.ts";
+
+/** Of a longer text only its first tokens are written. */
+const [SHOWN, LARGE] = [36, 12];
+
+export function Texts(): VNode {
+  const { names } = useStore();
+  const { sentence } = state.value;
+  const { words } = names.run;
+  const sides = (["inputs", "decoder_inputs"] as const).filter((side) => words[side].length > 0);
+  return (
+    <>
+      {sides.map((side) => {
+        const row = words[side][Math.min(sentence, words[side].length - 1)] ?? [];
+        return (
+          <p class="sentence texts" data-long={row.length > LARGE || sides.length > 1} key={side}>
+            {row.slice(0, SHOWN).map((_, token) => {
+              const { text, hidden } = names.word(side, sentence, token);
+              return (
+                <span class="word" data-hidden={hidden}>
+                  {text}
+                </span>
+              );
+            })}
+            {row.length > SHOWN && <span class="quiet">… {row.length} tokens</span>}
+          </p>
+        );
+      })}
+    </>
+  );
+}

@@ -1,0 +1,157 @@
+/**
+ * What the heads of an attention do, measured over the tokens of one sentence, and a small picture of each. The measures
+ * are those of `explorer/server/pictures.py`, for the runs that a page does not hold whole.
+ */
+
+import type { RunRecord } from "./record.ts";
+import type { Tensor } from "./safetensors.ts";
+
+export const MEASURES = [
+  "entropy",
+  "distance",
+  "previous",
+  "self",
+  "next",
+  "first",
+  "separator",
+  "largest",
+  "even",
+] as const;
+
+export type Measure = (typeof MEASURES)[number];
+
+/**
+ * Means over the queries. The entropy is in bits, the distance in tokens; the others are shares of the attention: on the
+ * token before, the same, the one after, the first, those that close a text, the largest one, and what each would get if
+ * all that get anything got the same. NaN = the keys are those of another text, or no token is known to close a text.
+ */
+export type Measured = Readonly<Record<Measure, number>>;
+
+/** All heads of one attention for one sentence. */
+export interface Heads {
+  /** The largest share in each window of the weights, [head, rows, columns]. */
+  readonly thumbnails: Tensor;
+  readonly measured: readonly Measured[];
+}
+
+/** Which queries are no padding, which keys close a text; undefined = all, not known. */
+interface Given {
+  readonly real: ArrayLike<number> | undefined;
+  readonly closes: ((key: number) => boolean) | undefined;
+  readonly crossing: boolean;
+}
+
+/** Heads worked out from the weights themselves; undefined where these are not to be had. */
+export async function headsOf(
+  run: RunRecord,
+  tensor: (name: string) => Promise<Tensor | undefined>,
+  attention: string,
+  sentence: number,
+  dots: number,
+): Promise<Heads | undefined> {
+  const name = `${attention}.weights`;
+  const formula = run.formulas.find((each) => each.name === name);
+  const weights = formula === undefined ? undefined : await tensor(name);
+  if (formula === undefined || weights === undefined) return undefined;
+  const [queries = 1, keys = 1] = weights.shape.slice(2);
+  const row = async (fact: string, length: number): Promise<ArrayLike<number> | undefined> => {
+    const found = fact in run.facts ? await tensor(fact) : undefined;
+    return found === undefined ? undefined : slice(found.data, sentence * length, length);
+  };
+  const real = await row(`${formula.tokens}.real`, queries);
+  const ids = await row(`${formula.keys}.ids`, keys);
+  const closing = run.words.closing?.[formula.keys];
+  const closes = ids === undefined || closing === undefined ? undefined : (key: number) => ids[key] === closing;
+  const given: Given = { real, closes, crossing: formula.tokens !== formula.keys };
+  return measureHeads(weights, Math.min(sentence, (weights.shape[0] ?? 1) - 1), given, dots);
+}
+
+export function measureHeads(weights: Tensor, sentence: number, given: Given, dots: number): Heads {
+  const [, heads = 1, queries = 1, keys = 1] = weights.shape;
+  const measured: Measured[] = [];
+  const [rows, columns] = [Math.min(queries, dots), Math.min(keys, dots)];
+  const pictures = new Float32Array(heads * rows * columns);
+  for (let head = 0; head < heads; head++) {
+    const square = slice(weights.data, (sentence * heads + head) * queries * keys, queries * keys);
+    measured.push(measuresOf(square, queries, keys, given));
+    pictures.set(pooled(square, queries, keys, rows, columns), head * rows * columns);
+  }
+  return { thumbnails: { shape: [heads, rows, columns], data: pictures }, measured };
+}
+
+function measuresOf(square: ArrayLike<number>, queries: number, keys: number, given: Given): Measured {
+  let [entropy, distance, previous, self, next] = [0, 0, 0, 0, 0];
+  let [first, separator, largest, even, counted] = [0, 0, 0, 0, 0];
+  for (let query = 0; query < queries; query++) {
+    if (given.real !== undefined && given.real[query] === 0) continue;
+    counted += 1;
+    let [most, above] = [0, 0];
+    for (let key = 0; key < keys; key++) {
+      const share = square[query * keys + key] ?? 0;
+      if (share <= 0) continue;
+      above += 1;
+      if (share > most) most = share;
+      entropy -= share * Math.log2(share);
+      distance += share * Math.abs(key - query);
+      if (key === query - 1) previous += share;
+      else if (key === query) self += share;
+      else if (key === query + 1) next += share;
+      if (key === 0) first += share;
+      if (given.closes?.(key) === true) separator += share;
+    }
+    largest += most;
+    even += 1 / Math.max(above, 1);
+  }
+  const within = given.crossing ? Number.NaN : 1;
+  const sums: Measured = {
+    entropy,
+    distance: distance * within,
+    previous: previous * within,
+    self: self * within,
+    next: next * within,
+    first,
+    separator: given.closes === undefined ? Number.NaN : separator,
+    largest,
+    even,
+  };
+  return measuredFrom((measure) => Math.fround(sums[measure] / counted));
+}
+
+/** Measures from a list of numbers in the order of their names. */
+export function measuredFrom(value: (measure: Measure) => number): Measured {
+  return Object.fromEntries(MEASURES.map((measure) => [measure, value(measure)])) as Record<Measure, number>;
+}
+
+/** The largest share in each window. Windows overlap by a token where the sizes do not divide. */
+function pooled(
+  square: ArrayLike<number>,
+  queries: number,
+  keys: number,
+  rows: number,
+  columns: number,
+): Float32Array<ArrayBuffer> {
+  const found = new Float32Array(rows * columns);
+  for (let row = 0; row < rows; row++) {
+    const [top, bottom] = windowAt(row, rows, queries);
+    for (let column = 0; column < columns; column++) {
+      const [left, right] = windowAt(column, columns, keys);
+      let most = 0;
+      for (let query = top; query < bottom; query++) {
+        for (let key = left; key < right; key++) most = Math.max(most, square[query * keys + key] ?? 0);
+      }
+      found[row * columns + column] = most;
+    }
+  }
+  return found;
+}
+
+/** The tokens [from, to) that a dot stands for. */
+export function windowAt(dot: number, dots: number, tokens: number): [number, number] {
+  return [Math.floor((dot * tokens) / dots), Math.ceil(((dot + 1) * tokens) / dots)];
+}
+
+/** Some of many numbers, without a copy where that can be. */
+export function slice(data: ArrayLike<number>, start: number, length: number): ArrayLike<number> {
+  if (ArrayBuffer.isView(data)) return (data as Float64Array).subarray(start, start + length);
+  return Array.prototype.slice.call(data, start, start + length) as number[];
+}
