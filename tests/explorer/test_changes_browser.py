@@ -186,6 +186,9 @@ def test_the_live_page_chooses_a_model_and_reads_another_text(window: Page, tmp_
     with serving(desk) as address:
         window.goto(address)
         window.locator(".choose select").select_option("small")
+        window.get_by_role("link", name="block 0", exact=True).click(
+            timeout=WAIT
+        )  # of a larger model the whole comes first
         window.locator("button.word").nth(6).wait_for(timeout=WAIT)
         window.get_by_role("button", name="Write another text").click()
         window.keyboard.press("Control+a")
@@ -230,7 +233,8 @@ def test_a_page_that_is_too_large_names_the_command(window: Page, tmp_path: Path
     found = gf.load("english").trace("She likes the [MASK].")
     path = tmp_path / "english.html"
     found.to_html(path)
-    show(window, path, f"tensor={WEIGHTS}&cell=0,0,1,0")
+    show(window, path, f"level=tensor&tensor={WEIGHTS}&cell=0,0,1,0")
+    window.locator(".inspector .code").first.wait_for(timeout=WAIT)
     told = window.locator(".inspector").inner_text()
     assert "cannot work its numbers out again" in told
     assert "glassformer explore english 'She likes the [MASK].'" in told
