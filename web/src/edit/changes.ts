@@ -189,7 +189,9 @@ export function replaces(later: Change, earlier: Change): boolean {
   return key(later) === key(earlier);
 }
 
-/** The list with one more change at its end, without those that it makes void. */
+/** The list with one more change at its end, without those that it makes void; a text stays where it is. */
 export function withChange(changes: readonly Change[], more: Change): Change[] {
+  const again = more.kind === "text" && changes.some((each) => replaces(more, each));
+  if (again) return changes.map((each) => (replaces(more, each) ? more : each));
   return [...changes.filter((each) => !replaces(more, each)), more];
 }

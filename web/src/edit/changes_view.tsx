@@ -5,7 +5,8 @@ import { useState } from "preact/hooks";
 import { useStore } from "../frame/hooks.ts";
 import { state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
-import { short } from "../run/numbers.ts";
+import type { Names } from "../run/names.ts";
+import { counted, short } from "../run/numbers.ts";
 import { type Change, same, type TextChange } from "./changes.ts";
 import { useSession } from "./context.ts";
 import { pythonOf } from "./python.ts";
@@ -25,14 +26,15 @@ interface Entry {
 export function Changes(): VNode {
   const session = useSession();
   const { names } = useStore();
-  const { changes } = session;
+  // Until another model is there, its changes would be told with the words of the one before.
+  const changes = session.settled ? session.changes : [];
   const entries = changes.flatMap((change) => entriesOf(change, changes, session, names));
-  const { run } = names;
+  const { given } = session;
   return (
     <div class="part changes">
       <p class="label">Changes</p>
-      {run.changes !== "" && <p class="code">{run.changes}</p>}
-      {entries.length === 0 && run.changes === "" && (
+      {given !== "" && <p class="code">{given}</p>}
+      {entries.length === 0 && given === "" && (
         <p class="quiet">{session.engine.why === "" ? "None. Click a word, or a cell." : "None."}</p>
       )}
       <ol aria-label="changes made by hand">
@@ -71,12 +73,7 @@ export function Changes(): VNode {
   );
 }
 
-function entriesOf(
-  change: Change,
-  all: readonly Change[],
-  session: Session,
-  names: ReturnType<typeof useStore>["names"],
-): Entry[] {
+function entriesOf(change: Change, all: readonly Change[], session: Session, names: Names): Entry[] {
   const without = all.filter((each) => each !== change);
   if (change.kind !== "text") return [{ text: toldStep(change, names), without }];
   const before = session.engine.texts(state.value.model, change.which)?.[change.row];
@@ -112,19 +109,27 @@ function SinceLine(): VNode | null {
   const by = largest === null ? "" : `${largest.by > 0 ? "+" : ""}${short(largest.by)}`;
   return (
     <p class="since" role="status" data-changed={changed}>
-      {changed === 0 && resized === 0 && "No number changed."}
+      {changed === 0 && resized === 0 && "The last change has changed no number."}
       {changed > 0 && `${changed.toLocaleString("en")} of ${of.toLocaleString("en")} numbers changed`}
       {largest !== null && (
         <>
-          , the largest by <b>{by}</b>:{" "}
-          <a href={toNumber(largest.name, largest.cell, names)}>
-            {names.title(largest.name)}, {names.cell(largest.name, largest.cell)}
-          </a>
+          , {largest.name.endsWith(".probabilities") ? "of the probabilities most" : "most"}{" "}
+          <a href={toNumber(largest.name, largest.cell, names)}>{called(largest.name, largest.cell, names)}</a>:{" "}
+          <b>{by}</b>
         </>
       )}
-      {resized > 0 && ` ${changed > 0 ? "; " : ""}${resized} tensors have another size now`}
+      {changed > 0 && "."}
+      {resized > 0 && ` ${counted(resized, "tensor")} of another size.`}
     </p>
   );
+}
+
+/** A number in the line of changes: a guess by its word and the word it is a guess at. */
+function called(name: string, cell: readonly number[], names: Names): string {
+  const guess = names.axes(name).join() === "place,vocabulary";
+  const word = (axis: string, place: number): string => names.label(name, axis, cell[place] ?? 0, 0).text;
+  if (guess) return `“${word("vocabulary", 1)}” for “${word("place", 0)}”`;
+  return `${names.title(name)}, ${names.cell(name, cell)}`;
 }
 
 function AsPython(): VNode | null {
@@ -135,10 +140,7 @@ function AsPython(): VNode | null {
   const texts = session.texts("text");
   const { tensor, cell } = state.value;
   if (editing === null || texts === null) return null;
-  const steps = [
-    ...editing.steps,
-    ...(session.engine.offers.length > 0 ? [] : session.changes.filter((change) => change.kind !== "text")),
-  ];
+  const steps = [...session.givenSteps, ...session.changes.filter((change) => change.kind !== "text")];
   const shown = names.formulas.has(tensor) ? { name: tensor, axes: names.axes(tensor), cell } : null;
   const seconds = session.texts("second");
   const code = pythonOf({ loads: editing.loads, texts, seconds, choices: session.texts("choice"), steps, shown });

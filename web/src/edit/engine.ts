@@ -1,6 +1,6 @@
 /** What makes a run with changes: this page itself, where the model is small, or the server behind it. */
 
-import type { Cell } from "../run/axes.ts";
+import { axisNames, type Cell } from "../run/axes.ts";
 import type { Fetch } from "../run/evaluator.ts";
 import { type Heads, headsOf } from "../run/heads.ts";
 import { HttpSource, type Offer, type Wish } from "../run/http_source.ts";
@@ -141,7 +141,8 @@ class InPage implements Engine {
     const steps = changes.filter((change): change is Step => !ofWords(change) && fit(change, read.run, given));
     const all = [...this.#editing.steps, ...steps];
     const found = this.#recomputer.compute(read.run, given, handOf(all, read.run));
-    const run = { ...guessed(read.run, found), honesty: base.honesty && { ...base.honesty, before_changes: true } };
+    const honesty = base.honesty && { ...base.honesty, before_changes: true };
+    const run = { ...guessed(read.run, found), shared: stillShared(read.run, found), honesty };
     const source = new MadeSource(run, (name) => found.get(name) ?? given(name));
     return { source, steps: all, refused: [...wrong, ...read.refused] };
   }
@@ -151,6 +152,16 @@ const NO_TEXTS = "This page reads no other texts: only a live page has the token
 
 function ofWords(change: Change): boolean {
   return change.kind === "text" || change.kind === "change_word" || change.kind === "mask_word";
+}
+
+/** The axes along which one number is still that of all. */
+function stillShared(run: RunRecord, found: ReadonlyMap<string, Tensor>): RunRecord["shared"] {
+  const axes = new Map(run.formulas.map((formula) => [formula.name, axisNames(formula.axes)]));
+  const still = Object.entries(run.shared).map(([name, shared]) => {
+    const size = (axis: string): number => found.get(name)?.shape[axes.get(name)?.indexOf(axis) ?? -1] ?? 1;
+    return [name, Object.fromEntries(Object.entries(shared).filter(([axis]) => size(axis) === 1))];
+  });
+  return Object.fromEntries(still);
 }
 
 /** A word that was masked from the start is called by the model's best guess. */

@@ -3,11 +3,12 @@
 import { effect, signal } from "@preact/signals";
 import { DifferenceSource } from "../compare/difference.ts";
 import { type Kept, parseKept } from "../compare/kept.ts";
-import { firstUnit, largestWeight } from "../frame/first.ts";
+import { firstLevel, firstUnit, largestWeight } from "../frame/first.ts";
 import { go, type Level, type State, state } from "../frame/state.ts";
 import { HttpSource, RefusedError } from "../run/http_source.ts";
 import type { Names } from "../run/names.ts";
 import { at } from "../run/safetensors.ts";
+import type { Step } from "../run/step.ts";
 import { Store } from "../run/store.ts";
 import { type Change, formatChanges, parseChanges, type Which, withChange } from "./changes.ts";
 import { type Engine, rewritten } from "./engine.ts";
@@ -44,6 +45,8 @@ export class Session {
   #shown: Asked = NOTHING;
   #asked: Asked = NOTHING;
   #past: Asked[] = [];
+  /** Until the page is drawn first its address says all. */
+  #begun = false;
   #stop: AbortController | null = null;
 
   constructor(first: Store, engine: Engine) {
@@ -52,6 +55,11 @@ export class Session {
     this.#arranged = { key: " ", b: first };
     this.engine = engine;
     this.store = signal(first);
+  }
+
+  /** Whether the model of the address is the one that is shown. */
+  get settled(): boolean {
+    return this.#shown.model === state.value.model;
   }
 
   /** The changes of the address, those that could not be read left out. */
@@ -63,8 +71,18 @@ export class Session {
   async begin(): Promise<void> {
     await this.#show(askedBy(state.value));
     await this.#arrange(state.value);
+    this.#begun = true;
     effect(() => void this.#show(askedBy(state.value)));
     effect(() => void this.#arrange(state.value));
+  }
+
+  /** The changes that the page came with, as Python and as steps; another model has none. */
+  get given(): string {
+    return state.value.model === "" ? this.#first.names.run.changes : "";
+  }
+
+  get givenSteps(): readonly Step[] {
+    return state.value.model === "" ? this.#first.steps : [];
   }
 
   /** One of the texts as it reads now; null where it is not known. */
@@ -98,7 +116,8 @@ export class Session {
 
   /** Another model, with texts of its own and no changes. */
   choose(model: string): void {
-    this.#go({ model, changes: "" });
+    const { title } = this.#first.names.run;
+    this.#go({ model: model === title ? "" : model, changes: "" });
   }
 
   get canUndo(): boolean {
@@ -107,7 +126,8 @@ export class Session {
 
   /** As it was before the last change; of an address that came with changes, without the last of them. */
   undo(): void {
-    const last = this.#past.pop();
+    let last = this.#past.pop();
+    while (last !== undefined && equal(last, askedBy(state.value))) last = this.#past.pop();
     moveTo(last ?? { model: state.value.model, changes: formatChanges(this.changes.slice(0, -1)) });
   }
 
@@ -138,8 +158,7 @@ export class Session {
       const made = await this.engine.make(asked.model, changes, stop.signal);
       const untouched = asked.model === "" && changes.length === 0;
       const next = untouched ? this.#first : new Store(made.source, made.steps);
-      const wanted = [...this.store.value.wanted.keys(), state.value.tensor];
-      await next.draw(wanted.filter((name) => next.names.knows(name)));
+      await this.#open(next, stop.signal);
       const found = await this.#compared(untouched ? new Store(made.source) : next, next.names);
       if (stop.signal.aborted) return;
       this.since.value = found;
@@ -158,8 +177,9 @@ export class Session {
 
   /** How many numbers are others now; null where the runs cannot be compared one by one. */
   async #compared(now: Store, names: Names): Promise<Since | null> {
-    const { run } = now.source;
-    if (this.#shown.model !== this.#asked.model || ("whole" in run && run.whole !== true)) return null;
+    const [other, inParts] = [this.#shown.model !== this.#asked.model, !now.source.whole];
+    if (other || inParts) this.#numbers = inParts ? null : await numbersOf(now);
+    if (other || inParts) return null;
     if (this.#numbers === null && equal(this.#shown, NOTHING)) {
       // What a page came with was computed elsewhere, and rounded otherwise than here.
       const here = this.engine.offers.length > 0 ? this.#first.source : (await this.engine.make("", [], NEVER)).source;
@@ -181,24 +201,38 @@ export class Session {
     this.#arranged = arranged;
     if (kept === null) {
       this.between.value = null;
-      this.store.value = this.#now;
+      this.#display(this.#now);
       return;
     }
     try {
       const a = await this.#kept(text, kept);
       const both = new DifferenceSource(a.source, this.#now.source, kept.row);
       const next = side === "" ? this.#now : side === "A" ? a : new Store(both);
-      await next.draw([...this.store.value.wanted.keys()].filter((name) => next.names.knows(name)));
+      await this.#open(next);
       const small = kept.row === null && a.source.whole && this.#now.source.whole;
       const found = small ? since(await numbersOf(this.#now), await numbersOf(a), this.#now.names) : null;
       if (this.#arranged !== arranged) return;
       this.between.value = found;
       go(inHandOf(next), true);
-      this.store.value = next;
-      if (side === "A") void a.check();
+      this.#display(next);
+      if (side === "A" && a.source.whole) void a.check();
     } catch (error) {
       this.told.value = [error instanceof RefusedError ? sentenceOf(error) : String(error)];
     }
+  }
+
+  #display(next: Store): void {
+    this.store.value.retired = true;
+    next.retired = false;
+    this.store.value = next;
+  }
+
+  /** What the views on the page have opened and drawn, opened and drawn of this run too, before it is shown. */
+  async #open(next: Store, signal?: AbortSignal): Promise<void> {
+    const { opened, drawn } = this.store.value.wanted;
+    const known = (names: Iterable<string>): string[] => [...names].filter((name) => next.names.knows(name));
+    await next.draw(known(drawn.keys()), signal);
+    await next.open(known(next.source.whole ? [...opened.keys(), state.value.tensor] : opened.keys()));
   }
 
   /** The run that is kept, made again where it is none of those at hand. */
@@ -250,19 +284,21 @@ export class Session {
     const [before, after] = [this.#shown.changes, asked.changes].map((text) => parseChanges(text).changes);
     this.#now = next;
     if (parseKept(state.value.kept) === null) {
-      this.store.value = next;
+      this.#display(next);
       this.#arranged = { key: " ", b: next };
     }
+    const other = this.#begun && this.#shown.model !== asked.model;
     this.#shown = asked;
     const { unit } = state.value;
     let inHand = inHandOf(next);
+    if (other) inHand = { ...inHand, level: firstLevel(now.formulas) };
     const units = now.formulas.map((formula) => formula.unit);
     if (!units.includes(unit)) inHand = { ...inHand, unit: firstUnit(units) };
     const moved = movedChanges(before ?? [], after ?? [], old, now);
     if (moved !== null) inHand = { ...inHand, changes: formatChanges(moved) };
     go(inHand, true);
     void this.#arrange(state.value);
-    void next.check();
+    if (next.source.whole) void next.check();
   }
 
   #giveUp(stop: AbortController): void {
@@ -298,14 +334,14 @@ function equal(one: Asked, two: Asked): boolean {
 
 function moveTo(asked: Asked): void {
   // Another model has other tensors: nothing of what was in hand is in it.
-  const other: Partial<State> = { level: "block", unit: "", tensor: "", cell: [], sentence: 0, layout: [] };
+  const other: Partial<State> = { unit: "", tensor: "", cell: [], sentence: 0, layout: [] };
   go(asked.model === state.value.model ? asked : { ...other, ...asked });
 }
 
 /** What is in hand, as far as it is there in this run. */
 function inHandOf(next: Store): Partial<State> {
   const { tensor, cell } = state.value;
-  const shape = next.shape(tensor);
+  const shape = next.names.knows(tensor) ? next.shape(tensor) : undefined;
   if (tensor === "" || shape?.length !== cell.length) return largestWeight(next);
   if (cell.every((index, axis) => index < (shape[axis] ?? 0))) return {};
   return { cell: cell.map((index, axis) => Math.min(index, (shape[axis] ?? 1) - 1)) };

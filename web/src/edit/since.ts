@@ -13,38 +13,42 @@ export interface Since {
   readonly of: number;
   /** Tensors that have another size now, so that their numbers cannot be compared one by one. */
   readonly resized: number;
+  /** The largest difference among the probabilities, where one of them changed, else among all numbers. */
   readonly largest: { readonly name: string; readonly cell: readonly number[]; readonly by: number } | null;
 }
 
 /** Compares all tensors that both runs have at hand. */
 export function since(before: Fetch, after: Fetch, names: Names): Since {
   let [changed, of, resized] = [0, 0, 0];
-  let largest: { name: string; flat: number; by: number } | null = null;
+  const most: Record<"answers" | "others", { name: string; flat: number; by: number }> = {
+    answers: { name: "", flat: 0, by: 0 },
+    others: { name: "", flat: 0, by: 0 },
+  };
   for (const { name } of names.run.formulas) {
     const [one, two] = [before(name), after(name)];
-    if (one === undefined || two === undefined || one === two) {
-      of += two?.data.length ?? 0;
-      continue;
-    }
+    if (one === undefined || two === undefined) continue;
     if (one.shape.join() !== two.shape.join()) {
       resized += 1;
       continue;
     }
     const [was, now] = [one.data, two.data];
     of += now.length;
+    if (one === two) continue;
+    const kind = name.endsWith(".probabilities") ? "answers" : "others";
+    // A fill of −1000 that comes or goes, and the logarithm of almost nothing, say little of how far a run moved.
+    const telling = !/\.(masked|log_probabilities)$/.test(name);
     for (let flat = 0; flat < now.length; flat++) {
       const [old, value] = [was[flat] ?? 0, now[flat] ?? 0];
-      if (old === value || Math.abs(value - old) <= ROUNDING * (1 + Math.abs(old))) continue;
+      const by = value - old;
+      if (old === value || Math.abs(by) <= ROUNDING * (1 + Math.abs(old))) continue;
       changed += 1;
-      // A fill of −1000 that comes or goes says nothing of how far the numbers moved.
-      const by = name.endsWith(".masked") ? 0 : value - old;
-      if (Number.isFinite(by) && by !== 0 && (largest === null || Math.abs(by) > Math.abs(largest.by)))
-        largest = { name, flat, by };
+      if (telling && Number.isFinite(by) && Math.abs(by) > Math.abs(most[kind].by)) most[kind] = { name, flat, by };
     }
   }
-  if (largest === null) return { changed, of, resized, largest };
-  const axes = names.axes(largest.name);
-  const at = cellAt(axes, after(largest.name)?.shape ?? [], largest.flat);
+  const found = most.answers.by === 0 ? most.others : most.answers;
+  if (found.by === 0) return { changed, of, resized, largest: null };
+  const axes = names.axes(found.name);
+  const at = cellAt(axes, after(found.name)?.shape ?? [], found.flat);
   const cell = axes.map((axis) => at[axis] ?? 0);
-  return { changed, of, resized, largest: { name: largest.name, cell, by: largest.by } };
+  return { changed, of, resized, largest: { name: found.name, cell, by: found.by } };
 }

@@ -90,7 +90,7 @@ export function tokenChange(names: Names, side: Side, sentence: number, token: n
 const LOOKED_AT = 400;
 
 /** The entries of the vocabulary that begin so, the shortest first. */
-export function completions(vocabulary: readonly string[], typed: string, most = 12): string[] {
+export function completions(vocabulary: readonly string[], typed: string, most: number): string[] {
   const begun = typed.toLowerCase();
   const found: string[] = [];
   for (const entry of vocabulary) {

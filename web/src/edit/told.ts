@@ -33,10 +33,10 @@ export function toldStep(step: Step, names: Names): string {
       if (step.where.endsWith(".mixed") && cell.length === 2 && cell[0] === null)
         return `head ${cell[1]} ${how}, ${names.place(step.where)}`;
       const to = step.by === "mean" ? "set to its mean" : `set to ${short(Number(step.by))}`;
-      const where =
-        cell.every((index) => index !== null) && names.knows(step.where)
-          ? `, ${names.cell(step.where, cell.map(Number))}`
-          : "";
+      const axes = names.knows(step.where) ? names.axes(step.where) : [];
+      const fixed = axes.filter((_, axis) => cell[axis] != null);
+      const at = fixed.length === 0 ? "" : names.cell(step.where, cell.map(Number), fixed);
+      const where = at === "" ? "" : `, ${at}`;
       return `${names.title(step.where)}${where} ${to}`;
     }
     case "patch":

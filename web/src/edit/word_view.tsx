@@ -1,7 +1,7 @@
 /** One word of the sentence in large letters: pressed, it becomes a field in which another word is written. */
 
 import type { VNode } from "preact";
-import { useId, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useStore } from "../frame/hooks.ts";
 import type { Side } from "../run/record.ts";
 import { useSession } from "./context.ts";
@@ -57,6 +57,9 @@ export function Word({ side, sentence, token }: { side: Side; sentence: number; 
   );
 }
 
+/** So many words of the vocabulary are offered while one is typed. */
+const OFFERED = 8;
+
 function Field(props: {
   first: string;
   after: boolean;
@@ -69,7 +72,8 @@ function Field(props: {
   const { first, after, texts, masked, onEdit, onAfter, onLeave } = props;
   const { names } = useStore();
   const [typed, setTyped] = useState(first);
-  const list = useId();
+  const begun = typed === first ? "" : typed.trim();
+  const offered = completions(names.run.words.vocabulary, begun, OFFERED).filter((word) => word !== first);
   const met = useRef(false);
   const apply = (): void => {
     const word = typed.trim();
@@ -94,12 +98,11 @@ function Field(props: {
       <input
         class="word"
         dir="auto"
-        list={list}
         autocomplete="off"
         spellcheck={false}
         aria-label={after ? "a word to put in here" : `in place of ${first}`}
         value={typed}
-        style={{ width: `${Math.max(4, typed.length + 1)}ch` }}
+        size={Math.max(4, typed.length)}
         ref={(element) => {
           if (element === null || met.current) return;
           met.current = true;
@@ -108,11 +111,6 @@ function Field(props: {
         }}
         onInput={(event) => setTyped(event.currentTarget.value)}
       />
-      <datalist id={list}>
-        {completions(names.run.words.vocabulary, typed === first ? "" : typed, 15).map((word) => (
-          <option value={word} key={word} />
-        ))}
-      </datalist>
       <span class="acts">
         <button type="submit">{after ? "Put in" : masked ? "Show it" : "Change"}</button>
         {!after && !masked && (
@@ -133,6 +131,16 @@ function Field(props: {
         <button type="button" onClick={onLeave} aria-label="leave the word as it is">
           ×
         </button>
+        {offered.map((word) => (
+          <button
+            type="button"
+            class="offered"
+            key={word}
+            onClick={() => onEdit({ kind: after ? "after" : "word", word })}
+          >
+            {word}
+          </button>
+        ))}
       </span>
     </form>
   );

@@ -1,8 +1,9 @@
 /** Which number is in hand when the page opens. */
 
+import type { Formula } from "../run/record.ts";
 import { at } from "../run/safetensors.ts";
 import type { Store } from "../run/store.ts";
-import type { State } from "./state.ts";
+import type { Level, State } from "./state.ts";
 
 /** A weight above this leaves nothing to share out: its formula would show 1 = 1. */
 const SHARED = 0.95;
@@ -34,4 +35,12 @@ export function largestWeight(store: Store, asked?: number): Partial<State> {
 /** The first block; of a model without blocks its first part. */
 export function firstUnit(units: readonly string[]): string {
   return units.find((unit) => unit.includes(".blocks.")) ?? units[0] ?? "";
+}
+
+/** So many formulas are drawn together at the level of a block. */
+const DRAWN_WHOLE = 30;
+
+/** A small model is drawn whole, with all its tensors; of a larger one the parts first. */
+export function firstLevel(formulas: readonly Formula[]): Level {
+  return formulas.length <= DRAWN_WHOLE ? "block" : "model";
 }

@@ -22,7 +22,7 @@ export function useOpened(names: readonly string[]): boolean {
   useEffect(() => {
     let current = true;
     const all = wanted === "" ? [] : wanted.split(" ");
-    const leave = want(store, all);
+    const leave = want(store.wanted.opened, all);
     void store.open(all).then(() => {
       if (current) setOpened(wanted);
     });
@@ -34,14 +34,14 @@ export function useOpened(names: readonly string[]): boolean {
   return opened === wanted;
 }
 
-/** Counts these tensors among what the page shows; the answer takes them off again. */
-function want(store: Store, names: readonly string[]): () => void {
-  for (const name of names) store.wanted.set(name, (store.wanted.get(name) ?? 0) + 1);
+/** Counts what is wanted until it no longer is: the store of another run has it before it is shown. */
+function want(wanted: Map<string, number>, names: readonly string[]): () => void {
+  for (const name of names) wanted.set(name, (wanted.get(name) ?? 0) + 1);
   return () => {
     for (const name of names) {
-      const left = (store.wanted.get(name) ?? 1) - 1;
-      if (left > 0) store.wanted.set(name, left);
-      else store.wanted.delete(name);
+      const left = (wanted.get(name) ?? 1) - 1;
+      if (left > 0) wanted.set(name, left);
+      else wanted.delete(name);
     }
   };
 }
@@ -54,7 +54,7 @@ export function useDrawn(names: readonly string[]): boolean {
   useEffect(() => {
     const giveUp = new AbortController();
     const all = wanted === "" ? [] : wanted.split(" ");
-    const leave = want(store, all);
+    const leave = want(store.wanted.drawn, all);
     store.draw(all, giveUp.signal).then(() => {
       if (!giveUp.signal.aborted) setDrawn(wanted);
     }, unlessGivenUp);

@@ -66,7 +66,9 @@ export class Store {
   /** The changes that set numbers by hand. */
   readonly steps: readonly Step[];
   /** What the views on the page have opened: what the store of another run opens before it takes this one's place. */
-  readonly wanted = new Map<string, number>();
+  readonly wanted = { opened: new Map<string, number>(), drawn: new Map<string, number>() };
+  /** Another run is shown: what is still to be worked out again is not worth it. */
+  retired = false;
   readonly #opened = new Map<string, Tensor>();
   readonly #pictures = new Map<string, Dots>();
 
@@ -131,16 +133,25 @@ export class Store {
     }
     if (formula === undefined) return { kind: "given", name, cell, value };
     try {
-      const found = await this.source.explain(formula, this.#named(name, cell), signal);
-      const by = setBy(this.steps, name, cell);
-      if (by === null) return { kind: "computed", name, cell, found };
-      return { kind: "set", name, cell, value, by, formula: found.recomputed };
+      return this.#found(name, cell, value, await this.source.explain(formula, this.#named(name, cell), signal));
     } catch (error) {
       const by = setBy(this.steps, name, cell);
       if (error instanceof MissingTensor && by !== null) return { kind: "set", name, cell, value, by, formula: null };
       if (error instanceof MissingTensor) return { kind: "missing", name, cell, value, missing: error.tensor };
       throw error;
     }
+  }
+
+  /** A number as its formula gives it, or as it was set by hand. */
+  #found(name: string, cell: readonly number[], value: number, found: Explanation): Answer {
+    const by = setBy(this.steps, name, cell);
+    if (by === null) return { kind: "computed", name, cell, found };
+    return { kind: "set", name, cell, value, by, formula: found.recomputed };
+  }
+
+  #isSet({ name }: Formula, cell: Cell): boolean {
+    const index = this.names.axes(name).map((axis) => cell[axis] ?? 0);
+    return setBy(this.steps, name, index) !== null;
   }
 
   /** The same of a tensor that is not here: its source is asked for the one number. */
@@ -156,9 +167,7 @@ export class Store {
     const formula = this.names.formulas.get(name);
     if (formula !== undefined) {
       const found = await this.source.explain(formula, this.#named(name, cell), signal);
-      const by = setBy(this.steps, name, cell);
-      if (by === null) return { kind: "computed", name, cell, found };
-      return { kind: "set", name, cell, value: found.value, by, formula: found.recomputed };
+      return this.#found(name, cell, found.value, found);
     }
     const part = await large.window(
       name,
@@ -171,11 +180,6 @@ export class Store {
 
   #named(name: string, cell: readonly number[]): Record<string, number> {
     return Object.fromEntries(this.names.axes(name).map((axis, place) => [axis, cell[place] ?? 0]));
-  }
-
-  #isSet({ name }: Formula, cell: Cell): boolean {
-    const index = this.names.axes(name).map((axis) => cell[axis] ?? 0);
-    return setBy(this.steps, name, index) !== null;
   }
 
   /** Works numbers out again while nothing else is to be done. */
@@ -191,6 +195,7 @@ export class Store {
       const reads = async (name: string): Promise<Tensor | undefined> => this.source.tensor(name);
       for (let flat = 0; flat < size; flat += every) {
         if (count % 64 === 0) await idle();
+        if (this.retired) return;
         const cell = cellAt(this.names.axes(formula.name), shape, flat);
         // What was set by hand is not what its formula gives.
         if (this.steps.length > 0 && this.#isSet(formula, cell)) continue;
