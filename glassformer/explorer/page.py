@@ -19,6 +19,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from glassformer.atomic import atomic_write
+from glassformer.demo.texts import read_table
 from glassformer.errors import ConfigError, DataError
 from glassformer.explorer.carried import carry
 from glassformer.explorer.record import run_record
@@ -58,6 +59,7 @@ def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) 
         "record": json.dumps(run_record(trace, carried, title), allow_nan=False).encode(),
         "tensors": save(own_memory(carried.tensors)),
         "weights": save(own_memory(carried.weights)),
+        "tour": json.dumps(read_table("tour"), ensure_ascii=False).encode(),
     }
     script, style = built("explorer.js"), built("explorer.css")
     policy = (

@@ -1,7 +1,7 @@
 /** Finds what the tour tells of, in any model: tensors by the ends of their names, words, and one example to follow. */
 
 import type { State } from "../frame/state.ts";
-import { type Fetch, MissingTensor } from "../run/evaluator.ts";
+import { type Fetch, MissingTensor, operandsOf } from "../run/evaluator.ts";
 import { lastOf, type Names } from "../run/names.ts";
 import { percent, short } from "../run/numbers.ts";
 import type { Formula, Side } from "../run/record.ts";
@@ -65,6 +65,31 @@ export class Scout {
   /** A tensor of the block after the attention. */
   after(last: string): string {
     return this.attention.replace("self_attention", last);
+  }
+
+  /** Whether there is an attention to follow. */
+  get attends(): boolean {
+    return this.attention !== "";
+  }
+
+  /** The weights of the attention from the decoder to the encoder; empty where there is none. */
+  get crossing(): string {
+    return this.ending("weights").find(({ name }) => name.includes(".cross_attention."))?.name ?? "";
+  }
+
+  /** The tensors that a formula reads, without one role. */
+  operands(name: string, without = ""): string[] {
+    const rule = this.formula(name)?.rule;
+    return rule === undefined
+      ? []
+      : operandsOf(rule).flatMap(([role, operand]) => (role === without ? [] : [operand.name]));
+  }
+
+  /** A projection of the attention: what goes in, what comes out of each head, heads, weights in all. */
+  table(last: string): { input: number; out: number; heads: number; all: number } {
+    const [rows = 1, input = 1] = this.shape(this.weight(this.of(last)));
+    const out = this.size(this.of(last), "channel");
+    return { input, out, heads: rows / out, all: rows * input };
   }
 
   weight(name: string): string {
@@ -232,11 +257,20 @@ export class Scout {
     return { ...this.at("scene", name, given), scene };
   }
 
-  /** How the attention fills the scores that may not be looked at: a kind of step, for their texts differ. */
-  get forbids(): "hidden" | "ahead" | "nothing" {
-    const rule = this.formula(this.of("may_look"))?.rule;
-    if (rule?.["masked_words"] !== undefined && this.hidden.length > 0) return "hidden";
-    return rule?.["causal"] === true ? "ahead" : "nothing";
+  /** What may not be looked at in this sentence, and one pair of words for it: each kind has a text of its own. */
+  get forbidden(): { kind: "hidden" | "ahead" | "some" | "nothing"; query: number; key: number; count: number } {
+    const name = this.of("may_look");
+    const rule = this.formula(name)?.rule;
+    const [hidden] = this.hidden;
+    const { query } = this.example;
+    if (rule?.["masked_words"] !== undefined && hidden !== undefined)
+      return { kind: "hidden", query, key: hidden, count: 0 };
+    const last = this.tokens - 1;
+    if (rule?.["causal"] === true && last > 0) return { kind: "ahead", query: 0, key: last, count: 0 };
+    const pairs = this.all.flatMap((one) => this.all.map((two) => ({ query: one, key: two })));
+    const none = pairs.filter((pair) => this.value(name, { ...pair, head: 0 }) === 0);
+    const [first = { query, key: query }] = none;
+    return { kind: none.length > 0 ? "some" : "nothing", ...first, count: none.length };
   }
 
   /** Whether hidden words are zeros, rather than a token of their own. */

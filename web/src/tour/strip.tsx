@@ -7,6 +7,7 @@ import { go, type State, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
 import type { Said } from "./said.ts";
 import type { Told } from "./step.ts";
+import { field, loadTexts, type Texts } from "./texts.ts";
 import { comeBack, enter, leave, scoutOf, stepsOf, told } from "./tour.ts";
 
 export function Strip(): VNode | null {
@@ -17,6 +18,10 @@ export function Strip(): VNode | null {
   const scout = scoutOf(store, sentence);
   const opened = useOpened(step?.reads?.(scout) ?? []);
   const [asked, setAsked] = useState("");
+  const [texts, setTexts] = useState<Texts | null>(null);
+  useEffect(() => {
+    void loadTexts().then(setTexts);
+  }, []);
   const here = `${tour} ${sentence}`;
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
@@ -30,8 +35,11 @@ export function Strip(): VNode | null {
     return () => removeEventListener("keydown", pressed);
   }, [store, tour, here]);
   useEffect(() => show(), [tour]);
-  if (step === undefined || !opened) return <section class="tour" aria-label="tour" />;
-  const found = told(step, scout);
+  if (step === undefined || texts === null || !opened) return <section class="tour" aria-label="tour" />;
+  const text = texts[step.key];
+  const found = told(step, text, scout);
+  const title = (key: string): string => field(texts[key], "title");
+  const [source, act] = [field(text, "source"), field(text, "act")];
   const answered = asked === here || (found.touched?.(state.value) ?? false);
   const to = (number: number): void => void enter(store, number).then(() => show());
   const away = Object.keys(found.at).length > 0 && !at(found.at, state.value);
@@ -39,25 +47,25 @@ export function Strip(): VNode | null {
     <section class="tour" aria-label="tour">
       <div class="tour-says" aria-live="polite" aria-atomic="true">
         <p class="label">
-          {step.source === null ? (
+          {source === "" ? (
             <span class="tour-extra">not in this document</span>
           ) : (
             <>
               <span class="away">In the slides: </span>
-              {step.source}
+              {source}
             </>
           )}
         </p>
         <h2>
           <span class="away">{`Step ${tour} of ${steps.length}: `}</span>
-          {step.title}
+          {title(step.key)}
         </h2>
         <p>
           <Sentence parts={found.text} />
         </p>
-        {found.note !== undefined && (
+        {found.note.length > 0 && (
           <p class="tour-note">
-            <b>Where a document is imprecise ({found.note.number}):</b> <Sentence parts={found.note.text} />
+            <b>Where a document is imprecise ({found.correction}):</b> <Sentence parts={found.note} />
           </p>
         )}
       </div>
@@ -68,8 +76,8 @@ export function Strip(): VNode | null {
           </p>
         )}
         {found.act !== undefined && (
-          <button type="button" class="tour-act" onClick={() => go(found.act?.to ?? {}, true)}>
-            {found.act.text}
+          <button type="button" class="tour-act" onClick={() => go(found.act ?? {}, true)}>
+            {act}
           </button>
         )}
         <p class="tour-answer" aria-live="polite">
@@ -91,10 +99,10 @@ export function Strip(): VNode | null {
               <button
                 type="button"
                 tabIndex={-1}
-                title={`${order + 1} · ${each.title}`}
-                aria-label={`step ${order + 1}: ${each.title}`}
+                title={`${order + 1} · ${title(each.key)}`}
+                aria-label={`step ${order + 1}: ${title(each.key)}`}
                 aria-current={order + 1 === tour ? "step" : undefined}
-                data-extra={each.source === null}
+                data-extra={field(texts[each.key], "source") === ""}
                 onClick={() => to(order + 1)}
               />
             </li>
@@ -102,7 +110,7 @@ export function Strip(): VNode | null {
         </ol>
         <select aria-label="step of the tour" value={tour} onChange={(event) => to(Number(event.currentTarget.value))}>
           {steps.map((each, order) => (
-            <option value={order + 1}>{`${order + 1} of ${steps.length} · ${each.title}`}</option>
+            <option value={order + 1}>{`${order + 1} of ${steps.length} · ${title(each.key)}`}</option>
           ))}
         </select>
         {away && (

@@ -31,8 +31,7 @@ function sign({ items, look }: Board, x: number, y: number, text: string): void 
 /** Vectors times one table of weights: the table is drawn once, and dashed where it is expanded along the batch. */
 export function drawShared(board: Board): number {
   const { s, items, look, width } = board;
-  const from = s.formula(s.of("query"))?.rule["left"] as { name?: string } | undefined;
-  const input = from?.name ?? s.embed("sum");
+  const [input = s.embed("sum")] = s.operands(s.of("query"));
   const most = Math.max(40, (width - 250) / 3);
   const axes = s.names.axes(s.weight(s.of("query")));
   const layout: Arrangement = { rows: axes[1] ?? null, columns: axes[0] ?? null, sheets: null, depth: null };
@@ -119,9 +118,9 @@ export function drawRecap(whole: Board): number {
   const side = Math.max(4, Math.min(12, Math.floor((width - (narrow ? 230 : 330)) / 33)));
   const look = { ...whole.look, side, step: narrow ? 2 : 4 };
   const board = { ...whole, look };
-  const from = s.formula(s.of("query"))?.rule["left"] as { name?: string } | undefined;
+  const [input = s.embed("sum")] = s.operands(s.of("query"));
   const most = narrow ? 36 : 84;
-  const x = boxOf(board, from?.name ?? s.embed("sum"), "X", { words: !narrow, most });
+  const x = boxOf(board, input, "X", { words: !narrow, most });
   const begin = x.words + x.width + 16;
   const zs: Set[] = [];
   const qs: Set[] = [];

@@ -88,7 +88,7 @@ function sumLine(
       [channel === 0 ? "" : " + ", quiet],
       [short(one, 2), look.palette.text("query")],
       [" · ", quiet],
-      [short(two, 2), look.palette.text("key")],
+      [two < 0 ? `(${short(two, 2)})` : short(two, 2), look.palette.text("key")],
     ] as const;
   }).flat();
   const more = size > shown ? ([[` + ${size - shown} more products`, quiet]] as const) : [];
