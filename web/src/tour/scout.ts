@@ -162,7 +162,8 @@ export class Scout {
 
   private choose(): Example {
     const { hidden, seen } = this;
-    const queries = hidden.length > 0 ? hidden.slice(0, 1) : seen;
+    // Of a long text the last words: what is found there serves as well.
+    const queries = hidden.length > 0 ? hidden.slice(0, 1) : seen.slice(-64);
     const tensor = this.fetch(this.of("weights"));
     let best = { query: queries.at(-1) ?? 0, key: seen[0] ?? 0, head: 0 };
     if (tensor === undefined) return best;
@@ -267,8 +268,15 @@ export class Scout {
       return { kind: "hidden", query, key: hidden, count: 0 };
     const last = this.tokens - 1;
     if (rule?.["causal"] === true && last > 0) return { kind: "ahead", query: 0, key: last, count: 0 };
-    const pairs = this.all.flatMap((one) => this.all.map((two) => ({ query: one, key: two })));
-    const none = pairs.filter((pair) => this.value(name, { ...pair, head: 0 }) === 0);
+    const tensor = this.tensor(name);
+    const base = this.cell(name, { head: 0, query: 0, key: 0 });
+    const shared = (tensor.shape[2] ?? 1) === 1;
+    const none: { query: number; key: number }[] = [];
+    for (const one of this.all) {
+      for (const two of this.all) {
+        if (at(tensor, [base[0] ?? 0, 0, shared ? 0 : one, two]) === 0) none.push({ query: one, key: two });
+      }
+    }
     const [first = { query, key: query }] = none;
     return { kind: none.length > 0 ? "some" : "nothing", ...first, count: none.length };
   }

@@ -90,8 +90,9 @@ export function Strip(): VNode | null {
         )}
       </div>
       <div class="tour-ways">
-        <button type="button" disabled={tour <= 1} onClick={() => to(tour - 1)} aria-label="previous step">
+        <button type="button" disabled={tour <= 1} onClick={() => to(tour - 1)}>
           ← <kbd>p</kbd>
+          <span class="away">previous step</span>
         </button>
         <ol class="dots" aria-label="steps">
           {steps.map((each, order) => (

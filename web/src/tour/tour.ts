@@ -35,8 +35,18 @@ function firstSentence(names: Names): number {
   return answers.reduce((best, [row]) => (count(row) > count(best) ? row : best), answers[0]?.[0] ?? 0);
 }
 
-export function scoutOf(store: Store, sentence: number): Scout {
-  return new Scout(store.names, store.fetch, sentence);
+const scouts = new WeakMap<Names, Map<number, Scout>>();
+
+/** One for each sentence, for its example is searched through all heads. */
+export function scoutOf({ names, fetch }: Store, sentence: number): Scout {
+  const kept = scouts.get(names) ?? new Map<number, Scout>();
+  scouts.set(names, kept);
+  let scout = kept.get(sentence);
+  if (scout === undefined) {
+    scout = new Scout(names, fetch, sentence);
+    kept.set(sentence, scout);
+  }
+  return scout;
 }
 
 /** A step in words and numbers; a sentence about what is missing where this run or page lacks it. */

@@ -3,6 +3,7 @@
 import type { Box } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import type { Arrangement } from "../../levels/tensor/sheet.ts";
+import { counted } from "../../run/numbers.ts";
 import { arrow, type Board, boxOf, caption } from "./board.ts";
 
 /** At most so many heads are drawn; how many more there are is said. */
@@ -106,7 +107,7 @@ export function drawProduct(board: Board): number {
 
 function moreHeads(board: Board, shown: number, x: number, y: number, items: Board["items"], fill: string): number {
   if (board.s.heads <= shown) return y;
-  const text = `and ${board.s.heads - shown} more heads in the same way`;
+  const text = `and ${counted(board.s.heads - shown, "more head")} in the same way`;
   items.push({ kind: "text", x, y: y + 12, text, size: 12, fill });
   return y + 24;
 }

@@ -1,6 +1,6 @@
 /** Scores built cell by cell: queries at the left, keys above, a score where they meet. */
 
-import { short } from "../../run/numbers.ts";
+import { counted, short } from "../../run/numbers.ts";
 import { around, type Board, caption, drawGrid, drawLine, drawWords, frame, LABEL, laidOut } from "./board.ts";
 
 const GAP = 20;
@@ -91,7 +91,7 @@ function sumLine(
       [two < 0 ? `(${short(two, 2)})` : short(two, 2), look.palette.text("key")],
     ] as const;
   }).flat();
-  const more = size > shown ? ([[` + ${size - shown} more products`, quiet]] as const) : [];
+  const more = size > shown ? ([[` + ${counted(size - shown, "more product")}`, quiet]] as const) : [];
   const score = s.number(s.of("scores"), given);
   const [asks, answers] = [given.query, given.key].map((token) => s.names.word(s.side, s.sentence, token).text);
   const next = drawLine(board, x, y, [[`${asks} → ${answers}:`, ink, true]]);
