@@ -6,20 +6,11 @@ import { lastOf, type Names } from "../run/names.ts";
 import { percent, short } from "../run/numbers.ts";
 import type { Formula, Side } from "../run/record.ts";
 import { at, type Tensor } from "../run/safetensors.ts";
+import { type Example, exampleOf } from "./example.ts";
 import type { Said, Shown } from "./said.ts";
 
 /** Steps along axes; an axis that is not given is that of the example. */
 export type Given = Readonly<Record<string, number>>;
-
-/** A word that looks, one that it looks at, and the head in which it does. */
-interface Example {
-  readonly query: number;
-  readonly key: number;
-  readonly head: number;
-}
-
-/** A weight above this leaves nothing to share out. */
-const SHARED = 0.95;
 
 export class Scout {
   readonly names: Names;
@@ -145,10 +136,11 @@ export class Scout {
     return Array.from({ length: this.tokens }, (_, token) => token);
   }
 
-  /** The words that the model sees, without marks such as [CLS]; all where nothing else is left. */
+  /** The words that the model sees, without points and marks such as [CLS]; all where nothing else is left. */
   get seen(): number[] {
     const words = this.names.run.words[this.side][this.sentence] ?? [];
-    const found = this.all.filter((token) => !this.isHidden(token) && !/^(\[.+\]|<.+>)$/.test(words[token] ?? ""));
+    const plain = (word: string): boolean => /[\p{L}\p{N}]/u.test(word) && !/^(\[.+\]|<.+>)$/.test(word);
+    const found = this.all.filter((token) => !this.isHidden(token) && plain(words[token] ?? "token 0"));
     return found.length > 0 ? found : this.all;
   }
 
@@ -156,29 +148,8 @@ export class Scout {
 
   /** A hidden word, or else any, with the word that it looks at most. */
   get example(): Example {
-    this.#example ??= this.choose();
+    this.#example ??= exampleOf(this);
     return this.#example;
-  }
-
-  private choose(): Example {
-    const { hidden, seen } = this;
-    // Of a long text the last words: what is found there serves as well.
-    const queries = hidden.length > 0 ? hidden.slice(0, 1) : seen.slice(-64);
-    const tensor = this.fetch(this.of("weights"));
-    let best = { query: queries.at(-1) ?? 0, key: seen[0] ?? 0, head: 0 };
-    if (tensor === undefined) return best;
-    let most = -1;
-    const [, heads = 1] = tensor.shape;
-    for (let head = 0; head < heads; head++) {
-      for (const query of queries) {
-        for (const key of seen) {
-          const value = at(tensor, [this.sentence, head, query, key]);
-          if (key === query || value <= most || value >= SHARED) continue;
-          [most, best] = [value, { query, key, head }];
-        }
-      }
-    }
-    return best;
   }
 
   /** The key that a word looks at most in a head. */
@@ -221,16 +192,17 @@ export class Scout {
     const name = "head.probabilities";
     if (!this.has(name)) return [];
     const { places } = this.names.run;
+    const side = this.formula(name)?.tokens ?? this.side;
+    const word = (token: number): Said => {
+      const { text, hidden } = this.names.word(side, this.sentence, token);
+      return { text, of: hidden ? "hidden" : "strong" };
+    };
     if (this.names.axes(name).includes("place")) {
       return places.flatMap(([sentence, token], place) => {
-        return sentence === this.sentence ? [{ given: { place }, word: this.word(token) }] : [];
+        return sentence === this.sentence ? [{ given: { place }, word: word(token) }] : [];
       });
     }
-    const side = this.formula(name)?.tokens ?? this.side;
-    return Array.from({ length: this.size(name, "token") }, (_, token) => {
-      const { text, hidden } = this.names.word(side, this.sentence, token);
-      return { given: { token }, word: { text, of: hidden ? "hidden" : "strong" } };
-    });
+    return Array.from({ length: this.size(name, "token") }, (_, token) => ({ given: { token }, word: word(token) }));
   }
 
   /** The likeliest entries of the vocabulary at a place, and how likely they are. */
@@ -281,10 +253,19 @@ export class Scout {
     return { kind: none.length > 0 ? "some" : "nothing", ...first, count: none.length };
   }
 
-  /** Whether hidden words are zeros, rather than a token of their own. */
+  /** Whether hidden words are zeros before their position is added. */
+  get zeroesWords(): boolean {
+    return this.formula(this.embed("word"))?.rule["masked_words"] !== undefined;
+  }
+
+  /** Whether they are zeros at all, rather than a token of their own. */
   get zeroes(): boolean {
-    const rule = this.formula(this.embed("word"))?.rule;
-    return rule?.["masked_words"] !== undefined;
+    return this.zeroesWords || this.formula(this.embed("sum"))?.rule["masked_words"] !== undefined;
+  }
+
+  /** Whether the model guesses what comes after each word. */
+  get writes(): boolean {
+    return this.crossing !== "" || this.formula(this.of("may_look"))?.rule["causal"] === true;
   }
 
   /** The blocks of the stack that is followed. */

@@ -16,6 +16,7 @@ const vocabulary: Step = {
     return {
       puts: {
         ...{ size: s.shape(name).at(-1) ?? 1, where: s.hidden.length > 0 ? "each hidden place" : "each place" },
+        ...(s.writes ? { At: "After", at: "after" } : { At: "At", at: "at" }),
         ...{ first: first?.word, best: best?.word, share: best?.share, next: next?.word, less: next?.share },
         ...{ second: second?.word, other: other?.word, sure: other?.share },
       },

@@ -22,7 +22,7 @@ const holes: Step = {
           guesses.map(({ word }) => word),
           ", ",
         ),
-        ...{ word: s.word(example.query), key: s.word(example.key) },
+        ...{ word: s.word(example.query), key: s.word(example.key), head: example.head },
         share: s.attends ? s.share(s.of("weights")) : "",
       },
       at: s.at("block", s.embed("word"), { query: first ?? example.query }),
@@ -38,6 +38,7 @@ const ids: Step = {
     const [first = 0] = s.seen;
     const last = s.seen.at(-1) ?? 0;
     return {
+      variant: s.zeroes && s.hidden.length > 0 && "hidden",
       puts: {
         known: s.names.run.words.vocabulary.length || s.size(s.weight(s.embed("word")), "row"),
         ...{ first: s.word(first), id: s.number(name, { token: first }) },
@@ -128,7 +129,7 @@ const sum: Step = {
 
 const mask: Step = {
   key: "mask",
-  lacks: (s) => !(`${s.side}.masked_words` in s.names.run.facts && s.hidden.length > 0),
+  lacks: (s) => !(s.zeroes && s.hidden.length > 0),
   find(s) {
     const name = `${s.side}.masked_words`;
     const { data } = s.tensor(name);
@@ -151,7 +152,7 @@ const hidden: Step = {
     const [one = 0, two] = s.hidden;
     const name = s.embed("sum");
     return {
-      variant: !s.zeroes ? "token" : two !== undefined && "pair",
+      variant: !s.zeroes ? "token" : !s.zeroesWords ? "after" : two !== undefined && "pair",
       puts: {
         words: listed(s.hidden.map((token) => s.word(token))),
         token: s.names.run.words[s.side][s.sentence]?.[one] ?? "",
@@ -165,7 +166,7 @@ const hidden: Step = {
 
 const twins: Step = {
   key: "twins",
-  lacks: (s) => !s.zeroes || s.hidden.length < 2,
+  lacks: (s) => !s.zeroesWords || s.hidden.length < 2,
   reads: (s) => Object.keys(s.names.run.weights),
   find(s) {
     const name = s.embed("sum");

@@ -69,6 +69,7 @@ const query: Step = {
     const cell = s.cell(name);
     const named = Object.fromEntries(s.names.axes(name).map((axis, place) => [axis, cell[place] ?? 0]));
     const terms = formula === undefined ? [] : explainCell(formula, named, s.fetch, s.names.run).terms;
+    const bias = terms.at(-1)?.what === "bias";
     const sizes = terms.map((term) => Math.abs(term.value));
     const most = sizes.indexOf(Math.max(...sizes));
     const factors = (terms[most]?.factors ?? []).flatMap((factor): Said[] => {
@@ -78,8 +79,17 @@ const query: Step = {
     });
     return {
       puts: {
-        ...{ word: s.word(s.example.query), head: s.example.head, terms: counted(terms.length, "term") },
-        ...{ sum: s.number(name), most, factors: joined(factors, " × "), product: short(terms[most]?.value ?? 0) },
+        ...{
+          word: s.word(s.example.query),
+          head: s.example.head,
+          terms: bias ? `${counted(terms.length - 1, "term")} and a bias` : counted(terms.length, "term"),
+        },
+        ...{
+          sum: s.number(name),
+          most: terms[most]?.what ?? "",
+          factors: joined(factors, " × "),
+          product: short(terms[most]?.value ?? 0),
+        },
       },
       at: s.at("number", name),
     };

@@ -88,7 +88,7 @@ const residual: Step = {
     const { query } = s.example;
     const terms = s.operands(name).map((each) => s.number(each));
     return {
-      variant: s.isHidden(query) && s.zeroes && "hidden",
+      variant: s.isHidden(query) && s.zeroesWords && "hidden",
       puts: { word: s.word(query), terms: joined(terms, " + "), sum: s.number(name) },
       at: s.at("number", name),
     };
