@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Palette } from "../src/draw/colour.ts";
+import { frameOf, panelAt, type Scene } from "../src/draw/scene.ts";
+import { Names } from "../src/run/names.ts";
+import type { Formula, RunRecord } from "../src/run/record.ts";
+import { sizeOf, type Tensor } from "../src/run/safetensors.ts";
 import { filled, joined, listed, type Said } from "../src/tour/said.ts";
+import { tourScene } from "../src/tour/scenes/scenes.ts";
+import { Scout } from "../src/tour/scout.ts";
 
 const aloud = (parts: readonly Said[]): string =>
   parts.map((part) => (typeof part === "string" ? part : part.text)).join("");
@@ -21,4 +28,112 @@ test("words in a row", () => {
     ["a", "a and b", "a, b and c"],
   );
   assert.equal(aloud(listed(["a", "b", "c", "d"], 2)), "a, b and 2 more");
+});
+
+// A run of one sentence, three words, two heads of two channels: enough for every picture of the tour but the twins.
+const A = "encoder.blocks.0.self_attention";
+const SQUARE = "sentence head query key";
+const MIXED = "sentence head query channel";
+const KEYS = "sentence head key channel";
+const STREAM = "sentence token channel";
+
+function made(last: string, axes: string, rule: string, read: readonly [string, string][]): Formula {
+  const operands = Object.fromEntries(read.map(([name, own], place) => [`x${place}`, { name, axes: own }]));
+  const more = { unit: "encoder.blocks.0", title: "", extra: false, words: "", mathml: "" };
+  return { name: last, axes, rule: { rule, ...operands }, tokens: "inputs", keys: "inputs", ...more };
+}
+
+const TABLE = `parameters.${A}.query.weight`;
+const FORMULAS = [
+  made("encoder.embed.sum", STREAM, "add", []),
+  made(`${A}.query`, MIXED, "linear", [
+    ["encoder.embed.sum", "sentence query input"],
+    [TABLE, "(head:2 channel) input"],
+  ]),
+  made(`${A}.key`, KEYS, "linear", []),
+  made(`${A}.value`, KEYS, "linear", []),
+  made(`${A}.scores`, SQUARE, "dot_product", []),
+  made(`${A}.may_look`, SQUARE, "may_look", []),
+  made(`${A}.weights`, SQUARE, "softmax", []),
+  made(`${A}.mixed`, MIXED, "weighted_sum", []),
+  made(`${A}.output`, STREAM, "linear", []),
+];
+const SHAPES: Readonly<Record<string, readonly number[]>> = {
+  [STREAM]: [1, 3, 4],
+  [MIXED]: [1, 2, 3, 2],
+  [KEYS]: [1, 2, 3, 2],
+  [SQUARE]: [1, 2, 3, 3],
+};
+const RUN: RunRecord = {
+  ...{ format: 1, title: "tiny", precision: "float64", error_limit: 1e-12, scored_at: null, places: [] },
+  model: { family: "slides", parameters: 0, stacks: [{ side: "encoder", layers: 1, width: 4, heads: 2 }] },
+  words: {
+    inputs: [["a", "b", "c"]],
+    ...{ decoder_inputs: [], vocabulary: [], labels: [], candidates: [], answers: [] },
+  },
+  ...{ formulas: FORMULAS, facts: {}, weights: { [TABLE]: [4, 4] }, shared: {}, changes: "", honesty: null },
+  ...{ left_out: {}, limit: 1e6 },
+};
+const TENSORS = new Map<string, Tensor>([
+  ...FORMULAS.map(({ name, axes }): [string, Tensor] => {
+    const shape = SHAPES[axes] ?? [];
+    return [name, { shape, data: Array.from({ length: sizeOf(shape) }, (_, at) => Math.sin(at)) }];
+  }),
+  [TABLE, { shape: [4, 4], data: Array.from({ length: 16 }, (_, at) => Math.cos(at)) }],
+]);
+const PALETTE: Palette = {
+  ...{ paper: "paper", ink: "ink", quiet: "quiet", hair: "hair", faint: "faint" },
+  text: (role) => `text of ${role}`,
+  fill: (role) => role,
+  cell: (role) => role,
+  bytes: () => [0, 0, 0],
+  shade: (role) => role,
+  on: () => "on",
+};
+const LOOK = { palette: PALETTE, measure: (text: string) => text.length * 6, side: 16, step: 6, sentence: 0 };
+
+function drawn(scene: string, width: number, cell: readonly number[]): Scene {
+  const scout = new Scout(new Names(RUN), (name) => TENSORS.get(name), 0);
+  const tensor = `${A}.${scene === "mixing" ? "weights" : "scores"}`;
+  return tourScene(scene, scout, { ...LOOK, text: "", word: -1 }, width, { tensor, cell });
+}
+
+test("each cell of the tour's pictures is found where it is drawn, inside of the picture, on no other panel", () => {
+  for (const scene of ["cells", "mixing", "shared", "product", "recap"]) {
+    for (const width of [340, 800]) {
+      const { panels, height } = drawn(scene, width, [0, 1, 1, 1]);
+      assert.ok(panels.length >= 2, scene);
+      for (const panel of panels) {
+        assert.ok(panel.x >= 0 && panel.x + panel.w <= width && panel.y + panel.h <= height, `${scene} ${width}`);
+        for (let row = 0; row < panel.rows; row++) {
+          for (let column = 0; column < panel.columns; column++) {
+            const { x, y, w, h } = frameOf(panel, row, column);
+            assert.deepEqual(panelAt({ width, height, items: [], panels }, x + w / 2, y + h / 2), {
+              panel,
+              row,
+              column,
+            });
+            assert.deepEqual(panel.find(panel.cell(row, column)), [row, column]);
+          }
+        }
+      }
+    }
+  }
+});
+
+test("scores and weighted values are there as far as the cell in hand, and no further", () => {
+  const empty = (scene: string, cell: readonly number[]): number => {
+    return drawn(scene, 800, cell).items.filter((item) => item.kind === "rect" && item.fill === "faint").length;
+  };
+  assert.equal(empty("cells", [0, 0, 0, 0]), 8);
+  assert.equal(empty("cells", [0, 0, 1, 1]), 4);
+  assert.equal(empty("cells", [0, 0, 2, 2]), 0);
+  assert.equal(empty("mixing", [0, 0, 1, 0]), 4);
+  assert.equal(empty("mixing", [0, 0, 1, 2]), 0);
+});
+
+test("the last line of weighted values is what they add up to, the model's own number once all are in", () => {
+  const mixed = `${A}.mixed`;
+  assert.ok(!drawn("mixing", 800, [0, 0, 1, 1]).panels.some(({ tensor }) => tensor === mixed));
+  assert.ok(drawn("mixing", 800, [0, 0, 1, 2]).panels.some(({ tensor }) => tensor === mixed));
 });

@@ -1,7 +1,7 @@
 /** The strip of the tour: one idea, a question, the answer; the picture below is the live page's own. */
 
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useOpened, useStore } from "../frame/hooks.ts";
 import { go, type State, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
@@ -35,6 +35,11 @@ export function Strip(): VNode | null {
     return () => removeEventListener("keydown", pressed);
   }, [store, tour, here]);
   useEffect(() => show(), [tour]);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    // The button that started the tour is gone: what is read next is the step.
+    if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
+  }, [texts]);
   if (step === undefined || texts === null || !opened) return <section class="tour" aria-label="tour" />;
   const text = texts[step.key];
   const found = told(step, text, scout);
@@ -47,16 +52,9 @@ export function Strip(): VNode | null {
     <section class="tour" aria-label="tour">
       <div class="tour-says" aria-live="polite" aria-atomic="true">
         <p class="label">
-          {source === "" ? (
-            <span class="tour-extra">not in this document</span>
-          ) : (
-            <>
-              <span class="away">In the slides: </span>
-              {source}
-            </>
-          )}
+          {source === "" ? <span class="tour-extra">not in this document</span> : `In the slides: ${source}`}
         </p>
-        <h2>
+        <h2 ref={heading} tabIndex={-1}>
           <span class="away">{`Step ${tour} of ${steps.length}: `}</span>
           {title(step.key)}
         </h2>
@@ -75,7 +73,7 @@ export function Strip(): VNode | null {
             <Sentence parts={found.question} />
           </p>
         )}
-        {found.act !== undefined && (
+        {found.act !== undefined && state.value.scene !== found.act.scene && (
           <button type="button" class="tour-act" onClick={() => go(found.act ?? {}, true)}>
             {act}
           </button>
@@ -169,7 +167,7 @@ function Sentence({ parts }: { parts: readonly Said[] }): VNode {
 function at(wanted: Told["at"], now: State): boolean {
   if (wanted.level !== now.level) return false;
   if (wanted.level === "block") return wanted.unit === now.unit;
-  return now.level === "scene" ? true : wanted.tensor === now.tensor;
+  return now.level === "scene" ? wanted.scene === now.scene : wanted.tensor === now.tensor;
 }
 
 /** A letter typed into a field is no key of the tour. */
@@ -182,7 +180,7 @@ function show(byKey = false): void {
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
       const held = document.activeElement;
-      if (byKey && (held === document.body || held?.tagName === "CANVAS")) {
+      if (byKey && (held === document.body || ["CANVAS", "H2"].includes(held?.tagName ?? ""))) {
         document.querySelector<HTMLElement>(".main canvas")?.focus({ preventScroll: true });
       }
       for (const frame of document.querySelectorAll(".main .frame-of-cell"))
