@@ -268,21 +268,19 @@ def test_an_address_opens_a_step_and_its_answer_comes_by_touching(opened: Page, 
     opened.wait_for_selector(".tour-answer:not(:empty)")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
-def test_no_step_is_wider_than_the_window(
-    browser: Browser, demo_page: Path, theme: str, width: int, height: int
-) -> None:
+def test_no_step_is_wider_than_the_window(browser: Browser, demo_page: Path, width: int, height: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": height})
     tab = context.new_page()
-    show(tab, demo_page, f"theme={theme}&tour=1")
+    show(tab, demo_page, "tour=1")
+    tab.wait_for_selector(".tour h2", timeout=WAIT)
     for number in range(1, len(titles(tab)) + 1):
-        show(tab, demo_page, f"theme={theme}&tour={number}")
+        tab.wait_for_function(f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{number}'")
         tab.wait_for_selector("main canvas, main article")
         assert tab.evaluate("document.documentElement.scrollWidth") <= width, number
-        canvas = tab.locator("main canvas").first
-        if canvas.count() > 0:
-            box = canvas.bounding_box()
-            assert box is not None
-            assert box["x"] + box["width"] <= width, number
+        for box in tab.locator("main canvas").evaluate_all(
+            "all => all.map(each => each.getBoundingClientRect().right)"
+        ):
+            assert box <= width, number
+        tab.keyboard.press("n")
     context.close()

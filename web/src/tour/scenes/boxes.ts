@@ -120,7 +120,7 @@ export function drawRecap(whole: Board): number {
   const look = { ...whole.look, side, step: narrow ? 2 : 4 };
   const board = { ...whole, look };
   const [input = s.embed("sum")] = s.operands(s.of("query"));
-  const most = narrow ? 36 : 84;
+  const most = Math.max(14, Math.floor((width - (narrow ? 200 : 320)) / 7));
   const x = boxOf(board, input, "X", { words: !narrow, most });
   const begin = x.words + x.width + 16;
   const zs: Set[] = [];

@@ -15,8 +15,8 @@ export function drawCells(board: Board): number {
   const given = { query: index(board, "query"), key: index(board, "key"), head: index(board, "head") };
   const size = query.size("channel");
   const narrow = width < 560;
-  const channels = around(0, size, narrow ? 4 : 6);
-  const rows = around(given.query, scores.size("query"), 6);
+  const channels = around(0, size, narrow || size > 6 ? 4 : 6);
+  const rows = around(given.query, scores.size("query"), scores.size("query") > 6 ? 5 : 6);
   const columns = around(given.key, scores.size("key"), narrow ? 5 : 8);
   const left = narrow ? 58 : LABEL;
   const cw = Math.min(46, (width - left - GAP - 2) / (channels.length + columns.length));
