@@ -19,31 +19,31 @@ async function tour(path) {
   const tensors = new Map([...readTensors(blockOf(html, "tensors")), ...readTensors(blockOf(html, "weights"))]);
   const store = new Store({ run, tensor: async (name) => tensors.get(name), explain: async () => null });
   await store.open(tensors.keys());
+  const texts = JSON.parse(new TextDecoder().decode(blockOf(html, "tour")));
   const steps = stepsOf(store);
   const sentences = Math.max(run.words.inputs.length, run.words.decoder_inputs.length, 1);
   const rows = [];
   for (let sentence = 0; sentence < sentences; sentence++) {
     const scout = scoutOf(store, sentence);
     for (const step of steps) {
-      const found = told(step, scout);
-      const parts = [...found.text, ...found.question, ...found.answer, ...(found.note?.text ?? [])];
+      const found = told(step, texts[step.key], scout);
+      const parts = [...found.text, ...found.question, ...found.answer, ...found.note];
       const numbers = parts.filter((part) => typeof part !== "string" && "name" in part);
       rows.push({
         key: step.key,
         sentence,
-        title: step.title,
-        source: step.source,
+        title: texts[step.key].title,
+        source: texts[step.key].source ?? null,
         text: aloud(found.text),
         question: aloud(found.question),
         answer: aloud(found.answer),
-        note: found.note === undefined ? "" : aloud(found.note.text),
+        note: aloud(found.note),
         at: found.at,
         numbers: numbers.map(({ name, cell, value, text }) => ({ name, cell, value: finite(value), text })),
       });
     }
   }
-  const scout = scoutOf(store, 0);
-  const left = ALL.filter((step) => !steps.includes(step)).map((step) => [step.key, step.lacks(scout)]);
+  const left = ALL.filter((step) => !steps.includes(step)).map((step) => [step.key, texts[step.key].lacks ?? ""]);
   return { rows, left };
 }
 

@@ -72,3 +72,32 @@ def test_a_number_of_the_live_page_is_that_of_the_trace(
     assert all(url.startswith((address, "about:")) for url in asked)
     assert any("/explain" in url for url in asked) is not whole
     assert any("/numbers" in url for url in asked) is whole
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_tour_of_a_live_page_is_told_in_its_numbers(
+    window: Page, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not whole:
+        monkeypatch.setattr(overview, "MOST_WHOLE", 100)
+    desk = desk_of()
+    with serving(desk) as address:
+        window.goto(f"{address}#tour=8")
+        window.wait_for_selector(".tour h2", timeout=WAIT)
+        for step in (9, 10):
+            window.keyboard.press("n")
+            window.wait_for_function(f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{step}'")
+        window.keyboard.press("a")
+        window.wait_for_selector(".tour-answer:not(:empty)", timeout=WAIT)
+        (run,) = desk.runs.values()
+        for step in (13, 15):
+            window.locator(".tour-ways > select").select_option(str(step))
+            window.wait_for_function(f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{step}'")
+            shown = window.locator(".tour a[data-shown]").first
+            shown.wait_for(timeout=WAIT)
+            name, index = shown.get_attribute("data-shown"), shown.get_attribute("data-at")
+            assert name is not None
+            assert index is not None
+            value = float(run.trace[name][tuple(map(int, index.split(",")))])
+            assert float(shown.get_attribute("data-value") or "nan") == value
+        window.goto("about:blank")

@@ -26,6 +26,7 @@ ROUTES = [
     "explorer.js",
     "explorer.css",
     "api/models",
+    "api/tour",
     "api/models/slides/vocabulary",
     "api/models/slides/weights",
     f"api/runs/{'0' * 32}",

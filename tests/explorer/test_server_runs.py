@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.demo.texts import slides_model
+from glassformer.demo.texts import read_table, slides_model
 from glassformer.errors import UnknownNameError
 from glassformer.explorer.server import answers
 from glassformer.explorer.server.asked import Asked
@@ -274,3 +274,7 @@ def test_what_goes_wrong_in_a_thread_comes_back() -> None:
 
     with ThreadPoolExecutor(1) as executor, refused(MissingError, wanted="x"):
         run(in_thread(executor, wrong))
+
+
+def test_the_texts_of_the_tour_are_those_of_the_package(page: Page) -> None:
+    assert page.get("api/tour").json() == read_table("tour")

@@ -15,6 +15,7 @@ from fastapi import FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from glassformer.demo.texts import read_table
 from glassformer.errors import GlassformerError
 from glassformer.explorer.page import WITHOUT_SCRIPT, built
 from glassformer.explorer.server.answers import weights_of
@@ -65,6 +66,10 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     @app.get("/explorer.css")
     async def style() -> Response:
         return Response(built("explorer.css"), media_type="text/css")
+
+    @app.get("/api/tour")
+    async def tour(request: Request) -> Response:
+        return in_json(request, packed(read_table("tour")))
 
     # ----------------------------------------------------------------- models
 

@@ -99,7 +99,7 @@ export function numbersIn(tensor: Tensor, index: readonly number[]): ArrayLike<n
 }
 
 /** The bytes of an inert block: base64 of gzip. */
-async function unpacked(id: string): Promise<ArrayBuffer> {
+export async function unpacked(id: string): Promise<ArrayBuffer> {
   const text = document.getElementById(id)?.textContent;
   if (text == null) throw new Error(`this page has no block ${id}`);
   return new Response(new Blob([decoded(text)]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();

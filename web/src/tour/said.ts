@@ -12,19 +12,19 @@ export interface Shown {
 /** A part of a sentence: plain, a word of the text, or a number of the run. */
 export type Said = string | { readonly text: string; readonly of: string } | Shown;
 
-type Put = Said | number | readonly Said[];
+/** What stands where a text has a name in braces; a number that is no cell, such as a count, is written as it is. */
+export type Put = Said | number | readonly Said[] | undefined;
+export type Puts = Readonly<Record<string, Put>>;
 
-/** A sentence; a number that is no cell, such as a count, is put in as it is. */
-export function say(strings: TemplateStringsArray, ...puts: readonly Put[]): Said[] {
-  const parts: Said[] = [];
-  strings.forEach((text, place) => {
-    if (text !== "") parts.push(text);
-    const put = puts[place];
-    if (typeof put === "number") parts.push(put.toLocaleString("en"));
-    else if (Array.isArray(put)) parts.push(...(put as readonly Said[]));
-    else if (put !== undefined) parts.push(put as Said);
+/** A text with what is put into it. */
+export function filled(text: string, puts: Puts): Said[] {
+  return text.split(/\{(\w+)\}/).flatMap((part, place): Said[] => {
+    if (place % 2 === 0) return part === "" ? [] : [part];
+    const put = puts[part];
+    if (put === undefined) throw new Error(`the tour has nothing to put for ${part} into: ${text}`);
+    if (typeof put === "number") return [put.toLocaleString("en")];
+    return Array.isArray(put) ? [...(put as readonly Said[])] : [put as Said];
   });
-  return parts;
 }
 
 /** `a`, `a and b`, `a, b and c`; of many the first ones. */
@@ -37,7 +37,7 @@ export function listed(parts: readonly Said[], most = 6): Said[] {
   });
 }
 
-/** The sentence as it is read aloud. */
-export function aloud(parts: readonly Said[]): string {
-  return parts.map((part) => (typeof part === "string" ? part : part.text)).join("");
+/** Parts with a sign between them. */
+export function joined(parts: readonly Said[], sign: string): Said[] {
+  return parts.flatMap((part, place) => (place === 0 ? [part] : [sign, part]));
 }

@@ -25,7 +25,7 @@ export function SceneView(): VNode {
   const opened = useOpened(shown?.reads?.(scout) ?? []);
   const scene = useMemo(() => {
     if (!opened || width === 0 || shown === undefined) return null;
-    const side = width < 560 ? 9 : 16;
+    const side = width < 560 ? 12 : 16;
     const look: Look = { palette, measure, side, step: width < 560 ? 3 : 6, sentence, text: "", word: -1 };
     try {
       return tourScene(name, scout, look, width, { tensor, cell });

@@ -1,25 +1,16 @@
 /** Finds what the tour tells of, in any model: tensors by the ends of their names, words, and one example to follow. */
 
 import type { State } from "../frame/state.ts";
-import { type Fetch, MissingTensor } from "../run/evaluator.ts";
+import { type Fetch, MissingTensor, operandsOf } from "../run/evaluator.ts";
 import { lastOf, type Names } from "../run/names.ts";
 import { percent, short } from "../run/numbers.ts";
 import type { Formula, Side } from "../run/record.ts";
 import { at, type Tensor } from "../run/safetensors.ts";
+import { type Example, exampleOf } from "./example.ts";
 import type { Said, Shown } from "./said.ts";
 
 /** Steps along axes; an axis that is not given is that of the example. */
 export type Given = Readonly<Record<string, number>>;
-
-/** A word that looks, one that it looks at, and the head in which it does. */
-interface Example {
-  readonly query: number;
-  readonly key: number;
-  readonly head: number;
-}
-
-/** A weight above this leaves nothing to share out. */
-const SHARED = 0.95;
 
 export class Scout {
   readonly names: Names;
@@ -65,6 +56,31 @@ export class Scout {
   /** A tensor of the block after the attention. */
   after(last: string): string {
     return this.attention.replace("self_attention", last);
+  }
+
+  /** Whether there is an attention to follow. */
+  get attends(): boolean {
+    return this.attention !== "";
+  }
+
+  /** The weights of the attention from the decoder to the encoder; empty where there is none. */
+  get crossing(): string {
+    return this.ending("weights").find(({ name }) => name.includes(".cross_attention."))?.name ?? "";
+  }
+
+  /** The tensors that a formula reads, without one role. */
+  operands(name: string, without = ""): string[] {
+    const rule = this.formula(name)?.rule;
+    return rule === undefined
+      ? []
+      : operandsOf(rule).flatMap(([role, operand]) => (role === without ? [] : [operand.name]));
+  }
+
+  /** A projection of the attention: what goes in, what comes out of each head, heads, weights in all. */
+  table(last: string): { input: number; out: number; heads: number; all: number } {
+    const [rows = 1, input = 1] = this.shape(this.weight(this.of(last)));
+    const out = this.size(this.of(last), "channel");
+    return { input, out, heads: rows / out, all: rows * input };
   }
 
   weight(name: string): string {
@@ -120,10 +136,11 @@ export class Scout {
     return Array.from({ length: this.tokens }, (_, token) => token);
   }
 
-  /** The words that the model sees, without marks such as [CLS]; all where nothing else is left. */
+  /** The words that the model sees, without points and marks such as [CLS]; all where nothing else is left. */
   get seen(): number[] {
     const words = this.names.run.words[this.side][this.sentence] ?? [];
-    const found = this.all.filter((token) => !this.isHidden(token) && !/^(\[.+\]|<.+>)$/.test(words[token] ?? ""));
+    const plain = (word: string): boolean => /[\p{L}\p{N}]/u.test(word) && !/^(\[.+\]|<.+>)$/.test(word);
+    const found = this.all.filter((token) => !this.isHidden(token) && plain(words[token] ?? "token 0"));
     return found.length > 0 ? found : this.all;
   }
 
@@ -131,28 +148,8 @@ export class Scout {
 
   /** A hidden word, or else any, with the word that it looks at most. */
   get example(): Example {
-    this.#example ??= this.choose();
+    this.#example ??= exampleOf(this);
     return this.#example;
-  }
-
-  private choose(): Example {
-    const { hidden, seen } = this;
-    const queries = hidden.length > 0 ? hidden.slice(0, 1) : seen;
-    const tensor = this.fetch(this.of("weights"));
-    let best = { query: queries.at(-1) ?? 0, key: seen[0] ?? 0, head: 0 };
-    if (tensor === undefined) return best;
-    let most = -1;
-    const [, heads = 1] = tensor.shape;
-    for (let head = 0; head < heads; head++) {
-      for (const query of queries) {
-        for (const key of seen) {
-          const value = at(tensor, [this.sentence, head, query, key]);
-          if (key === query || value <= most || value >= SHARED) continue;
-          [most, best] = [value, { query, key, head }];
-        }
-      }
-    }
-    return best;
   }
 
   /** The key that a word looks at most in a head. */
@@ -195,16 +192,17 @@ export class Scout {
     const name = "head.probabilities";
     if (!this.has(name)) return [];
     const { places } = this.names.run;
+    const side = this.formula(name)?.tokens ?? this.side;
+    const word = (token: number): Said => {
+      const { text, hidden } = this.names.word(side, this.sentence, token);
+      return { text, of: hidden ? "hidden" : "strong" };
+    };
     if (this.names.axes(name).includes("place")) {
       return places.flatMap(([sentence, token], place) => {
-        return sentence === this.sentence ? [{ given: { place }, word: this.word(token) }] : [];
+        return sentence === this.sentence ? [{ given: { place }, word: word(token) }] : [];
       });
     }
-    const side = this.formula(name)?.tokens ?? this.side;
-    return Array.from({ length: this.size(name, "token") }, (_, token) => {
-      const { text, hidden } = this.names.word(side, this.sentence, token);
-      return { given: { token }, word: { text, of: hidden ? "hidden" : "strong" } };
-    });
+    return Array.from({ length: this.size(name, "token") }, (_, token) => ({ given: { token }, word: word(token) }));
   }
 
   /** The likeliest entries of the vocabulary at a place, and how likely they are. */
@@ -232,17 +230,42 @@ export class Scout {
     return { ...this.at("scene", name, given), scene };
   }
 
-  /** How the attention fills the scores that may not be looked at: a kind of step, for their texts differ. */
-  get forbids(): "hidden" | "ahead" | "nothing" {
-    const rule = this.formula(this.of("may_look"))?.rule;
-    if (rule?.["masked_words"] !== undefined && this.hidden.length > 0) return "hidden";
-    return rule?.["causal"] === true ? "ahead" : "nothing";
+  /** What may not be looked at in this sentence, and one pair of words for it: each kind has a text of its own. */
+  get forbidden(): { kind: "hidden" | "ahead" | "some" | "nothing"; query: number; key: number; count: number } {
+    const name = this.of("may_look");
+    const rule = this.formula(name)?.rule;
+    const [hidden] = this.hidden;
+    const { query } = this.example;
+    if (rule?.["masked_words"] !== undefined && hidden !== undefined)
+      return { kind: "hidden", query, key: hidden, count: 0 };
+    const last = this.tokens - 1;
+    if (rule?.["causal"] === true && last > 0) return { kind: "ahead", query: 0, key: last, count: 0 };
+    const tensor = this.tensor(name);
+    const base = this.cell(name, { head: 0, query: 0, key: 0 });
+    const shared = (tensor.shape[2] ?? 1) === 1;
+    const none: { query: number; key: number }[] = [];
+    for (const one of this.all) {
+      for (const two of this.all) {
+        if (at(tensor, [base[0] ?? 0, 0, shared ? 0 : one, two]) === 0) none.push({ query: one, key: two });
+      }
+    }
+    const [first = { query, key: query }] = none;
+    return { kind: none.length > 0 ? "some" : "nothing", ...first, count: none.length };
   }
 
-  /** Whether hidden words are zeros, rather than a token of their own. */
+  /** Whether hidden words are zeros before their position is added. */
+  get zeroesWords(): boolean {
+    return this.formula(this.embed("word"))?.rule["masked_words"] !== undefined;
+  }
+
+  /** Whether they are zeros at all, rather than a token of their own. */
   get zeroes(): boolean {
-    const rule = this.formula(this.embed("word"))?.rule;
-    return rule?.["masked_words"] !== undefined;
+    return this.zeroesWords || this.formula(this.embed("sum"))?.rule["masked_words"] !== undefined;
+  }
+
+  /** Whether the model guesses what comes after each word. */
+  get writes(): boolean {
+    return this.crossing !== "" || this.formula(this.of("may_look"))?.rule["causal"] === true;
   }
 
   /** The blocks of the stack that is followed. */

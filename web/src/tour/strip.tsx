@@ -1,12 +1,13 @@
 /** The strip of the tour: one idea, a question, the answer; the picture below is the live page's own. */
 
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useOpened, useStore } from "../frame/hooks.ts";
 import { go, type State, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
 import type { Said } from "./said.ts";
 import type { Told } from "./step.ts";
+import { field, loadTexts, type Texts } from "./texts.ts";
 import { comeBack, enter, leave, scoutOf, stepsOf, told } from "./tour.ts";
 
 export function Strip(): VNode | null {
@@ -17,6 +18,10 @@ export function Strip(): VNode | null {
   const scout = scoutOf(store, sentence);
   const opened = useOpened(step?.reads?.(scout) ?? []);
   const [asked, setAsked] = useState("");
+  const [texts, setTexts] = useState<Texts | null>(null);
+  useEffect(() => {
+    void loadTexts().then(setTexts);
+  }, []);
   const here = `${tour} ${sentence}`;
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
@@ -30,8 +35,16 @@ export function Strip(): VNode | null {
     return () => removeEventListener("keydown", pressed);
   }, [store, tour, here]);
   useEffect(() => show(), [tour]);
-  if (step === undefined || !opened) return <section class="tour" aria-label="tour" />;
-  const found = told(step, scout);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    // The button that started the tour is gone: what is read next is the step.
+    if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
+  }, [texts]);
+  if (step === undefined || texts === null || !opened) return <section class="tour" aria-label="tour" />;
+  const text = texts[step.key];
+  const found = told(step, text, scout);
+  const title = (key: string): string => field(texts[key], "title");
+  const [source, act] = [field(text, "source"), field(text, "act")];
   const answered = asked === here || (found.touched?.(state.value) ?? false);
   const to = (number: number): void => void enter(store, number).then(() => show());
   const away = Object.keys(found.at).length > 0 && !at(found.at, state.value);
@@ -39,25 +52,18 @@ export function Strip(): VNode | null {
     <section class="tour" aria-label="tour">
       <div class="tour-says" aria-live="polite" aria-atomic="true">
         <p class="label">
-          {step.source === null ? (
-            <span class="tour-extra">not in this document</span>
-          ) : (
-            <>
-              <span class="away">In the slides: </span>
-              {step.source}
-            </>
-          )}
+          {source === "" ? <span class="tour-extra">not in this document</span> : `In the slides: ${source}`}
         </p>
-        <h2>
+        <h2 ref={heading} tabIndex={-1}>
           <span class="away">{`Step ${tour} of ${steps.length}: `}</span>
-          {step.title}
+          {title(step.key)}
         </h2>
         <p>
           <Sentence parts={found.text} />
         </p>
-        {found.note !== undefined && (
+        {found.note.length > 0 && (
           <p class="tour-note">
-            <b>Where a document is imprecise ({found.note.number}):</b> <Sentence parts={found.note.text} />
+            <b>Where a document is imprecise ({found.correction}):</b> <Sentence parts={found.note} />
           </p>
         )}
       </div>
@@ -67,9 +73,9 @@ export function Strip(): VNode | null {
             <Sentence parts={found.question} />
           </p>
         )}
-        {found.act !== undefined && (
-          <button type="button" class="tour-act" onClick={() => go(found.act?.to ?? {}, true)}>
-            {found.act.text}
+        {found.act !== undefined && state.value.scene !== found.act.scene && (
+          <button type="button" class="tour-act" onClick={() => go(found.act ?? {}, true)}>
+            {act}
           </button>
         )}
         <p class="tour-answer" aria-live="polite">
@@ -82,8 +88,9 @@ export function Strip(): VNode | null {
         )}
       </div>
       <div class="tour-ways">
-        <button type="button" disabled={tour <= 1} onClick={() => to(tour - 1)} aria-label="previous step">
+        <button type="button" disabled={tour <= 1} onClick={() => to(tour - 1)}>
           ← <kbd>p</kbd>
+          <span class="away">previous step</span>
         </button>
         <ol class="dots" aria-label="steps">
           {steps.map((each, order) => (
@@ -91,10 +98,10 @@ export function Strip(): VNode | null {
               <button
                 type="button"
                 tabIndex={-1}
-                title={`${order + 1} · ${each.title}`}
-                aria-label={`step ${order + 1}: ${each.title}`}
+                title={`${order + 1} · ${title(each.key)}`}
+                aria-label={`step ${order + 1}: ${title(each.key)}`}
                 aria-current={order + 1 === tour ? "step" : undefined}
-                data-extra={each.source === null}
+                data-extra={field(texts[each.key], "source") === ""}
                 onClick={() => to(order + 1)}
               />
             </li>
@@ -102,7 +109,7 @@ export function Strip(): VNode | null {
         </ol>
         <select aria-label="step of the tour" value={tour} onChange={(event) => to(Number(event.currentTarget.value))}>
           {steps.map((each, order) => (
-            <option value={order + 1}>{`${order + 1} of ${steps.length} · ${each.title}`}</option>
+            <option value={order + 1}>{`${order + 1} of ${steps.length} · ${title(each.key)}`}</option>
           ))}
         </select>
         {away && (
@@ -160,7 +167,7 @@ function Sentence({ parts }: { parts: readonly Said[] }): VNode {
 function at(wanted: Told["at"], now: State): boolean {
   if (wanted.level !== now.level) return false;
   if (wanted.level === "block") return wanted.unit === now.unit;
-  return now.level === "scene" ? true : wanted.tensor === now.tensor;
+  return now.level === "scene" ? wanted.scene === now.scene : wanted.tensor === now.tensor;
 }
 
 /** A letter typed into a field is no key of the tour. */
@@ -173,7 +180,7 @@ function show(byKey = false): void {
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
       const held = document.activeElement;
-      if (byKey && (held === document.body || held?.tagName === "CANVAS")) {
+      if (byKey && (held === document.body || ["CANVAS", "H2"].includes(held?.tagName ?? ""))) {
         document.querySelector<HTMLElement>(".main canvas")?.focus({ preventScroll: true });
       }
       for (const frame of document.querySelectorAll(".main .frame-of-cell"))

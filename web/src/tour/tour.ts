@@ -1,75 +1,90 @@
 /** The tour through a run: its steps in the order of the slides, as far as this model has them. */
 
-import { go, type State, state } from "../frame/state.ts";
+import { go, state } from "../frame/state.ts";
 import { MissingTensor } from "../run/evaluator.ts";
 import type { Names } from "../run/names.ts";
 import type { Store } from "../run/store.ts";
-import { type Said, say } from "./said.ts";
+import { filled } from "./said.ts";
 import { Scout } from "./scout.ts";
 import type { Step, Told } from "./step.ts";
 import { ANSWER } from "./steps/answer.ts";
 import { INPUT } from "./steps/input.ts";
 import { SCORES } from "./steps/scores.ts";
 import { VALUES } from "./steps/values.ts";
+import { field, type Text } from "./texts.ts";
 
 export const ALL: readonly Step[] = [...INPUT, ...SCORES, ...VALUES, ...ANSWER];
 
 const known = new WeakMap<Names, Step[]>();
 
-/** The steps that this run has, for the sentence with which the tour began. */
+/** The steps that this run has, for the sentence with which the tour begins. */
 export function stepsOf(store: Store): Step[] {
-  const { names } = store;
-  let found = known.get(names);
+  let found = known.get(store.names);
   if (found === undefined) {
-    const scout = scoutOf(store, firstSentence(names));
-    found = ALL.filter((step) => !(step.lacks?.(scout) ?? ""));
-    known.set(names, found);
+    const scout = scoutOf(store, firstSentence(store.names));
+    found = ALL.filter((step) => step.lacks?.(scout) !== true);
+    known.set(store.names, found);
   }
   return found;
 }
 
 /** The first sentence with as many hidden words as any: the tour needs two for some of its steps. */
-export function firstSentence(names: Names): number {
+function firstSentence(names: Names): number {
   const { answers } = names.run.words;
   const count = (sentence: number): number => answers.filter(([row]) => row === sentence).length;
-  return answers.reduce((best, [row]) => (count(row) > count(best) ? row : best), 0);
+  return answers.reduce((best, [row]) => (count(row) > count(best) ? row : best), answers[0]?.[0] ?? 0);
 }
 
-export function scoutOf(store: Store, sentence: number): Scout {
-  return new Scout(store.names, store.fetch, sentence);
+const scouts = new WeakMap<Names, Map<number, Scout>>();
+
+/** One for each sentence, for its example is searched through all heads. */
+export function scoutOf({ names, fetch }: Store, sentence: number): Scout {
+  const kept = scouts.get(names) ?? new Map<number, Scout>();
+  scouts.set(names, kept);
+  let scout = kept.get(sentence);
+  if (scout === undefined) {
+    scout = new Scout(names, fetch, sentence);
+    kept.set(sentence, scout);
+  }
+  return scout;
 }
 
-/** A step in numbers; a sentence about what is missing where the page does not carry what it tells of. */
-export function told(step: Step, scout: Scout): Told {
+/** A step in words and numbers; a sentence about what is missing where this run or page lacks it. */
+export function told(step: Step, text: Text | undefined, scout: Scout): Told {
   try {
-    const lacks = step.lacks?.(scout) ?? "";
-    if (lacks !== "")
-      return without(
-        say`In this sentence there is nothing to see at this step: ${lacks}. Choose another sentence at the left, or go on.`,
-      );
-    return step.tell(scout);
+    if (step.lacks?.(scout) === true) {
+      return without(`Nothing to see at this step here: ${field(text, "lacks")}. Choose another sentence, or go on.`);
+    }
+    const { variant, puts, ...found } = step.find(scout);
+    const said = (name: string): Told["text"] => filled(field(text, name, variant || ""), puts);
+    const [question, answer, note] = [said("question"), said("answer"), said("note")];
+    return {
+      ...found,
+      text: said("text"),
+      question,
+      answer,
+      note,
+      correction: field(text, "correction", variant || ""),
+    };
   } catch (error) {
     if (!(error instanceof MissingTensor)) throw error;
-    return without(
-      say`This page does not carry ${error.tensor}, of which this step tells: it is beyond the limit with which the page was written. Go on with the next step.`,
-    );
+    return without(`This page does not carry ${error.tensor}, of which this step tells. Go on with the next step.`);
   }
 }
 
-function without(text: Said[]): Told {
-  return { text, question: [], answer: [], at: {} };
+function without(text: string): Told {
+  return { text: [text], question: [], answer: [], note: [], correction: "", at: {} };
 }
 
 /** Goes to a step, counted from 1; beyond the ends nothing happens. */
 export async function enter(store: Store, number: number, replace = false): Promise<void> {
   const step = stepsOf(store)[number - 1];
   if (step === undefined) return;
-  const { names } = store;
-  const sentence = state.value.tour > 0 ? state.value.sentence : firstSentence(names);
+  const sentence =
+    state.value.tour > 0 && state.value.tensor !== "" ? state.value.sentence : firstSentence(store.names);
   const scout = scoutOf(store, sentence);
   await store.open(step.reads?.(scout) ?? []);
-  const at: Partial<State> = told(step, scout).at;
-  go({ ...at, tour: number }, replace);
+  go({ ...told(step, undefined, scout).at, tour: number }, replace);
 }
 
 /** The step that was shown last, to come back to. */

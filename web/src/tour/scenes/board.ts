@@ -22,6 +22,9 @@ export interface Board {
 const DIGITS = 37;
 export const LABEL = 72;
 
+/** How tall a box may be, so that a step fits on a screen. */
+const TALLEST = 208;
+
 export interface Grid {
   readonly sheet: Sheet;
   /** A cell of the slice that is drawn. */
@@ -173,8 +176,15 @@ export function boxOf(board: Board, name: string, title: string, given: Partial<
     ...face,
     base: face.base.map((index, axis) => (axis === heads ? own : index)),
   }));
-  const w = Math.min(box.w, most);
-  return { ...box, faces, w, width: Math.max(w + box.depth + 14, look.measure(title, 12) + 4) };
+  const [w, h] = [Math.min(box.w, most), Math.min(box.h, TALLEST)];
+  return {
+    ...box,
+    faces,
+    w,
+    h,
+    height: box.height - box.h + h,
+    width: Math.max(w + box.depth + 14, look.measure(title, 12) + 4),
+  };
 }
 
 interface BoxAsked {

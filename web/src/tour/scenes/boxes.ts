@@ -3,6 +3,7 @@
 import type { Box } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import type { Arrangement } from "../../levels/tensor/sheet.ts";
+import { counted } from "../../run/numbers.ts";
 import { arrow, type Board, boxOf, caption } from "./board.ts";
 
 /** At most so many heads are drawn; how many more there are is said. */
@@ -31,8 +32,7 @@ function sign({ items, look }: Board, x: number, y: number, text: string): void 
 /** Vectors times one table of weights: the table is drawn once, and dashed where it is expanded along the batch. */
 export function drawShared(board: Board): number {
   const { s, items, look, width } = board;
-  const from = s.formula(s.of("query"))?.rule["left"] as { name?: string } | undefined;
-  const input = from?.name ?? s.embed("sum");
+  const [input = s.embed("sum")] = s.operands(s.of("query"));
   const most = Math.max(40, (width - 250) / 3);
   const axes = s.names.axes(s.weight(s.of("query")));
   const layout: Arrangement = { rows: axes[1] ?? null, columns: axes[0] ?? null, sheets: null, depth: null };
@@ -107,7 +107,7 @@ export function drawProduct(board: Board): number {
 
 function moreHeads(board: Board, shown: number, x: number, y: number, items: Board["items"], fill: string): number {
   if (board.s.heads <= shown) return y;
-  const text = `and ${board.s.heads - shown} more heads in the same way`;
+  const text = `and ${counted(board.s.heads - shown, "more head")} in the same way`;
   items.push({ kind: "text", x, y: y + 12, text, size: 12, fill });
   return y + 24;
 }
@@ -119,9 +119,9 @@ export function drawRecap(whole: Board): number {
   const side = Math.max(4, Math.min(12, Math.floor((width - (narrow ? 230 : 330)) / 33)));
   const look = { ...whole.look, side, step: narrow ? 2 : 4 };
   const board = { ...whole, look };
-  const from = s.formula(s.of("query"))?.rule["left"] as { name?: string } | undefined;
-  const most = narrow ? 36 : 84;
-  const x = boxOf(board, from?.name ?? s.embed("sum"), "X", { words: !narrow, most });
+  const [input = s.embed("sum")] = s.operands(s.of("query"));
+  const most = Math.max(14, Math.floor((width - (narrow ? 200 : 320)) / 7));
+  const x = boxOf(board, input, "X", { words: !narrow, most });
   const begin = x.words + x.width + 16;
   const zs: Set[] = [];
   const qs: Set[] = [];

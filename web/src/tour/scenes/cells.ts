@@ -1,6 +1,6 @@
 /** Scores built cell by cell: queries at the left, keys above, a score where they meet. */
 
-import { short } from "../../run/numbers.ts";
+import { counted, short } from "../../run/numbers.ts";
 import { around, type Board, caption, drawGrid, drawLine, drawWords, frame, LABEL, laidOut } from "./board.ts";
 
 const GAP = 20;
@@ -15,8 +15,8 @@ export function drawCells(board: Board): number {
   const given = { query: index(board, "query"), key: index(board, "key"), head: index(board, "head") };
   const size = query.size("channel");
   const narrow = width < 560;
-  const channels = around(0, size, narrow ? 4 : 6);
-  const rows = around(given.query, scores.size("query"), 6);
+  const channels = around(0, size, narrow || size > 6 ? 4 : 6);
+  const rows = around(given.query, scores.size("query"), scores.size("query") > 6 ? 5 : 6);
   const columns = around(given.key, scores.size("key"), narrow ? 5 : 8);
   const left = narrow ? 58 : LABEL;
   const cw = Math.min(46, (width - left - GAP - 2) / (channels.length + columns.length));
@@ -88,10 +88,10 @@ function sumLine(
       [channel === 0 ? "" : " + ", quiet],
       [short(one, 2), look.palette.text("query")],
       [" · ", quiet],
-      [short(two, 2), look.palette.text("key")],
+      [two < 0 ? `(${short(two, 2)})` : short(two, 2), look.palette.text("key")],
     ] as const;
   }).flat();
-  const more = size > shown ? ([[` + ${size - shown} more products`, quiet]] as const) : [];
+  const more = size > shown ? ([[` + ${counted(size - shown, "more product")}`, quiet]] as const) : [];
   const score = s.number(s.of("scores"), given);
   const [asks, answers] = [given.query, given.key].map((token) => s.names.word(s.side, s.sentence, token).text);
   const next = drawLine(board, x, y, [[`${asks} → ${answers}:`, ink, true]]);

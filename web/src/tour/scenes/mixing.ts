@@ -1,6 +1,6 @@
 /** Weighted values, word after word: each value times its weight, and what they have added up to so far. */
 
-import { short } from "../../run/numbers.ts";
+import { counted, short } from "../../run/numbers.ts";
 import { at } from "../../run/safetensors.ts";
 import {
   around,
@@ -103,6 +103,6 @@ function says(
     [short(s.value(s.of("weights"), given)), look.palette.text("attention"), true],
     [` × the value of ${from}.`, ink],
   ]);
-  if (more > 0) next = drawLine(board, 0, next, [[`${more} more channels in the same way.`, quiet]]);
+  if (more > 0) next = drawLine(board, 0, next, [[`${counted(more, "more channel")} in the same way.`, quiet]]);
   return next;
 }

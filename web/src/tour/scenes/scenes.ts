@@ -2,7 +2,6 @@
 
 import type { Look } from "../../draw/box.ts";
 import type { Scene } from "../../draw/scene.ts";
-import { operandsOf } from "../../run/evaluator.ts";
 import type { Scout } from "../scout.ts";
 import type { Board } from "./board.ts";
 import { drawProduct, drawRecap, drawShared } from "./boxes.ts";
@@ -36,12 +35,12 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   shared: {
     title: "One table for the whole batch",
     says: "Every word of every sentence is multiplied with the same table.",
-    reads: (s) => operandsOf(s.formula(s.of("query"))?.rule ?? { rule: "" }).map(([, operand]) => operand.name),
+    reads: (s) => s.operands(s.of("query")),
     draw: drawShared,
   },
   product: {
     title: "One product of tensors with four dimensions",
-    says: "Sentences stand behind each other, heads below each other. Each head multiplies its own.",
+    says: "Sentences stand behind each other. Each head multiplies its own queries and keys.",
     draw: drawProduct,
   },
   recap: {

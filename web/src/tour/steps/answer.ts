@@ -1,26 +1,25 @@
 /** Step IV of the slides: the answer, how wrong it is, and where to go from here. */
 
 import { counted, short } from "../../run/numbers.ts";
-import { listed, type Said, say } from "../said.ts";
-import { SLIDES, type Step } from "../step.ts";
+import { listed, type Said } from "../said.ts";
+import type { Step } from "../step.ts";
 
 const vocabulary: Step = {
   key: "vocabulary",
-  title: "A probability for every word",
-  source: SLIDES.predict,
-  lacks: (s) => (s.guesses.length > 0 ? "" : "this model answers otherwise, not with words"),
-  tell(s) {
+  lacks: (s) => s.guesses.length === 0,
+  find(s) {
     const name = "head.probabilities";
     const [first, second = first] = s.guesses;
     const given = first?.given ?? {};
     const [best, next] = s.likeliest(given, 2);
-    const other = s.likeliest(second?.given ?? given, 1)[0];
-    const size = s.shape(name).at(-1) ?? 1;
-    const where = s.hidden.length > 0 ? "each hidden place" : "each place";
+    const [other] = s.likeliest(second?.given ?? given, 1);
     return {
-      text: say`A last learned table turns the vector at ${where} into ${size} scores, one for each word of the vocabulary; a softmax makes probabilities of them. At ${first?.word ?? ""}: ${best?.word ?? ""} ${best?.share ?? ""}, ${next?.word ?? ""} ${next?.share ?? ""}.`,
-      question: say`What does the model guess at ${second?.word ?? ""}, and how sure is it?`,
-      answer: say`${other?.word ?? ""}, with ${other?.share ?? ""}.`,
+      puts: {
+        ...{ size: s.shape(name).at(-1) ?? 1, where: s.hidden.length > 0 ? "each hidden place" : "each place" },
+        ...(s.writes ? { At: "After", at: "after" } : { At: "At", at: "at" }),
+        ...{ first: first?.word, best: best?.word, share: best?.share, next: next?.word, less: next?.share },
+        ...{ second: second?.word, other: other?.word, sure: other?.share },
+      },
       at: s.at("tensor", name, { ...given, vocabulary: best?.share.cell.at(-1) ?? 0 }),
     };
   },
@@ -28,17 +27,15 @@ const vocabulary: Step = {
 
 const labels: Step = {
   key: "labels",
-  title: "The answer of this model",
-  source: null,
-  lacks: (s) => (s.guesses.length === 0 ? "" : "this model answers with words"),
-  tell(s) {
-    const last = s.names.run.formulas.at(-1);
-    const found = s.ending("probabilities").at(-1) ?? s.ending("logits").at(-1) ?? last;
+  lacks: (s) => s.guesses.length > 0,
+  find(s) {
+    const found = s.ending("probabilities").at(-1) ?? s.ending("logits").at(-1) ?? s.names.run.formulas.at(-1);
     const name = found?.name ?? "";
     return {
-      text: say`The slides end with a probability for every word. This model answers otherwise: ${found?.title ?? "its last tensor"}. The number in hand is ${s.number(name)}, and like every other it can be followed home, down to a word and a weight.`,
-      question: say`How many numbers is its answer here?`,
-      answer: say`${s.shape(name).reduce((all, size) => all * size, 1)}.`,
+      puts: {
+        ...{ tensor: s.names.title(name), number: s.number(name) },
+        all: s.shape(name).reduce((all, size) => all * size, 1),
+      },
       at: s.at("tensor", name),
     };
   },
@@ -46,39 +43,27 @@ const labels: Step = {
 
 const loss: Step = {
   key: "loss",
-  title: "How wrong is it?",
-  source: null,
-  lacks: (s) => (s.hidden.length > 0 && s.guesses.length > 0 ? "" : "no right answer is known for this text"),
-  tell(s) {
-    const likely = s.guesses.flatMap(({ given, word }) => {
-      const [best] = s.likeliest(given, 1);
-      return best === undefined ? [] : [{ word, best }];
-    });
-    const mean = likely.reduce((sum, { best }) => sum - Math.log(best.share.value), 0) / likely.length;
-    const words = listed(likely.map(({ best }): Said => best.word));
+  lacks: (s) => s.hidden.length === 0 || s.guesses.length === 0,
+  find(s) {
+    const best = s.guesses.flatMap(({ given }) => s.likeliest(given, 1));
+    const mean = best.reduce((sum, { share }) => sum - Math.log(share.value), 0) / best.length;
+    const name = s.has("head.log_probabilities") ? "head.log_probabilities" : "head.probabilities";
+    const vocabulary = best[0]?.share.cell.at(-1) ?? 0;
     return {
-      text: say`Training needs one number for how wrong the guesses are: minus the logarithm of the probability of each right word, on average. If ${words} ${likely.length === 1 ? "is" : "are"} right, it is ${short(mean)} in this sentence. Each weight is then moved a little so that it becomes smaller.`,
-      question: say`When is it zero?`,
-      answer: say`When every right word has all of the probability. The worse the guess, the larger it is.`,
-      at: s.at("tensor", s.has("head.log_probabilities") ? "head.log_probabilities" : "head.probabilities", {
-        ...s.guesses[0]?.given,
-        vocabulary: likely[0]?.best.share.cell.at(-1) ?? 0,
-      }),
+      puts: { words: listed(best.map(({ word }): Said => word)), loss: short(mean) },
+      at: s.at("tensor", name, { ...s.guesses[0]?.given, vocabulary }),
     };
   },
 };
 
 const end: Step = {
   key: "end",
-  title: "Now your own sentence",
-  source: null,
-  tell(s) {
-    const { run } = s.names;
+  find(s) {
+    const { formulas, model } = s.names.run;
+    const last = s.guesses.length > 0 ? "head.probabilities" : s.embed("word");
     return {
-      text: say`That was the whole way, through ${counted(run.formulas.length, "tensor")} made with ${counted(run.model.parameters, "weight")}. Every number here can be opened and followed to a word and a weight. The same tour exists for your own sentence and your own model, with their numbers.`,
-      question: say`How do I get it?`,
-      answer: say`In a terminal: glassformer explain MODEL “your sentence” --html page.html, or glassformer explore for a live page. In Python: model.trace("your sentence").to_html("page.html").`,
-      at: s.at("block", s.guesses.length > 0 ? "head.probabilities" : s.embed("word"), s.guesses[0]?.given ?? {}),
+      puts: { tensors: counted(formulas.length, "tensor"), weights: counted(model.parameters, "weight") },
+      at: s.at("block", last, s.guesses[0]?.given ?? {}),
     };
   },
 };
