@@ -12,7 +12,7 @@ from typing import Any
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.open import load
-from glassformer.artefact.progress import Progress
+from glassformer.artefact.progress import NoProgress, Progress, ToldOnce
 from glassformer.data.split import Split
 from glassformer.errors import ConfigError
 from glassformer.tasks import task_named
@@ -80,7 +80,8 @@ def compare(
     """
     pair = [each if isinstance(each, Artefact) else load(each) for each in (model, other)]
     _check_comparable(pair[0], pair[1], files=bool(files))
-    found = [evaluate(each, files, split=split, columns=columns, baselines=False, progress=progress) for each in pair]
+    told = ToldOnce(progress or NoProgress())
+    found = [evaluate(each, files, split=split, columns=columns, baselines=False, progress=told) for each in pair]
     measures = [scores.measures.get(THIS_MODEL) for scores in found]
     if measures[0] is None or measures[1] is None:
         raise ConfigError(

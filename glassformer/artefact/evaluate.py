@@ -16,7 +16,7 @@ from glassformer.artefact.progress import NoProgress, Progress
 from glassformer.data.corpus import fingerprint_of
 from glassformer.data.files import files_of
 from glassformer.data.rows import named
-from glassformer.data.settings import CorpusSection, DataSection, RecordSection
+from glassformer.data.settings import CorpusSection, DataSection, RecordSection, TranslateData
 from glassformer.data.split import Split
 from glassformer.data.table_format import names_columns
 from glassformer.errors import ConfigError, DataError
@@ -81,7 +81,7 @@ def evaluate(
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
         shares = {"validation": data.validation, "test": data.test}
         cache = (None if files else _tokens_of_the_run(model, data, shares, progress)) or Path(folder)
-        guesses_words = model.config.head is not None and isinstance(data, CorpusSection)
+        guesses_words = model.config.head is not None and isinstance(data, CorpusSection | TranslateData)
         if guesses_words and "unigram_counts" not in model.metrics:
             progress.note("the unigram baseline is counted on the measured text: the training text's is not known")
         preparation = Preparation(
@@ -112,9 +112,10 @@ def evaluate(
         limit = _affordable(model, source, progress)
         with precision(model.device, fast=model.fast):
             scores = task.evaluate(model.module, source, limit=limit)
-        if not baselines or not task.fits_baselines:
+        if not baselines or model.task is None or not isinstance(data, RecordSection):
             return scores
-        train = _training_source(model, preparation, progress) if files else sources.get("train")
+        told = progress if task.fits_baselines else NoProgress()
+        train = _training_source(model, preparation, told) if files else sources.get("train")
         if train is None:
             return scores
         if files:
@@ -144,11 +145,10 @@ def _affordable(model: Artefact, source: Source, progress: Progress) -> int | No
 
 def _training_source(model: Artefact, asked: Preparation, progress: Progress) -> Source | None:
     """The training records of a model, read again for the baselines; a note where that is not possible."""
-    assert model.task is not None
     try:
         data = _with_rejects(_own_text(model, "train"), None)
         again = replace(asked, data=data, shares={"validation": data.validation, "test": data.test}, log=_nothing)
-        return task_named(model.task.name).prepared(model.task, again)[1]["train"]
+        return task_named(model.measured_as.name).prepared(model.measured_as, again)[1]["train"]
     except (ConfigError, DataError) as error:
         progress.note(
             f"no baseline is fitted on the training data, which cannot be read again ({error.got or error.wanted})"

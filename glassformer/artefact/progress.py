@@ -56,6 +56,20 @@ class NoProgress:
         return steps
 
 
+class ToldOnce:
+    """Another progress, without notes that it has shown before."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self._told = progress, set[str]()
+        self.reading, self.training = progress.reading, progress.training
+
+    def note(self, message: str) -> None:
+        """Show one sentence, where it is new."""
+        if message not in self._told:
+            self._told.add(message)
+            self.progress.note(message)
+
+
 # Seconds until a count is shown where there is no terminal, and the most between two of them.
 _FIRST, _MOST = 10.0, 600.0
 

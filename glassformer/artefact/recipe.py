@@ -152,7 +152,7 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
     if changes:
         values = _from_folder(_changed(values, changes), Path.cwd())
     recipe = read_recipe(values, where=where)
-    if changes and {"train.batch", "train.batch_tokens"} & changes.keys() == {"train.batch"}:
+    if changes and "train.batch" in changes:
         _refuse_rows(recipe)
     return recipe
 
@@ -164,7 +164,7 @@ def _refuse_rows(recipe: Recipe) -> None:
         raise ConfigError(
             f"a step of {recipe.task.name} has tokens of the target, train.batch_tokens = {tokens}, not rows",
             got=f"train.batch = {recipe.train.batch} (--batch)",
-            do="leave it out, or choose the tokens with --set train.batch_tokens=2048",
+            do=f"leave it out, or choose the tokens with --set train.batch_tokens={tokens}",
         )
 
 

@@ -196,9 +196,10 @@ def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | Non
         of_run = {
             "model.size": recorded.model.size,
             "tokenizer.vocabulary": recorded.tokenizer.vocabulary,
-            "train.batch": recorded.train.batch,
         }
-        if translates:
+        if not translates:
+            of_run["train.batch"] = recorded.train.batch
+        else:
             of_run["train.batch_tokens"] = recorded.train.batch_tokens
             of_run |= {f"model.settings.{name}": value for name, value in recorded.model.settings.items()}
         return {**of_run, **changes}

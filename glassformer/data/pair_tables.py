@@ -38,7 +38,10 @@ def unread_told(columns: Mapping[str, Columns], format: TableFormat) -> str:
     if not others:
         return ""
     more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+    unread = f"not read: {', '.join(others[:_NAMED])}{more}"
+    if read == [USUAL[role] for role in columns]:
+        return unread
+    several = len(read) > 1
+    which = ("columns " if several else "column ") if all(map(is_number, read)) else ""
     roles = " and ".join(USUAL[role] for role in columns)
-    numbered = all(is_number(column) for column in read)
-    its = f"{'column' if len(read) == 1 else 'columns'} {' and '.join(read)}" if numbered else " and ".join(read)
-    return f"{roles} {'is' if len(read) == 1 else 'are'} {its}; not read: {', '.join(others[:_NAMED])}{more}"
+    return f"{roles} {'are' if several else 'is'} {which}{' and '.join(read)}; {unread}"

@@ -57,6 +57,11 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
                 do="--target TARGET, or a table with a column of targets",
             )
         pair = TextPair(text_of(values["text"], where, "source"), text_of(values[TARGET], where, "target"))
+        if marks := {*ids_of(self.tokenizer.target, pair.target or "")} & {*self.ids.end, *self.ids.never}:
+            raise DataError(
+                located(where, "the target must hold words alone"),
+                got=f"{self.tokenizer.target.token(min(marks))!r}, which the model has in no sentence",
+            )
         if not self.fits(pair):
             raise DataError(
                 located(where, f"a source and a target of at most {self.most} tokens are needed"),

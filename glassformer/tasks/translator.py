@@ -72,7 +72,8 @@ class Translator(Predictor[TextPair, Translation]):
         typed = options.get("prefix") or ""
         self.prefix += tuple(self.target.ids(typed.strip())) if typed.strip() else ()
         # A blank at the end belongs to the next word: alone it would be a token that the model has hardly ever seen.
-        words = behind_a_blank(self.target) if typed.strip() and typed[-1].isspace() else ()
+        blank = typed[len(typed.rstrip()) :][:1]
+        words = beginning_with(blank, self.target) if blank and typed.strip() else ()
         self.following = (*words, *ids.end) if words else ()
         if blank := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
             raise ConfigError("a word is needed to force or to forbid it", got=repr(blank[0]))
@@ -126,6 +127,12 @@ class Translator(Predictor[TextPair, Translation]):
                 do="allow more: --max-tokens, in Python max_tokens",
             )
         for word in (*self.forced, self.prefix):
+            if marks := {*word} & {*self.ids.end, *self.ids.never}:
+                raise ConfigError(
+                    "words that are forced, and a prefix, are words",
+                    got=f"{self.target.token(min(marks))!r}, which the model has in no sentence",
+                    do="leave it out",
+                )
             for forbidden in self.forbidden:
                 if occurs(forbidden, word):
                     raise ConfigError(
@@ -330,9 +337,9 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
     return SpecialIds(start, (after[-1],), never)
 
 
-def behind_a_blank(tokenizer: Tokenizer) -> tuple[int, ...]:
-    """The tokens that begin with a blank."""
-    return tuple(id_ for id_ in range(tokenizer.vocabulary_size) if tokenizer.text(id_)[:1].isspace())
+def beginning_with(blank: str, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """The tokens that begin with this blank."""
+    return tuple(id_ for id_ in range(tokenizer.vocabulary_size) if tokenizer.text(id_).startswith(blank))
 
 
 def _sources(batch: Batch) -> Iterator[tuple[int, ...]]:

@@ -109,14 +109,17 @@ def test_a_step_is_asked_for_in_tokens(tmp_path: Path) -> None:
     """--batch counts rows, which the tokens of a step would make idle."""
     pairs = tmp_path / "pairs.tsv"
     pairs.write_bytes(b"a\tb\n" * 9)
-    for settings, assignments in (({"train.batch": 8}, []), ({}, ["train.batch=8"])):
+    both = ["train.batch=8", "train.batch_tokens=64"]
+    for settings, assignments in (
+        ({"train.batch": 8}, []),
+        ({}, ["train.batch=8"]),
+        ({}, both),
+        ({"train.batch": 8}, both[1:]),
+    ):
         with refused(ConfigError, wanted="train.batch_tokens", got="8", do="train.batch_tokens"):
             requested_recipe("translate", [str(pairs)], settings=settings, assignments=assignments)
     with refused(ConfigError, wanted="train.batch_tokens", got="8"):
         resolve("translate", {"train.batch": 8})
-    both = ["train.batch=8", "train.batch_tokens=64"]
-    train = requested_recipe("translate", [str(pairs)], settings={}, assignments=both).train
-    assert (train.batch, train.batch_tokens) == (8, 64)
     assert resolve("masked-lm-mini", {"train.batch": 8}).train.batch == 8
 
 

@@ -28,7 +28,7 @@ def hypotheses() -> Hypotheses:
     begin = torch.tensor(BEGINS)
     return Hypotheses(
         tokens=tokens, log_probabilities=none, score=none, look=none, begin=begin, length=length, limit=begin + 5,
-        number=begin, complete=none, places=none, attention=none, coverage=none,
+        likely=begin + 5, number=begin, complete=none, places=none, attention=none, coverage=none,
     )  # fmt: skip
 
 

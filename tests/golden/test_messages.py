@@ -296,6 +296,8 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "nothing beside a text": lambda place: place.model.classify(["He"], 3),  # type: ignore[call-overload]
     "no room for forced words": lambda place: translating().translate("He", prefix="Elle aime", max_tokens=2),
     "forced words with forbidden ones": lambda place: worded(forced=["Elle aime"], forbidden=["aime"]),
+    "an end to force": lambda place: worded(forced=["</s>"]),
+    "a target with padding": lambda place: translating().score("He", "<pad>"),
     "blanks to forbid": lambda place: worded(forbidden=[" "]),
     "words that cannot be had": lambda place: worded(forced=["aime aime"], no_repeat_ngram=1, max_tokens=8),
     "several translations to stream": lambda place: translating().stream_translation(
