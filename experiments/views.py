@@ -56,7 +56,7 @@ class View:
     empty: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, found: Trace, rng: random.Random, left_out: Container[str] = ()) -> tuple[str, str]:
-        """A tensor with this view that the page carries, and the address at which the view shows a random cell of it."""
+        """A tensor with this view that the page carries, and the address of the view at a random cell of it."""
         name = rng.choice([name for name in self.tensors(found) if name not in left_out])
         cell = ",".join(str(rng.randrange(size)) for size in found.tensor(name).shape)
         unit = found.statement.unit(name)

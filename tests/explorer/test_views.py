@@ -24,6 +24,8 @@ from tests.look.rows import row_named
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+    Opened = Callable[[str], tuple[Trace, Page, set[str]]]
+
 
 def tiny(name: str) -> Trace:
     """A run of a tiny model of the table of looking."""
@@ -54,7 +56,7 @@ def long_text(folder: Path) -> Trace:
 
     model = gf.load(str(get_model_path()))
     words = " ".join(sentences(40)).split()
-    texts = [" ".join(words[:count]) for count in range(250, 450)]
+    texts = [" ".join(words[:count]) for count in range(100, 450)]
     fitting = [text for text, row in zip(texts, model.tokenizer.encode_batch(texts), strict=True) if len(row) <= 512]
     return model.trace(fitting[-1])
 
@@ -72,9 +74,7 @@ MAKE: dict[str, Callable[[Path], Trace]] = {
 
 
 @pytest.fixture(scope="module")
-def runs(
-    browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[str], tuple[Trace, Page, set[str]]]]:
+def runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     """Each model's run, and its page in a window of its own."""
     known: dict[str, tuple[Trace, Page, set[str]]] = {}
 
@@ -102,9 +102,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("view", "model"), CELLS)
-def test_a_number_of_each_view_is_followed_home(
-    view: View, model: str, runs: Callable[[str], tuple[Trace, Page, set[str]]]
-) -> None:
+def test_a_number_of_each_view_is_followed_home(view: View, model: str, runs: Opened) -> None:
     found, window, left_out = runs(model)
     if model in view.empty:
         assert list(view.tensors(found)) == []
