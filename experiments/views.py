@@ -7,7 +7,7 @@ is left empty has its reason here, and the test holds that there is nothing to b
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -55,9 +55,9 @@ class View:
     follow: Literal["canvas", "operand", "table"] = "canvas"
     empty: Mapping[str, str] = field(default_factory=dict)
 
-    def place(self, found: Trace, rng: random.Random) -> tuple[str, str]:
-        """A tensor with this view, and the address at which the view shows a random cell of it."""
-        name = rng.choice(list(self.tensors(found)))
+    def place(self, found: Trace, rng: random.Random, left_out: Container[str] = ()) -> tuple[str, str]:
+        """A tensor with this view that the page carries, and the address of the view at a random cell of it."""
+        name = rng.choice([name for name in self.tensors(found) if name not in left_out])
         cell = ",".join(str(rng.randrange(size)) for size in found.tensor(name).shape)
         unit = found.statement.unit(name)
         return name, f"{self.address}&unit={unit}&tensor={name}&cell={cell}"
