@@ -151,7 +151,7 @@ def chromium() -> Iterator[Browser]:
 @contextmanager
 def window(browser: Browser) -> Iterator[Page]:
     """A fresh window, without anything that another one has kept."""
-    context: BrowserContext = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]  # a TypedDict of Playwright
+    context: BrowserContext = browser.new_context(viewport=SIZE)
     context.add_init_script(PROBE)
     try:
         yield context.new_page()
