@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { DASHES, SCALE } from "../../draw/marks.ts";
 import { measure } from "../../draw/picture.tsx";
 import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { state } from "../../frame/state.ts";
@@ -73,7 +74,7 @@ function Heads({ attention }: { attention: Attention }): VNode {
   const here = serverOf(store) !== null ? [] : mayLook === null ? [weights] : [weights, mayLook];
   const opened = useOpened([...here, ...facts.filter((name) => name in names.run.facts)]);
   const shape = shapeOf(store, weights) ?? [];
-  const cell = [0, 1, 2, 3].map((axis) => Math.max(0, Math.min(asked.cell[axis] ?? 0, (shape[axis] ?? 1) - 1)));
+  const cell = shape.map((size, axis) => Math.max(0, Math.min(asked.cell[axis] ?? 0, size - 1)));
   const [sentence = 0, head = 0] = cell;
   const heads = chosenHeads(attention, head, asked.heads, peers).filter(({ weights: name, head: at }) => {
     return at < (shapeOf(store, name)?.[1] ?? Number.POSITIVE_INFINITY);
@@ -147,8 +148,6 @@ export function textOf(store: Store, side: Text["side"], sentence: number): Text
   const spans: Spans = source instanceof HttpSource ? (source.run.spans[side]?.[sentence] ?? null) : null;
   return { names: store.names, side, sentence, spans, fetch: store.fetch };
 }
-
-const DASHES = [0, 7, 3, 14, 5, 10, 2, 18];
 
 function useShown(
   store: Store,
@@ -234,7 +233,7 @@ function Note({ shown, plan }: { shown: Shown; plan: Plan }): VNode {
       All lines of the word in hand are drawn. Striped: may not be looked at, “0”; “0.00” is small.
       {words && " Words of several tokens: summed where they are looked at, averaged where they look."}
       {bare && " Marks are hidden: their weight is counted, see above."} Colours of the square:{" "}
-      {[0, 0.01, 0.1, 0.3, 1].map((weight) => {
+      {SCALE.map((weight) => {
         const strength = strengthOf(weight, shown.keys.length) * (plan.dense ? 1 : 0.88);
         const [background, color] = [
           shown.palette.cell("attention", strength),

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Palette } from "../../draw/colour.ts";
+import { SCALE } from "../../draw/marks.ts";
 import { Spots } from "../../draw/spots.tsx";
 import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
@@ -116,14 +117,12 @@ function Headline({
   );
 }
 
-const STOPS = [0, 0.03, 0.1, 0.3, 1] as const;
-
 /** What the colour of a dot says. */
 function Ramp({ palette }: { palette: Palette }): VNode {
   return (
     <p class="ramp">
       <span>row: the token that looks, column: where; share of its attention</span>
-      {STOPS.map((share) => (
+      {SCALE.map((share) => (
         <span key={share}>
           <i style={{ background: palette.cell("attention", strengthOf(share)) }} />
           {String(share).replace(/^0\./, ".")}
