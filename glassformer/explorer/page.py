@@ -74,8 +74,9 @@ def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) 
 
 
 def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="explorer">') -> str:
-    """The page's script and style with these blocks: a record as JSON, tensors and weights as safetensors. `root` begins
-    the element that the views fill.
+    """The page's script and style with these blocks: a record as JSON, tensors and weights as safetensors.
+
+    `root` begins the element that the views fill.
     """
     scripts = [f'<script type="application/gzip" id="{name}">{packed(data)}</script>' for name, data in blocks.items()]
     script, style = built("explorer.js"), built("explorer.css")

@@ -125,9 +125,10 @@ function ofPicture({ dots, lowest, highest }: Picture, { palette, keys }: Shown,
     return palette.bytes("attention", strengthOf(weight, keys.length));
   });
   const pixels = new Uint8ClampedArray(rows * columns * 4).fill(255);
-  for (let place = 0; place < rows * columns; place++)
+  for (let place = 0; place < rows * columns; place++) {
     const colour = colours[dots.data[place] ?? 0];
     if (colour !== undefined) pixels.set(colour, place * 4);
+  }
   const { x, y, w, h } = square;
   return { kind: "image", x, y, w, h, columns, rows, pixels };
 }
