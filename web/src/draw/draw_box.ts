@@ -1,8 +1,12 @@
 /** Draws a box that has been measured: its front, its depth, its words and counts, and the frame of the word in hand. */
 
 import type { Sheet } from "../levels/tensor/sheet.ts";
+import type { Names } from "../run/names.ts";
 import { inCell } from "../run/numbers.ts";
+import type { Tensor } from "../run/safetensors.ts";
+
 import { type Box, cut, type Face, LABEL, type Look, namesColumns, namesRows, SENTENCES } from "./box.ts";
+import type { Palette } from "./colour.ts";
 import { frameOf, type Item, type Panel } from "./scene.ts";
 
 /** Below this a cell is no brick any more: the face is drawn as an image. */
@@ -80,12 +84,36 @@ function asBricks({ sheet, w, h }: Box): boolean {
   return w / sheet.columns >= BRICK && h / sheet.rows >= BRICK && sheet.rows * sheet.columns <= BRICKS;
 }
 
+/** The images made of a tensor so far: a step of the cell in hand changes the frames of a picture and none of its dots. */
+interface Made {
+  readonly palette: Palette;
+  readonly names: Names;
+  readonly pixels: Map<string, Uint8ClampedArray<ArrayBuffer>>;
+}
+
+const images = new WeakMap<Tensor, Made>();
+
+function madeOf({ tensor, names }: Sheet, { palette }: Look): Made["pixels"] {
+  let found = images.get(tensor);
+  if (found === undefined || found.palette !== palette || found.names !== names) {
+    found = { palette, names, pixels: new Map() };
+    images.set(tensor, found);
+  }
+  return found.pixels;
+}
+
 /** The face as an image of at most a pixel a cell; where several cells share a pixel, the largest is seen. */
 function imageOf(sheet: Sheet, base: readonly number[], x: number, y: number, w: number, h: number, look: Look): Item {
   const { drawn } = sheet;
   const columns = Math.min(drawn.columns, Math.ceil(w * 2));
   const rows = Math.min(drawn.rows, Math.ceil(h * 2));
+  const { layout, scale } = sheet;
+  const made = madeOf(sheet, look);
+  const key = [base, look.sentence, columns, rows, layout.rows, layout.columns, scale].join();
+  const known = made.get(key);
+  if (known !== undefined) return { kind: "image", x, y, w, h, columns, rows, pixels: known };
   const pixels = new Uint8ClampedArray(columns * rows * 4);
+  made.set(key, pixels);
   sheet.each(base, look.sentence, (row, column, role, strength) => {
     const place = Math.floor((row * rows) / drawn.rows) * columns + Math.floor((column * columns) / drawn.columns);
     // The alpha of a pixel holds the strength seen so far until all cells are in.

@@ -54,15 +54,16 @@ export function sizeFor(width: number, heads: number, tokens: number): Size {
   const pitch = Math.floor((width - LEFT) / heads);
   const room = Math.min(pitch - (pitch < CROWDED ? CLOSE : GAP), LARGEST);
   let best: Size = { dots: 16, pixels: 1 };
-  const choices = tokens <= DOTS[0] ? [tokens] : DOTS;
+  const choices = tokens <= FINEST ? [tokens] : DOTS;
   for (const dots of choices) {
     const pixels = Math.max(1, Math.floor(room / dots));
     if (dots * pixels <= room && dots * pixels > best.dots * best.pixels) best = { dots, pixels };
   }
-  return tokens <= DOTS[0] && best.dots !== tokens ? { dots: tokens, pixels: 1 } : best;
+  return tokens <= FINEST && best.dots !== tokens ? { dots: tokens, pixels: 1 } : best;
 }
 
-const DOTS = [32, 28, 24, 20, 16] as const;
+const FINEST = 32;
+const DOTS = Array.from({ length: 5 }, (_, step) => FINEST - 4 * step);
 const LARGEST = 112;
 /** Below this there is no room for what a head does; a line in its colour stays. */
 const WORDED = 44;
