@@ -35,7 +35,7 @@ class Factor(NamedTuple):
     """One number a term is made of: a cell of a named tensor, or a constant (no name)."""
 
     name: str | None
-    index: tuple[int, ...]
+    index: tuple[int, ...]  # type: ignore[assignment]  # a tuple's own method of this name is not used
     value: float
 
 

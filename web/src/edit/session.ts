@@ -72,6 +72,7 @@ export class Session {
     await this.#show(askedBy(state.value));
     await this.#arrange(state.value);
     this.#begun = true;
+    effect(() => this.#bound(state.value));
     effect(() => void this.#show(askedBy(state.value)));
     effect(() => void this.#arrange(state.value));
   }
@@ -219,6 +220,14 @@ export class Session {
     } catch (error) {
       this.told.value = [error instanceof RefusedError ? sentenceOf(error) : String(error)];
     }
+  }
+
+  /** A cell that its tensor does not have, as an address may name one, becomes the nearest that it has. */
+  #bound({ tensor, cell }: State): void {
+    const { names, shape } = this.store.value;
+    const sizes = names.knows(tensor) ? shape(tensor) : undefined;
+    const inside = sizes?.map((size, axis) => Math.min(cell[axis] ?? 0, size - 1));
+    if (inside !== undefined && inside.join() !== cell.join()) go({ cell: inside }, true);
   }
 
   #display(next: Store): void {
