@@ -60,6 +60,9 @@ export function Drawn({ kind, ...held }: Held & { kind: Kind }): VNode {
   };
   return (
     <>
+      {opened && width > 0 && drawing === null && (
+        <p class="says plain">This picture reads tensors that this page does not carry.</p>
+      )}
       {drawing?.above}
       <div ref={box} class={drawing?.beside === true ? "beside" : ""}>
         {drawing !== null && (

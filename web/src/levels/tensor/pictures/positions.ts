@@ -68,7 +68,7 @@ export function encodingOf(sheet: Sheet, store: Store, sentence: number, setting
   };
   if (table !== undefined) {
     const rows = store.fetch(table);
-    return rows === undefined ? null : learned(formula, rows, table, tokens, sheet, cellOf);
+    return learned(formula, rows, table, tokens, sheet, cellOf);
   }
   const rule: Rule = { ...formula.rule, ...settings };
   const fields = new Fields(rule);
@@ -121,18 +121,23 @@ function waves(formula: Formula, store: Store): (position: number, channel: numb
   };
 }
 
+/** A learned table; where the page does not carry it, the rows of the words of this text. */
 function learned(
   formula: Formula,
-  rows: Tensor,
+  rows: Tensor | undefined,
   table: string,
   tokens: ReadonlyMap<number, number>,
   sheet: Sheet,
   cellOf: (token: number, channel: number) => number[],
 ): Encoding {
   const offset = new Fields(formula.rule).number("offset");
-  const [count = 0, width = 0] = rows.shape;
-  const at = (position: number, channel: number): number => numberAt(rows, [position + offset, channel]);
   const token = (position: number): number => tokens.get(position) ?? -1;
+  const count = rows?.shape[0] ?? Math.max(...tokens.keys()) + 1 + offset;
+  const width = sheet.size("channel");
+  const at = (position: number, channel: number): number => {
+    if (rows !== undefined) return numberAt(rows, [position + offset, channel]);
+    return token(position) < 0 ? 0 : sheet.value(cellOf(token(position), channel));
+  };
   const factor = (position: number, channel: number): Factor => {
     const here = token(position);
     if (here < 0) return { name: table, index: [position + offset, channel], value: at(position, channel) };
