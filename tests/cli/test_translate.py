@@ -102,8 +102,7 @@ def test_columns_of_a_table_that_are_not_read_are_told(run: Run, translator: Pat
     assert "not read" not in named.err  # it was asked for
     wrong = run("translate", translator, "--file", table, "--column", "source", *FEW)
     assert (wrong.code, wrong.out) == (2, "")  # the first column is not what was asked for
-    for words in (("evaluate", translator, table), ("compare", translator, translator, table)):
-        told = run(*words)
+    for told in (run("evaluate", translator, table), run("compare", translator, translator, table)):
         assert told.code == 0
         assert told.err.count("not read: 2") == 1
         assert "baseline is fitted" not in told.err  # none is

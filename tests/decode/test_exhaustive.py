@@ -95,7 +95,7 @@ def test_a_large_limit_costs_nothing_where_answers_are_likely_to_be_short() -> N
     steps = {}
     for most, likely in ((12, None), (100_000, 12), (100_000, None)):
         asked = requests(model, 4, max_tokens=most, likely=likely)
-        found, count = {}, 0
+        found, count = dict[int, tuple[int, ...]](), 0
         for step in decode(model, asked, settings, ids=IDS):
             found |= {each.number: each.hypotheses[0].ids for each in step.finished}
             count += 1

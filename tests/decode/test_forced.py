@@ -31,8 +31,8 @@ def test_what_a_free_search_finds_with_the_words_is_found(name: str, beams: int,
             if len(word := found[-1].ids[at : at + size]) == size
         }
         for number, found in answers(model, [*bound.values()], settings, slots=4, forced=True).items():
-            (word,) = bound[number].forced
-            admissible = [answer for answer in free[number] if occurs(word.inside, answer.ids)]
+            (forced,) = bound[number].forced
+            admissible = [answer for answer in free[number] if occurs(forced.inside, answer.ids)]
             assert len(found) >= len(admissible) > 0
             for mine, its in zip(found, admissible, strict=False):
                 assert mine.score >= its.score - ROUNDING
