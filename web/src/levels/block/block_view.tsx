@@ -6,11 +6,12 @@ import { DifferenceSource } from "../../compare/difference.ts";
 import type { Look } from "../../draw/box.ts";
 import { measure, Picture } from "../../draw/picture.tsx";
 import { Word } from "../../edit/word_view.tsx";
+import { firstUnit } from "../../frame/first.ts";
 import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { sentenceOf, toTensor } from "../../frame/views.ts";
 import { operandsOf } from "../../run/evaluator.ts";
-import { unmarked } from "../../run/names.ts";
+import { type Names, unmarked } from "../../run/names.ts";
 import { percent } from "../../run/numbers.ts";
 import type { RunRecord } from "../../run/record.ts";
 import { at, type Tensor } from "../../run/safetensors.ts";
@@ -23,7 +24,8 @@ export function BlockView(): VNode {
   const { names } = store;
   const palette = usePalette();
   const { box, width } = useWidth();
-  const { unit, sentence, tensor, cell } = state.value;
+  const { sentence, tensor, cell } = state.value;
+  const unit = unitOf(names);
   const formulas = useMemo(() => drawnTogether(names, unit), [names, unit]);
   const read = formulas.flatMap((formula) => operandsOf(formula.rule).map(([, operand]) => operand.name));
   const needed = [...new Set([...formulas.map((formula) => formula.name), ...read])];
@@ -61,6 +63,11 @@ export function BlockView(): VNode {
       <Tensors store={store} />
     </>
   );
+}
+
+/** The part of the address, or else the first. */
+function unitOf({ run }: Names): string {
+  return state.value.unit || firstUnit(run.formulas.map((formula) => formula.unit));
 }
 
 function pick(store: Store, tensor: string, cell: number[]): void {
@@ -164,7 +171,7 @@ function says(title: string, hidden: number): string {
 /** The same as a table: every tensor of the picture, with its sizes, as links. */
 function Tensors({ store }: { store: Store }): VNode {
   const { names } = store;
-  const formulas = drawnTogether(names, state.value.unit);
+  const formulas = drawnTogether(names, unitOf(names));
   return (
     <details class="twin">
       <summary>the same as a table</summary>
