@@ -89,7 +89,9 @@ class Kernel:
                 (number(query, "rows", 512, 1, MOST_DOTS), number(query, "columns", 512, 1, MOST_DOTS)),
                 "log" if query.get("scale") == "log" else "linear",
             ),
-            "heads": lambda: run.heads(query.get("attention", ""), number(query, "sentence", 0)),
+            "heads": lambda: run.heads(
+                query.get("attention", ""), number(query, "sentence", 0), number(query, "dots", 32, 1, 64)
+            ),
             "explain": lambda: gzip.decompress(run.explain(name, indices(query.get("cell", "")))),
         }
         if what not in answers:
@@ -115,7 +117,7 @@ class Kernel:
             steps = [step.read(lambda key: self.run(key).trace) for step in asked.steps]
             trace = self.trace.intervene(*steps) if steps else self.trace
             overview, whole = overview_of(asked, trace, {"inputs": None, "decoder_inputs": None})
-            self.runs[asked.key] = Run(asked.key, trace, overview, whole, frozenset(), self.numbers, asked.model)
+            self.runs[asked.key] = Run(asked.key, trace, overview, whole, self.numbers, asked.model)
             while len(self.runs) > MOST_RUNS:
                 key, _ = self.runs.popitem(last=False)
                 self.numbers.forget(key)

@@ -197,8 +197,8 @@ def test_the_live_page_chooses_a_model_and_reads_another_text(window: Page, tmp_
         assert listed(window, 1) == ["text 1: He loves the [MASK]; <b>winter</b>, too."]
         window.keyboard.press("h")
         listed(window, 2)
-        (key, run) = next((key, run) for key, run in reversed(desk.runs.items()))
-        assert key
+        window.wait_for_selector(".since[data-changed]", timeout=WAIT)  # the list is there before the run
+        (run,) = (run for run in desk.runs.values() if run.trace.interventions)
         assert len(run.trace.interventions) == 1
         cell = [0, 0, 2, 1]
         value = shown(window, f"{ATTENTION}.mixed", ",".join(map(str, cell)))

@@ -5,7 +5,7 @@ import { engineOf } from "./edit/engine.ts";
 import { Session } from "./edit/session.ts";
 import { App } from "./frame/app.tsx";
 import { firstLevel, firstUnit, largestWeight } from "./frame/first.ts";
-import { follow, go, state } from "./frame/state.ts";
+import { follow, given, go, state } from "./frame/state.ts";
 import { keepNotice } from "./leave/whole.ts";
 import { inNotebook } from "./leave/widget.ts";
 import { LEVELS } from "./levels/levels.ts";
@@ -35,12 +35,13 @@ async function start(root: HTMLElement): Promise<void> {
   const source = document.getElementById("record") === null ? await HttpSource.open() : await EmbeddedSource.open();
   const store = new Store(source);
   follow();
-  const asked = /[#&]sentence=/.test(location.hash) ? state.value.sentence : undefined;
+  const address = given();
+  const asked = /[#&]sentence=/.test(address) ? state.value.sentence : undefined;
   const session = new Session(store, await engineOf(source));
   await session.begin();
   const shown = session.store.value;
   const { formulas, facts, options } = shown.names.run;
-  if (!/[#&]level=/.test(location.hash)) go({ level: firstLevel(formulas) }, true);
+  if (!/[#&]level=/.test(address)) go({ level: firstLevel(formulas) }, true);
   // Words and vectors without a model: there is nothing but a mask to draw.
   if (formulas.length === 0 && state.value.level === "block") go({ level: "mask", options: options ?? [] }, true);
   if (state.value.unit === "") go({ unit: firstUnit(formulas.map((formula) => formula.unit)) }, true);

@@ -47,7 +47,6 @@ export function Word({ side, sentence, token }: { side: Side; sentence: number; 
       type="button"
       ref={button}
       class="word"
-      dir="auto"
       title={`change “${label.text}”`}
       aria-label={`${label.text}${label.hidden ? ", hidden from the model" : ""}: change this word`}
       onClick={() => setMode("word")}

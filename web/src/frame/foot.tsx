@@ -23,7 +23,7 @@ export function Foot(): VNode {
       {honesty !== null && (
         <span data-holds={honesty.holds} title={honesty.text}>
           {honesty.holds
-            ? `${honesty.before_changes === true ? "before the changes " : ""}watched = unwatched, max ${power(honesty.watched)}`
+            ? `${honesty.before_changes === true ? "before the changes " : ""}looking changes nothing: max difference ${power(honesty.watched)}`
             : honesty.text}
         </span>
       )}

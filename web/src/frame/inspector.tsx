@@ -112,7 +112,7 @@ function InHand({ answer }: { answer: Answer }): VNode {
         <ul class="links">
           <li>
             <a class="strong" href={toNumber(name, cell, names)}>
-              Follow it home →
+              How it was computed →
             </a>
           </li>
           {toHead(name, cell, names) !== null && state.value.level !== "head" && (

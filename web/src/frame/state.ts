@@ -150,11 +150,15 @@ export function go(change: Partial<State>, replace = false): void {
   state.value = next;
 }
 
+/** What the address gives by its own: that of the window, or of a page that was saved where it was left. */
+export function given(): string {
+  return location.hash || (document.documentElement.dataset["place"] ?? "");
+}
+
 /** Follows the address from now on. */
 export function follow(): void {
   const read = (): void => {
-    // A page that was saved opens where it was left.
-    state.value = parse(location.hash || (document.documentElement.dataset["place"] ?? ""));
+    state.value = parse(given());
   };
   addEventListener("hashchange", read);
   addEventListener("popstate", read);

@@ -157,7 +157,8 @@ export class Names {
     if (name.startsWith("parameters.")) return `${name.split(".").slice(-2).join(" ")}`;
     const title = TITLES[last] ?? last.replaceAll("_", " ");
     if (last === "output") return name.includes("feed_forward") ? "feed-forward output" : "attention output";
-    return name.includes(".cross_attention.") ? `cross ${title}` : title;
+    if (!name.includes(".cross_attention.")) return title;
+    return title.startsWith("attention") ? `cross-${title}` : `cross-attention ${title}`;
   }
 
   /** Where a tensor stands: `encoder block 0, self-attention`. */
@@ -180,6 +181,7 @@ export class Names {
     const prefix = several && kind !== undefined ? `${side} ` : "";
     if (kind === "blocks") return `${prefix}block ${index}`;
     if (kind === "embed") return `${prefix}embedding`;
+    if (unit === "head") return "output head";
     return kind === undefined ? (side ?? "").replace("_", " ") : `${prefix}${kind.replace("_", " ")}`;
   }
 }

@@ -8,12 +8,13 @@ import { toNumber } from "../frame/views.ts";
 import type { Said } from "./said.ts";
 import type { Told } from "./step.ts";
 import { field, loadTexts, type Texts } from "./texts.ts";
-import { comeBack, enter, leave, scoutOf, stepsOf, told } from "./tour.ts";
+import { comeBack, enter, leave, needed, scoutOf, stepsOf, told } from "./tour.ts";
 
 export function Strip(): VNode | null {
   const store = useStore();
   const { tour, sentence } = state.value;
-  const steps = stepsOf(store);
+  const ready = useOpened(needed(store.names));
+  const steps = ready ? stepsOf(store) : [];
   const step = steps[tour - 1];
   const scout = scoutOf(store, sentence);
   const opened = useOpened(step?.reads?.(scout) ?? []);

@@ -15,6 +15,12 @@ import { field, type Text } from "./texts.ts";
 
 export const ALL: readonly Step[] = [...INPUT, ...SCORES, ...VALUES, ...ANSWER];
 
+/** What must be at hand before a step can be found: the texts' facts, and the weights in which the example is sought. */
+export function needed({ run }: Names): string[] {
+  const weights = run.formulas.find(({ name }) => name.endsWith(".self_attention.weights"));
+  return [...Object.keys(run.facts), ...(weights === undefined ? [] : [weights.name])];
+}
+
 const known = new WeakMap<Names, Step[]>();
 
 /** The steps that this run has, for the sentence with which the tour begins. */
@@ -78,6 +84,7 @@ function without(text: string): Told {
 
 /** Goes to a step, counted from 1; beyond the ends nothing happens. */
 export async function enter(store: Store, number: number, replace = false): Promise<void> {
+  await store.open(needed(store.names));
   const step = stepsOf(store)[number - 1];
   if (step === undefined) return;
   const sentence =

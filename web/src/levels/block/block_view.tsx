@@ -42,6 +42,9 @@ export function BlockView(): VNode {
     <>
       <h1 class="away">{`${names.run.title}: ${names.unit(unit)}`}</h1>
       <SentenceHead />
+      <p class="quiet label">
+        Darker: a larger number. –: negative. A line through a cell: a hidden word, or a look that is forbidden.
+      </p>
       <div ref={box}>
         {scene !== null && (
           <Picture
@@ -93,7 +96,7 @@ function wordOf(store: Store, tensor: string, cell: readonly number[]): { text: 
 function SentenceHead(): VNode {
   const { names, fetch, source } = useStore();
   const { sentence } = state.value;
-  const { words, title } = names.run;
+  const { words } = names.run;
   // A difference of probabilities guesses nothing.
   const probabilities = source instanceof DifferenceSource ? undefined : fetch("head.probabilities");
   const sides = (["inputs", "decoder_inputs"] as const).filter((side) => words[side].length > 0);
@@ -125,7 +128,7 @@ function SentenceHead(): VNode {
             })}
             {side === sides[0] && (
               <p class="says" dir="ltr">
-                {says(title, hidden)} <TourButton text="Take the tour, step by step →" />
+                {says(names, hidden)} <TourButton text="Take the tour, step by step →" />
               </p>
             )}
           </div>
@@ -158,14 +161,16 @@ function guessesOf(
   return found;
 }
 
-function says(title: string, hidden: number): string {
-  if (hidden === 0)
-    return `Everything ${title} computed for this text. Point at a cell to see its number, open it to follow it home.`;
-  const words =
-    hidden === 1
-      ? "The red word was hidden from the model. This is its guess"
-      : "The red words were hidden from the model. These are its guesses";
-  return `${words}, and every number on the way there. Point at a cell, then follow it home.`;
+function says({ run }: Names, hidden: number): string {
+  const open = "Point at a cell to see its number; open it to see how it was computed.";
+  if (hidden === 0) return `Everything ${run.title} computed for this text. ${open}`;
+  const was = hidden === 1 ? "The red word was" : "The red words were";
+  // Without labels nobody has told the page what stood there.
+  const known = run.formulas.some(({ unit }) => unit === "loss");
+  const stands = known
+    ? "The text's own word stands there; below it, what the model guesses."
+    : "What stands there is the model's first guess.";
+  return `${was} hidden from the model. ${stands} ${open}`;
 }
 
 /** The same as a table: every tensor of the picture, with its sizes, as links. */

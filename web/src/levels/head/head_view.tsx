@@ -226,11 +226,12 @@ function Note({ shown, plan }: { shown: Shown; plan: Plan }): VNode {
       {parted && "The text is too long for the lines of all words: those of the word in hand are drawn. "}
       {!shown.only && !parted && (
         <>
-          Faint lines: the strongest of every word until they hold 0.7 of its weight,{" "}
+          Of the other words, faintly, the strongest lines that hold 0.7 of the weight:{" "}
           {sum(({ lines }) => lines).toLocaleString("en")} in all; {left.toLocaleString("en")} are not drawn.{" "}
         </>
       )}
-      All lines of the word in hand are drawn. Striped: may not be looked at, “0”; “0.00” is small.
+      Of the word in hand all lines are drawn; a filled bar has one of its strongest. A striped cell may not be looked
+      at: its weight is 0. A weight of 0.00 is small.
       {words && " Words of several tokens: summed where they are looked at, averaged where they look."}
       {bare && " Marks are hidden: their weight is counted, see above."} Colours of the square:{" "}
       {SCALE.map((weight) => {

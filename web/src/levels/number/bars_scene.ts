@@ -145,7 +145,9 @@ export function barsScene(bars: Bars, palette: Palette, measure: Measure, width:
         });
       }
       if (digits && (strong || count <= 12)) {
-        const over = row.kind === "running" ? top - 4 : value < 0 ? zero - 4 : top - 4;
+        // Above the bar, or below it where the line of zero would go through the digits.
+        const crossed = row.kind === "running" && value < 0 && top - 14 < zero && zero < top - 2;
+        const over = crossed ? bottom + 12 : row.kind !== "running" && value < 0 ? zero - 4 : top - 4;
         const text = { kind: "text", x: x + bar / 2, text: short(value), size: 12, align: "center" } as const;
         items.push({ ...text, y: Math.max(over, y + above + 10), fill: palette.text(row.role) });
       } else if (strong && row.kind !== "running" && pitch > 3 && isPeak(row, bars.written, column, pitch)) {
