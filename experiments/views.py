@@ -44,7 +44,8 @@ class View:
 
     `tensors` gives the names of the tensors of a run that have the view. `follow` is `canvas` (the cell in hand is
     moved by keys and opened), `operand` (a number that no tensor holds is worked out below the picture, and one of its
-    operands is followed) or `table` (a number in the table beside the picture). `empty` has the reason for each model
+    operands is followed), `table` (a number in the table beside the picture) or `stages` (one of
+    the stages from score to weight). `empty` has the reason for each model
     without it.
     """
 
@@ -52,7 +53,7 @@ class View:
     source: str
     tensors: Callable[[Trace], Sequence[str]]
     address: str
-    follow: Literal["canvas", "operand", "table"] = "canvas"
+    follow: Literal["canvas", "operand", "table", "stages"] = "canvas"
     empty: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, found: Trace, rng: random.Random, left_out: Container[str] = ()) -> tuple[str, str]:
@@ -93,6 +94,13 @@ NO_VECTORS = {"llama": ROTARY, "t5": BIASED}
 PICTURE = "level=tensor&picture="
 
 VIEWS: tuple[View, ...] = (
+    View(
+        "one attention head: lines between words, square, from score to weight, weighted values",
+        "guide: *it*, *animal* and *tired*; the score table of *Hi how are you*; *Look-Ahead Mask*",
+        made_by("softmax", at="attention"),
+        "level=head",
+        follow="stages",
+    ),
     View("a part of the model as boxes", "slides: the whole", ending("output", "sum", "weights"), "level=block"),
     View(
         "a tensor as numbers", "slides: *Input representation*", ending("query", "key", "value", "sum"), "level=tensor"

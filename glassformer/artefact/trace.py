@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -14,7 +15,6 @@ from glassformer.artefact.texts import listed
 from glassformer.artefact.travelling import travelling
 from glassformer.artefact.verbs import answer
 from glassformer.data.corrupt import IGNORED
-from glassformer.demo.texts import slides_model
 from glassformer.errors import ConfigError, DataError
 from glassformer.look.cell import Words, word_at
 from glassformer.look.interventions import Intervention
@@ -27,6 +27,9 @@ from glassformer.tasks.rows import Row, collate, make_row
 from glassformer.tasks.task import TaskSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import Window, text_rows
+
+# The slides' model, which travels with the demo.
+SLIDES = Path(__file__).resolve().parents[1] / "demo" / "slides"
 
 Texts = str | Sequence[str]
 Rows = list[tuple[Row, list[str]]]
@@ -108,7 +111,7 @@ def opened_by(model: Artefact) -> tuple[tuple[str, ...], str | None]:
     source = model.source
     if source is None:
         return ("import glassformer as gf",), "MODEL"
-    if source.resolve() == slides_model():
+    if source.resolve() == SLIDES:
         lines = ("import glassformer as gf", "from glassformer.demo.texts import slides_model")
         return (*lines, "model = gf.load(slides_model())"), None
     name = next((name for name, folder in travelling().items() if source == folder), None)

@@ -65,7 +65,10 @@ def matrix(
     html: Annotated[
         str | None,
         typer.Option(
-            "--html", metavar="FILE", help="Write a page on which the mask can be drawn by hand.", show_default=False
+            "--html",
+            metavar="FILE",
+            help="Write a page on which the mask can be drawn by hand. [default: none is written]",
+            show_default=False,
         ),
     ] = None,
     json: Json = False,

@@ -20,11 +20,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from glassformer.atomic import atomic_write
-from glassformer.demo.texts import read_table
 from glassformer.errors import ConfigError, DataError
 from glassformer.explorer.carried import carry
 from glassformer.explorer.editing import editing_record
 from glassformer.explorer.record import run_record
+from glassformer.explorer.tour import tour_texts
 from glassformer.paths import behind_links, check_path
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) 
         ).encode(),
         "tensors": save(own_memory(carried.tensors)),
         "weights": save(own_memory(carried.weights)),
-        "tour": json.dumps(read_table("tour"), ensure_ascii=False).encode(),
+        "tour": json.dumps(tour_texts(), ensure_ascii=False).encode(),
     }
     return document(title, blocks)
 

@@ -228,7 +228,7 @@ def test_the_live_page_asks_the_kernel(window: Page, tmp_path: Path) -> None:
         return [told, base64.b64encode(data).decode()]
 
     window.expose_function("toKernel", answer)
-    live = json.dumps(document("slides", '<div id="explorer" data-host="kernel">', ())).replace("<", "\\u003c")
+    live = json.dumps(document("slides", {}, '<div id="explorer" data-host="kernel">')).replace("<", "\\u003c")
     bundle = base64.b64encode(built("explorer.js").encode()).decode()
     (tmp_path / "nb.html").write_text(HOST.replace("PAGE", live).replace("BUNDLE", bundle), "utf-8")
     window.goto((tmp_path / "nb.html").as_uri())

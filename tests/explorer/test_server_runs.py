@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.demo.texts import read_table, slides_model
+from glassformer.demo.texts import slides_model
 from glassformer.errors import UnknownNameError
 from glassformer.explorer.server import answers
 from glassformer.explorer.server.asked import Asked
@@ -21,6 +21,7 @@ from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.offers import Models, Offer
 from glassformer.explorer.server.refusals import BusyError, MissingError
 from glassformer.explorer.server.stopping import Stoppable, Unwanted, in_thread
+from glassformer.explorer.tour import tour_texts
 from glassformer.look.interventions import allow, forbid, patch, zero_head
 from tests.explorer.serving import ATTENTION, SENTENCES, TEXTS, Page, desk_of, run, served, small_model
 from tests.refusals import refused
@@ -277,4 +278,4 @@ def test_what_goes_wrong_in_a_thread_comes_back() -> None:
 
 
 def test_the_texts_of_the_tour_are_those_of_the_package(page: Page) -> None:
-    assert page.get("api/tour").json() == read_table("tour")
+    assert page.get("api/tour").json() == tour_texts()

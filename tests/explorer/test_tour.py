@@ -16,8 +16,9 @@ import torch
 
 import glassformer as gf
 from glassformer.demo.notes import notes
-from glassformer.demo.texts import read_table, slides
+from glassformer.demo.texts import slides
 from glassformer.explorer.page import page
+from glassformer.explorer.tour import tour_texts
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.look.rows import ALL, slides_trace
@@ -81,7 +82,7 @@ def number_in(found: Trace, name: str, cell: list[int]) -> float:
 
 def test_no_text_has_a_digit_of_its_own() -> None:
     """Every number comes from the run; a correction's number and the parts of the slides are no numbers of a run."""
-    for key, step in read_table("tour").items():
+    for key, step in tour_texts().items():
         for name, text in texts_of(step):
             if name not in ("correction", "source"):
                 assert not re.search(r"\d", text), (key, name, text)
@@ -99,9 +100,7 @@ def texts_of(step: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def test_corrections_are_those_of_the_docs() -> None:
     known = {note.number for note in notes()}
-    corrections = {
-        text for step in read_table("tour").values() for name, text in texts_of(step) if name == "correction"
-    }
+    corrections = {text for step in tour_texts().values() for name, text in texts_of(step) if name == "correction"}
     assert corrections <= known
     assert {"C-1", "C-2", "C-3", "C-4", "C-5", "C-14", "C-33"} <= corrections
 

@@ -135,6 +135,9 @@ def test_a_number_of_each_view_is_followed_home(view: View, model: str, runs: Op
     assert name in found
 
 
+LINKS = {"table": "main details.twin a", "operand": ".worked a[data-operand]", "stages": ".stages td a"}
+
+
 def follow(window: Page, view: View, rng: random.Random) -> tuple[str, list[int]]:
     """From the view to one number; which one it is."""
     if view.address == "level=number":
@@ -149,7 +152,7 @@ def follow(window: Page, view: View, rng: random.Random) -> tuple[str, list[int]
     else:
         if view.follow == "table":
             window.locator("details.twin summary").last.click()
-        links = window.locator("main details.twin a" if view.follow == "table" else ".worked a[data-operand]")
+        links = window.locator(LINKS[view.follow])
         links.first.wait_for(timeout=WAIT)
         links.nth(rng.randrange(links.count())).click()
     article = window.locator("article[data-tensor]")

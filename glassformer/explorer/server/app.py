@@ -15,7 +15,6 @@ from fastapi import FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from glassformer.demo.texts import read_table
 from glassformer.errors import GlassformerError
 from glassformer.explorer.page import WITHOUT_SCRIPT, built
 from glassformer.explorer.server.answers import weights_of
@@ -25,6 +24,7 @@ from glassformer.explorer.server.guard import Guard
 from glassformer.explorer.server.overview import packed
 from glassformer.explorer.server.pictures import Scale
 from glassformer.explorer.server.refusals import MethodError, MissingError, RequestError, refused
+from glassformer.explorer.tour import tour_texts
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
 BINARY = "application/octet-stream"
@@ -69,7 +69,7 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
 
     @app.get("/api/tour")
     async def tour(request: Request) -> Response:
-        return in_json(request, packed(read_table("tour")))
+        return in_json(request, packed(tour_texts()))
 
     # ----------------------------------------------------------------- models
 

@@ -7,7 +7,7 @@
  */
 
 import { axisNames, readAxes } from "./axes.ts";
-import { Evaluator, type Fetch, Fields } from "./evaluator.ts";
+import { Evaluator, type Fetch, Fields, MissingTensor } from "./evaluator.ts";
 import { cellAt, compute } from "./interpreter.ts";
 import type { Formula, Operand, RunRecord } from "./record.ts";
 import { activationOf } from "./rules/activations.ts";
@@ -46,7 +46,7 @@ class Loop {
   /** How an operand is read; `rename`: an axis of the operand that is another one's part in the result. */
   read(operand: Operand): Read {
     const tensor = this.#fetch(operand.name);
-    if (tensor === undefined) throw new Error(`${operand.name} is not at hand`);
+    if (tensor === undefined) throw new MissingTensor(operand.name);
     const tables = offsets(operand, tensor.shape, this.#scoredAt);
     let at = new Int32Array(1);
     this.axes.forEach((axis, place) => {

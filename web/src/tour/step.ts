@@ -1,4 +1,4 @@
-/** What one step of the tour is. Its texts are data of the package: `glassformer/demo/tour.toml`. */
+/** What one step of the tour is. Its texts are data of the package: `glassformer/explorer/tour.toml`. */
 
 import type { State } from "../frame/state.ts";
 import type { Step as Change } from "../run/http_source.ts";

@@ -167,7 +167,8 @@ const hidden: Step = {
 const twins: Step = {
   key: "twins",
   lacks: (s) => !s.zeroesWords || s.hidden.length < 2,
-  reads: (s) => Object.keys(s.names.run.weights),
+  // The run is computed again, in the sizes that it has.
+  reads: (s) => [...Object.keys(s.names.run.weights), ...s.names.run.formulas.map(({ name }) => name)],
   find(s) {
     const name = s.embed("sum");
     const [one = 0, two = 0] = s.hidden;
