@@ -34,7 +34,7 @@ MODELS: Mapping[str, str] = {
     "llama": "a tiny Llama: rotary positions, shared key-value heads",
     "t5": "a tiny T5: what a distance adds to a score",
 }
-LONG = frozenset({"encoder"})
+LONG = frozenset({"encoder", "marian", "llama", "t5"})
 """Models whose cells are long proofs (`make test-long`): the others are tried with every change."""
 
 
