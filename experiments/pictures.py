@@ -104,7 +104,7 @@ def first_screen(browser: Any, file: Path) -> None:
     opened(page, file, "theme=light")
     shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     # The page has few colours: a palette of them makes a file of a third of the size.
-    drawn = shot.quantize(palette=palette_of([shot], 256), dither=Image.Dither.NONE)
+    drawn = shot.quantize(palette=palette_of([shot], 96), dither=Image.Dither.NONE)
     drawn.save(PICTURES / "first-screen.png", optimize=True)
     page.close()
 

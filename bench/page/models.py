@@ -22,7 +22,7 @@ from glassformer.models.transformer import build
 from glassformer.tasks.masked_lm import MaskedLMSection
 
 LONGEST = 2048
-SIZES = {
+SIZES: dict[str, dict[str, Any]] = {
     "BERT-base size": {},  # 12 layers of 768, 12 heads, 30,522 tokens, as BERT has them
     "6 layers of 384": {"layers": 6, "width": 384, "heads": 12, "feed_forward": 1536},
 }

@@ -115,11 +115,11 @@ def test_a_large_run_is_drawn_and_read_without_being_sent(
     assert float(number.get_attribute("data-value") or "nan") == float(found[NAME][0, 1, 2, 3])
     # A weight is read alone.
     weight = next(name for name in found.parameters if name.startswith("parameters.encoder.blocks.0.feed_forward"))
-    cell = ",".join("1" for _ in found.parameters[weight].shape)
-    window.goto(f"{address}#level=number&tensor={weight}&cell={cell}")
+    ones = [1 for _ in found.parameters[weight].shape]
+    window.goto(f"{address}#level=number&tensor={weight}&cell={','.join(map(str, ones))}")
     window.locator(f'article[data-tensor="{weight}"]').wait_for(timeout=WAIT)
     shown_value = window.locator("article").get_attribute("data-value")
-    assert float(shown_value or "nan") == float(found.parameters[weight][tuple(map(int, cell.split(",")))])
+    assert float(shown_value or "nan") == float(found.parameters[weight][tuple(ones)])
     window.goto("about:blank")
 
 

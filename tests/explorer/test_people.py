@@ -27,7 +27,7 @@ WAIT = 30_000
 WEIGHTS = "encoder.blocks.0.self_attention.weights"
 IN_HAND = f"tensor={WEIGHTS}&cell=0,1,1,0"
 LEVELS = ("model", "heads", "head", "block", "tensor", "number")
-WINDOWS = {
+WINDOWS: dict[str, dict[str, Any]] = {
     "a small screen": {"viewport": {"width": 1280, "height": 720}},
     "a phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 3, "has_touch": True},
     "enlarged to 200 %": {"viewport": {"width": 640, "height": 360}, "device_scale_factor": 2},

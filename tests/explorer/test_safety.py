@@ -175,12 +175,13 @@ class Raw:
             "query_string": query.encode("utf-8", "surrogatepass"),
             "headers": [(b"host", b"127.0.0.1"), *((name.encode(), value) for name, value in headers.items())],
         }
-        self.body, self.got = body, list[Any]()
+        self.body: bytes | None = body
+        self.got = list[Any]()
 
     async def receive(self) -> dict[str, Any]:
         if self.body is None:
             await asyncio.Event().wait()
-        body, self.body = self.body, None  # type: ignore[assignment]  # it is sent once
+        body, self.body = self.body, None  # it is sent once
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(self, message: Any) -> None:
