@@ -43,7 +43,8 @@ export function BlockView(): VNode {
       <h1 class="away">{`${names.run.title}: ${names.unit(unit)}`}</h1>
       <SentenceHead />
       <p class="quiet label">
-        Darker: a larger number. –: negative. A line through a cell: a hidden word, or a look that is forbidden.
+        The stronger a colour, the larger the number. –: negative. A line through a cell: a hidden word, or a look that
+        is forbidden.
       </p>
       <div ref={box}>
         {scene !== null && (
