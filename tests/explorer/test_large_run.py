@@ -97,6 +97,7 @@ def test_a_large_run_is_drawn_and_read_without_being_sent(
     assert not any(f"name={NAME}&" in url for url in whole)
     # The digits of the table are those of the trace.
     window.locator("details.twin > summary").first.click()
+    window.locator("details.twin td a").nth(20).wait_for(timeout=WAIT)  # the rows are made when it is opened
     shown = window.locator("details.twin td a").evaluate_all("all => all.map((a) => [a.hash, a.textContent])")
     assert len(shown) > 20
     for hash_, text in random.Random(2).sample(shown, 12):
