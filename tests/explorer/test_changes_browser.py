@@ -15,6 +15,7 @@ from glassformer.demo.texts import slides, slides_model
 from glassformer.look.trace import Trace
 from tests.explorer.serving import desk_of, small_model
 from tests.explorer.test_server_browser import serving
+from tests.explorer.watched import watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -28,14 +29,8 @@ TEXTS = [sentence.masked for sentence in slides().sentences]
 @pytest.fixture
 def window(browser: Browser) -> Iterator[Page]:
     """A window in which nothing may go wrong."""
-    context = browser.new_context(viewport={"width": 1280, "height": 720})
-    page = context.new_page()
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    yield page
-    context.close()
-    assert wrong == []
+    with watched(browser) as page:
+        yield page
 
 
 @pytest.fixture(scope="module")

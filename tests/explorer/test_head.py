@@ -15,6 +15,7 @@ from glassformer.explorer.server import overview
 from tests.explorer.serving import desk_of, small_model
 from tests.explorer.test_browser import check, number_at, show, traced
 from tests.explorer.test_server_browser import serving
+from tests.explorer.watched import watched
 from tests.look.rows import slides_trace
 
 if TYPE_CHECKING:
@@ -35,14 +36,8 @@ ATTENTIONS = (
 @pytest.fixture(scope="module")
 def opened(browser: Browser) -> Iterator[Page]:
     """A window without a network in which nothing may go wrong."""
-    context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True)
-    page = context.new_page()
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    yield page
-    context.close()
-    assert wrong == []
+    with watched(browser, offline=True) as page:
+        yield page
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from glassformer.look.run import trace
 from tests.explorer.serving import ATTENTION, desk_of, served
 from tests.explorer.test_browser import WAIT, show
 from tests.explorer.test_server_browser import serving
+from tests.explorer.watched import watched
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -34,14 +35,8 @@ EVIL = "<img src=x onerror=document.title='broken'>"
 @pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Page]:
     """A window without a network, in which nothing may go wrong."""
-    context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True, accept_downloads=True)
-    page = context.new_page()
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    yield page
-    context.close()
-    assert wrong == []
+    with watched(browser, offline=True, accept_downloads=True) as page:
+        yield page
 
 
 @pytest.fixture(scope="module")

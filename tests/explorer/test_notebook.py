@@ -22,6 +22,7 @@ from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from tests.explorer.serving import ATTENTION
 from tests.explorer.test_browser import WAIT
+from tests.explorer.watched import watched
 from tests.look.rows import row_named, slides_trace
 from tests.refusals import refused
 
@@ -35,14 +36,8 @@ EVIL = "</iframe></script><img src=x onerror=\"document.title='broken'\"> &quot;
 @pytest.fixture
 def window(browser: Browser) -> Iterator[Page]:
     """A window without a network, in which nothing may go wrong."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
-    page = context.new_page()
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    yield page
-    context.close()
-    assert wrong == []
+    with watched(browser, height=900, offline=True) as page:
+        yield page
 
 
 # --------------------------------------------------------------------- stored

@@ -16,6 +16,7 @@ from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.start import bound
 from tests.explorer.serving import ATTENTION, SENTENCES, TOKEN, desk_of
+from tests.explorer.watched import watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -42,14 +43,8 @@ def serving(desk: Desk, model: str = "slides", texts: tuple[str, ...] = SENTENCE
 @pytest.fixture
 def window(browser: Browser) -> Iterator[Page]:
     """A window in which nothing may go wrong."""
-    context = browser.new_context(viewport={"width": 1280, "height": 720})
-    page = context.new_page()
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    yield page
-    context.close()
-    assert wrong == []
+    with watched(browser) as page:
+        yield page
 
 
 @pytest.mark.parametrize("whole", [True, False])

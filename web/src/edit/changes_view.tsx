@@ -82,16 +82,16 @@ function entriesOf(change: Change, all: readonly Change[], session: Session, nam
   if (change.text === "") return [{ text: `${which}left out`, without }];
   const [old, now] = [wordsOf(before), wordsOf(change.text)];
   if (Math.max(old.length, now.length) > COMPARED) return [{ text: `${which}reads otherwise`, without }];
-  const pieces = compared(old, now);
-  const others = differing(pieces);
+  const words = compared(old, now);
+  const others = differing(words);
   // A text that has little left of what it was is one change, not many.
   if (others.length === 0 || others.length > Math.max(3, now.length / 2))
     return [{ text: `${which}${change.text}`, without }];
-  return others.map((piece) => {
-    const text = takenBack(pieces, piece);
+  return others.map((word) => {
+    const text = takenBack(words, word);
     const back: TextChange = { ...change, text };
     return {
-      text: `${which}${told(piece)}`,
+      text: `${which}${told(word)}`,
       without: text === before || others.length === 1 ? without : all.map((each) => (same(each, change) ? back : each)),
     };
   });

@@ -41,7 +41,7 @@ export function targetOf(session: Session, names: Names, side: Side, sentence: n
   const row = which === "text" && choices ? 0 : sentence;
   const text = session.text(which, row);
   if (text === null) return null;
-  // A piece of a word stands for its word. Offsets count characters, JavaScript's strings count halves of some of them.
+  // A token that is a part of a word stands for the word. Offsets count characters, JavaScript's strings count halves of some of them.
   const letters = [...text];
   let [start, end] = [span[1], span[2]];
   const inside = (at: number): boolean => /[\p{L}\p{N}\p{M}]/u.test(letters[at] ?? "");

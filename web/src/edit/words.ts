@@ -7,7 +7,7 @@ export function wordsOf(text: string): string[] {
 }
 
 /** A word as it was and as it is; null where it was put in or left out. */
-export interface Piece {
+export interface ComparedWord {
   readonly was: string | null;
   readonly now: string | null;
   /** Its place before and after; where it is absent, the place it would have. */
@@ -16,7 +16,7 @@ export interface Piece {
 }
 
 /** All words of two readings side by side; as many as can stay the same do. */
-export function compared(before: readonly string[], after: readonly string[]): Piece[] {
+export function compared(before: readonly string[], after: readonly string[]): ComparedWord[] {
   // kept[i][j]: how many words the rests from i and from j have in common, in their order.
   const kept = Array.from({ length: before.length + 1 }, () => new Array<number>(after.length + 1).fill(0));
   const at = (i: number, j: number): number => kept[i]?.[j] ?? 0;
@@ -27,7 +27,7 @@ export function compared(before: readonly string[], after: readonly string[]): P
         row[j] = before[i] === after[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
     }
   }
-  const found: Piece[] = [];
+  const found: ComparedWord[] = [];
   let [i, j] = [0, 0];
   while (i < before.length || j < after.length) {
     const [was = null, now = null] = [before[i], after[j]];
@@ -43,13 +43,13 @@ export function compared(before: readonly string[], after: readonly string[]): P
 }
 
 /** Those that are not as they were. */
-export function differing(pieces: readonly Piece[]): Piece[] {
-  return pieces.filter(({ was, now }) => was !== now);
+export function differing(all: readonly ComparedWord[]): ComparedWord[] {
+  return all.filter(({ was, now }) => was !== now);
 }
 
 /** The text with one of its differences taken back. */
-export function takenBack(pieces: readonly Piece[], back: Piece): string {
-  return pieces.flatMap((piece) => (piece === back ? piece.was : piece.now) ?? []).join(" ");
+export function takenBack(all: readonly ComparedWord[], back: ComparedWord): string {
+  return all.flatMap((word) => (word === back ? word.was : word.now) ?? []).join(" ");
 }
 
 /** The words with other ones in the place of one; several words, or none, may take it. */
@@ -66,7 +66,7 @@ export function movedTo(before: readonly string[], after: readonly string[]): (n
 }
 
 /** A difference in words. */
-export function told({ was, now }: Piece): string {
+export function told({ was, now }: ComparedWord): string {
   if (was === null) return `“${now}” put in`;
   return now === null ? `“${was}” left out` : `${was} → ${now}`;
 }

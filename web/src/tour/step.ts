@@ -1,7 +1,6 @@
 /** What one step of the tour is. Its texts are data of the package: `glassformer/explorer/tour.toml`. */
 
 import type { State } from "../frame/state.ts";
-import type { Step as Change } from "../run/http_source.ts";
 import type { Puts, Said } from "./said.ts";
 import type { Scout } from "./scout.ts";
 
@@ -16,8 +15,6 @@ export interface Found {
   touched?(now: State): boolean;
   /** Where the step's one click leads. */
   readonly act?: Partial<State>;
-  /** The same as a list of changes, for a page that can compute a changed run. */
-  readonly change?: readonly Change[];
 }
 
 export interface Step {
@@ -30,7 +27,7 @@ export interface Step {
 }
 
 /** One step in the numbers of a run. */
-export interface Told extends Pick<Found, "at" | "touched" | "act" | "change"> {
+export interface Told extends Pick<Found, "at" | "touched" | "act"> {
   readonly text: readonly Said[];
   readonly question: readonly Said[];
   readonly answer: readonly Said[];

@@ -181,7 +181,6 @@ const twins: Step = {
       at: s.scene("twins", name, { query: one }),
       touched: (now) => now.scene === "after",
       act: s.scene("after", name, { query: one }),
-      change: s.hidden.map((token) => ({ kind: "replace", where: name, by: 0, cell: [s.sentence, token, null] })),
     };
   },
 };
