@@ -25,7 +25,8 @@ export { cellAt, explainCell, RULES } from "./run/interpreter.ts";
 export { recompute } from "./run/recompute.ts";
 export { readTensors } from "./run/safetensors.ts";
 export { Store } from "./run/store.ts";
-export { ALL, scoutOf, stepsOf, told } from "./tour/tour.ts";
+export { scoutOf } from "./scenes/scout.ts";
+export { ALL, stepsOf, told } from "./tour/tour.ts";
 
 /** What anywidget calls to show a trace in a notebook. */
 export default { render: inNotebook };

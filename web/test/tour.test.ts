@@ -5,9 +5,9 @@ import { frameOf, panelAt, type Scene } from "../src/draw/scene.ts";
 import { Names } from "../src/run/names.ts";
 import type { Formula, RunRecord } from "../src/run/record.ts";
 import { sizeOf, type Tensor } from "../src/run/safetensors.ts";
-import { filled, joined, listed, type Said } from "../src/tour/said.ts";
-import { tourScene } from "../src/tour/scenes/scenes.ts";
-import { Scout } from "../src/tour/scout.ts";
+import { filled, joined, listed, type Said } from "../src/scenes/said.ts";
+import { tourScene } from "../src/scenes/scenes.ts";
+import { Scout } from "../src/scenes/scout.ts";
 
 const aloud = (parts: readonly Said[]): string =>
   parts.map((part) => (typeof part === "string" ? part : part.text)).join("");

@@ -5,10 +5,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useOpened, useStore } from "../frame/hooks.ts";
 import { go, type State, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
-import type { Said } from "./said.ts";
+import type { Said } from "../scenes/said.ts";
+import { scoutOf } from "../scenes/scout.ts";
 import type { Told } from "./step.ts";
 import { field, loadTexts, type Texts } from "./texts.ts";
-import { comeBack, enter, leave, needed, scoutOf, stepsOf, told } from "./tour.ts";
+import { comeBack, enter, leave, needed, stepsOf, told } from "./tour.ts";
 
 export function Strip(): VNode | null {
   const store = useStore();

@@ -4,8 +4,8 @@ import { go, state } from "../frame/state.ts";
 import { MissingTensor } from "../run/evaluator.ts";
 import type { Names } from "../run/names.ts";
 import type { Store } from "../run/store.ts";
-import { filled } from "./said.ts";
-import { Scout } from "./scout.ts";
+import { filled } from "../scenes/said.ts";
+import { type Scout, scoutOf } from "../scenes/scout.ts";
 import type { Step, Told } from "./step.ts";
 import { ANSWER } from "./steps/answer.ts";
 import { INPUT } from "./steps/input.ts";
@@ -39,20 +39,6 @@ function firstSentence(names: Names): number {
   const { answers } = names.run.words;
   const count = (sentence: number): number => answers.filter(([row]) => row === sentence).length;
   return answers.reduce((best, [row]) => (count(row) > count(best) ? row : best), answers[0]?.[0] ?? 0);
-}
-
-const scouts = new WeakMap<Names, Map<number, Scout>>();
-
-/** One for each sentence, for its example is searched through all heads. */
-export function scoutOf({ names, fetch }: Store, sentence: number): Scout {
-  const kept = scouts.get(names) ?? new Map<number, Scout>();
-  scouts.set(names, kept);
-  let scout = kept.get(sentence);
-  if (scout === undefined) {
-    scout = new Scout(names, fetch, sentence);
-    kept.set(sentence, scout);
-  }
-  return scout;
 }
 
 /** A step in words and numbers; a sentence about what is missing where this run or page lacks it. */

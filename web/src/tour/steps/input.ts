@@ -1,10 +1,10 @@
 /** From words to the vectors that enter the first block. */
 
 import { counted } from "../../run/numbers.ts";
-import { joined, listed, type Said } from "../said.ts";
-import type { Scout } from "../scout.ts";
+import { joined, listed, type Said } from "../../scenes/said.ts";
+import type { Scout } from "../../scenes/scout.ts";
+import { twinsOf } from "../../scenes/zeroed.ts";
 import { held, type Step } from "../step.ts";
-import { twinsOf } from "../twins.ts";
 
 const holes: Step = {
   key: "holes",

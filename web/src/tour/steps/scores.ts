@@ -2,8 +2,8 @@
 
 import { explainCell } from "../../run/interpreter.ts";
 import { counted, short } from "../../run/numbers.ts";
-import { joined, listed, type Said } from "../said.ts";
-import type { Scout } from "../scout.ts";
+import { joined, listed, type Said } from "../../scenes/said.ts";
+import type { Scout } from "../../scenes/scout.ts";
 import { held, type Step } from "../step.ts";
 
 const lacks = (s: Scout): boolean => !s.attends;

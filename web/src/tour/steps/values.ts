@@ -1,8 +1,8 @@
 /** Steps II and III of the slides: what attention passes on, and the feed-forward network. */
 
 import { counted } from "../../run/numbers.ts";
-import { joined, listed } from "../said.ts";
-import type { Scout } from "../scout.ts";
+import { joined, listed } from "../../scenes/said.ts";
+import type { Scout } from "../../scenes/scout.ts";
 import { held, type Step } from "../step.ts";
 
 const lacks = (s: Scout): boolean => !s.attends;

@@ -6,6 +6,7 @@ import { lastOf, type Names } from "../run/names.ts";
 import { percent, short } from "../run/numbers.ts";
 import type { Formula, Side } from "../run/record.ts";
 import { at, type Tensor } from "../run/safetensors.ts";
+import type { Store } from "../run/store.ts";
 import { type Example, exampleOf } from "./example.ts";
 import type { Said, Shown } from "./said.ts";
 
@@ -277,4 +278,18 @@ export class Scout {
   ending(last: string): Formula[] {
     return this.names.run.formulas.filter(({ name }) => lastOf(name) === last);
   }
+}
+
+const scouts = new WeakMap<Names, Map<number, Scout>>();
+
+/** One for each sentence, for its example is searched through all heads. */
+export function scoutOf({ names, fetch }: Store, sentence: number): Scout {
+  const kept = scouts.get(names) ?? new Map<number, Scout>();
+  scouts.set(names, kept);
+  let scout = kept.get(sentence);
+  if (scout === undefined) {
+    scout = new Scout(names, fetch, sentence);
+    kept.set(sentence, scout);
+  }
+  return scout;
 }

@@ -1,11 +1,11 @@
 /** Two hidden words side by side: as the model computes them, and with zeros after the position is added. */
 
-import { Sheet } from "../../levels/tensor/sheet.ts";
-import { percent } from "../../run/numbers.ts";
-import { at, type Tensor } from "../../run/safetensors.ts";
-import type { Scout } from "../scout.ts";
-import { twinsOf } from "../twins.ts";
+import { Sheet } from "../levels/tensor/sheet.ts";
+import { percent } from "../run/numbers.ts";
+import { at, type Tensor } from "../run/safetensors.ts";
 import { around, type Board, caption, drawGrid, drawLine, drawWords, laidOut } from "./board.ts";
+import type { Scout } from "./scout.ts";
+import { twinsOf } from "./zeroed.ts";
 
 const GAP = 40;
 

@@ -1,12 +1,12 @@
 /** The tour's own pictures, by name: what the levels of the page do not draw. */
 
-import type { Look } from "../../draw/box.ts";
-import type { Scene } from "../../draw/scene.ts";
-import type { Scout } from "../scout.ts";
+import type { Look } from "../draw/box.ts";
+import type { Scene } from "../draw/scene.ts";
 import type { Board } from "./board.ts";
 import { drawProduct, drawRecap, drawShared } from "./boxes.ts";
 import { drawCells } from "./cells.ts";
 import { drawMixing } from "./mixing.ts";
+import type { Scout } from "./scout.ts";
 import { drawTwins } from "./twins.ts";
 
 export interface TourScene {

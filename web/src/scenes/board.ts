@@ -1,10 +1,10 @@
 /** What the tour's own pictures are drawn with: grids of numbers, boxes of one head, lines of coloured text. */
 
-import { type Box, cut, type Look, measureBox } from "../../draw/box.ts";
-import type { Item, Panel } from "../../draw/scene.ts";
-import { type Arrangement, Sheet, sheetOf } from "../../levels/tensor/sheet.ts";
-import { inCell } from "../../run/numbers.ts";
-import type { Scout } from "../scout.ts";
+import { type Box, cut, type Look, measureBox } from "../draw/box.ts";
+import type { Item, Panel } from "../draw/scene.ts";
+import { type Arrangement, Sheet, sheetOf } from "../levels/tensor/sheet.ts";
+import { inCell } from "../run/numbers.ts";
+import type { Scout } from "./scout.ts";
 
 /** A picture while it is drawn. */
 export interface Board {

@@ -1,7 +1,7 @@
 /** Weighted values, word after word: each value times its weight, and what they have added up to so far. */
 
-import { counted, short } from "../../run/numbers.ts";
-import { at } from "../../run/safetensors.ts";
+import { counted, short } from "../run/numbers.ts";
+import { at } from "../run/safetensors.ts";
 import {
   around,
   type Board,

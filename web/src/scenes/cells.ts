@@ -1,6 +1,6 @@
 /** Scores built cell by cell: queries at the left, keys above, a score where they meet. */
 
-import { counted, short } from "../../run/numbers.ts";
+import { counted, short } from "../run/numbers.ts";
 import { around, type Board, caption, drawGrid, drawLine, drawWords, frame, LABEL, laidOut } from "./board.ts";
 
 const GAP = 20;

@@ -11,8 +11,8 @@ import { sentenceOf, toNumber } from "../frame/views.ts";
 import { MissingTensor } from "../run/evaluator.ts";
 import { inCell } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
-import { SCENES, tourScene } from "./scenes/scenes.ts";
-import { scoutOf } from "./tour.ts";
+import { SCENES, tourScene } from "./scenes.ts";
+import { scoutOf } from "./scout.ts";
 
 export function SceneView(): VNode {
   const store = useStore();

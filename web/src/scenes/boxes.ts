@@ -1,9 +1,9 @@
 /** Pictures of boxes: one table for the whole batch, all heads in one product, attention on one page. */
 
-import type { Box } from "../../draw/box.ts";
-import { drawBox } from "../../draw/draw_box.ts";
-import type { Arrangement } from "../../levels/tensor/sheet.ts";
-import { counted } from "../../run/numbers.ts";
+import type { Box } from "../draw/box.ts";
+import { drawBox } from "../draw/draw_box.ts";
+import type { Arrangement } from "../levels/tensor/sheet.ts";
+import { counted } from "../run/numbers.ts";
 import { arrow, type Board, boxOf, caption } from "./board.ts";
 
 /** At most so many heads are drawn; how many more there are is said. */
