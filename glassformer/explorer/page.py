@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from safetensors.torch import save
 from torch import Tensor
@@ -36,9 +36,16 @@ MEGABYTES = 64
 WITHOUT_SCRIPT = "This page draws its pictures with a script of its own; allow scripts to see them."
 
 
-def write_page(trace: Trace, path: str | Path, *, title: str | None = None, megabytes: int = MEGABYTES) -> None:
+def write_page(
+    trace: Trace,
+    path: str | Path,
+    *,
+    title: str | None = None,
+    megabytes: int = MEGABYTES,
+    sections: Mapping[str, Any] | None = None,
+) -> None:
     """Write the page of a trace; raises DataError where it cannot be written, and as `page` does."""
-    write_document(path, lambda: page(trace, title=title, megabytes=megabytes))
+    write_document(path, lambda: page(trace, title=title, megabytes=megabytes, sections=sections))
 
 
 def write_document(path: str | Path, make: Callable[[], str]) -> None:
@@ -56,8 +63,17 @@ def write_document(path: str | Path, make: Callable[[], str]) -> None:
         ) from None
 
 
-def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) -> str:
-    """The page as text, with at most so many megabytes of numbers; raises ConfigError for a limit below 1."""
+def page(
+    trace: Trace,
+    *,
+    title: str | None = None,
+    megabytes: int = MEGABYTES,
+    sections: Mapping[str, Any] | None = None,
+) -> str:
+    """The page as text, with at most so many megabytes of numbers; raises ConfigError for a limit below 1.
+
+    `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`.
+    """
     if megabytes < 1:
         raise ConfigError("a page needs room for numbers: at least 1 megabyte", got=str(megabytes))
     title = title or f"{trace.config.family} model"
@@ -70,6 +86,8 @@ def page(trace: Trace, *, title: str | None = None, megabytes: int = MEGABYTES) 
         "weights": save(own_memory(carried.weights)),
         "tour": json.dumps(tour_texts(), ensure_ascii=False).encode(),
     }
+    for name, section in (sections or {}).items():
+        blocks[f"section-{name}"] = json.dumps(section, allow_nan=False, ensure_ascii=False).encode()
     return document(title, blocks)
 
 

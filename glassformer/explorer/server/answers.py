@@ -16,6 +16,7 @@ from glassformer.errors import UnknownNameError, did_you_mean
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.page import own_memory, page
 from glassformer.explorer.record import honesty_record
+from glassformer.explorer.sections import MAKERS
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.overview import MOST_WHOLE, as_json, overview, packed
@@ -71,6 +72,13 @@ class Run:
         """The run as one file, which needs no server."""
         with self.lock:
             return page(self.trace, title=self.title).encode("utf-8", "backslashreplace")
+
+    def section(self, name: str) -> bytes:
+        """What a view needs beside the tensors, worked out when it is first asked for; raises UnknownNameError."""
+        if name not in MAKERS:
+            raise UnknownNameError(f"there is no section {name!r}", do=did_you_mean(name, MAKERS))
+        with self.lock:
+            return packed(as_json(MAKERS[name](self.trace)))
 
     def described(self, name: str) -> tuple[Axes, torch.Tensor]:
         """A tensor by its whole name, with its axes; raises UnknownNameError."""

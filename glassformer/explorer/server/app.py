@@ -140,6 +140,11 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         run = desk.run(key)
         return Response(await desk.answer(lambda: run.heads(attention, sentence, dots)), 200, NEVER_CHANGES, BINARY)
 
+    @app.get("/api/runs/{key}/section")
+    async def section(request: Request, key: RunKey, name: TensorName) -> Response:
+        run = desk.run(key)
+        return in_json(request, await desk.answer(lambda: run.section(name)), NEVER_CHANGES)
+
     @app.get("/api/runs/{key}/explain")
     async def explain(request: Request, key: RunKey, name: TensorName, cell: CellText = "") -> Response:
         run = desk.run(key)

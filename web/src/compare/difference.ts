@@ -83,6 +83,11 @@ export class DifferenceSource implements Source {
     return undefined;
   }
 
+  /** Sections are told of a run too. */
+  async section(): Promise<unknown> {
+    return undefined;
+  }
+
   /** A difference has no formula of its own. */
   explain(formula: { readonly name: string }): Promise<Explanation> {
     return Promise.reject(new MissingTensor(formula.name));

@@ -209,6 +209,11 @@ class MadeSource implements Source {
   async explain(formula: Formula, cell: Cell): Promise<Explanation> {
     return explainCell(formula, cell, this.#fetch, this.run);
   }
+
+  /** What was told beside the tensors was told of the run before the changes. */
+  async section(): Promise<unknown> {
+    return undefined;
+  }
 }
 
 /** A server's models, any texts, all changes. */

@@ -159,6 +159,10 @@ export class HttpSource implements Source {
     return (await this.#again(async () => inJson(this.#path("honesty")))) as Honesty | null;
   }
 
+  async section(name: string): Promise<unknown> {
+    return this.#again(async () => inJson(this.#path(`section?name=${encodeURIComponent(name)}`)));
+  }
+
   /** The numbers of a tensor, a weight or a fact, whole; undefined where it is too large: see `large`. */
   tensor(name: string): Promise<Tensor | undefined> {
     let found = this.#tensors.get(name);

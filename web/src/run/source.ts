@@ -22,6 +22,8 @@ export interface Source {
   tensor(name: string): Promise<Tensor | undefined>;
   /** One number and what it was made of; throws MissingTensor where an operand is not to be had. */
   explain(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Explanation>;
+  /** What a view needs beside the tensors, as `explorer/sections.py` names it; undefined where it is not to be had. */
+  section(name: string): Promise<unknown>;
   /** Where tensors are too large to be had whole: their sizes, pictures and parts; undefined where all are. */
   readonly large?: Large | undefined;
 }
@@ -74,6 +76,12 @@ export class EmbeddedSource implements Source {
 
   heads(attention: string, sentence: number, dots: number): Promise<Heads | undefined> {
     return headsOf(this.run, (name) => this.tensor(name), attention, sentence, dots);
+  }
+
+  async section(name: string): Promise<unknown> {
+    const id = `section-${name}`;
+    if (document.getElementById(id) === null) return undefined;
+    return JSON.parse(new TextDecoder().decode(await unpacked(id)));
   }
 
   async #openWeights(): Promise<void> {
