@@ -36,7 +36,7 @@ IDS = torch.tensor([[3, 4, 5]])
 
 def blocks(html: str) -> dict[str, bytes]:
     """What the page carries, by the name of the block."""
-    found = re.findall(r'<script type="application/gzip" id="(\w+)">([^<]*)</script>', html)
+    found = re.findall(r'<script type="application/gzip" id="([\w-]+)">([^<]*)</script>', html)
     return {name: gzip.decompress(base64.b64decode(text)) for name, text in found}
 
 
