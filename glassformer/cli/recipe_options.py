@@ -37,7 +37,7 @@ Files = Annotated[
 ]
 
 # The sizes that `artefact/sizes.py` chooses.
-_SIZED = "; chosen by the text and the minutes for masked-lm and translate"
+_SIZED = "; chosen by the text and the minutes for masked-lm, language-model and translate"
 # Option with its other names, type, setting, help.
 _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("steps",), int, "train.steps", "Stop after so many steps."),
@@ -85,7 +85,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
         ("batch",),
         int,
         "train.batch",
-        "Rows in a step; for masked-lm by the text and the minutes; translate has --set train.batch_tokens.",
+        "Rows in a step; for masked-lm and language-model by the text and the minutes; translate has --set train.batch_tokens.",
     ),
     (("learning-rate",), float, "train.learning_rate", "The highest learning rate."),
     (("precision",), str, "train.precision", "auto, float32, bfloat16 or float64."),

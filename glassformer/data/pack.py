@@ -46,13 +46,24 @@ class PackedRows:
 
     The documents, each in its frame, form one stream. With `frame.close` a row is a slice of this stream inside a frame
     of its own. With `document_mask` the positions restart at each document and `Batch.documents` numbers them, so
-    that each slice of a document can be computed independently of the others.
+    that each slice of a document can be computed independently of the others. A row begins with the last `overlap`
+    tokens of the row before it: with 1, each token of the stream but the first follows another one in some row.
     """
 
-    def __init__(self, store: TokenStore, length: int, *, frame: Frame, document_mask: bool, pad_id: int = 0) -> None:
+    def __init__(
+        self,
+        store: TokenStore,
+        length: int,
+        *,
+        frame: Frame,
+        document_mask: bool,
+        pad_id: int = 0,
+        overlap: int = 0,
+    ) -> None:
         around = len(frame.before) + len(frame.after)
         self._body = length - around if frame.close else length
-        if self._body < 1:
+        self._overlap, self._step = overlap, self._body - overlap
+        if self._step < 1:
             raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {length}")
         self.store, self.length, self.frame, self.document_mask, self.pad_id = (
             store,
@@ -69,7 +80,7 @@ class PackedRows:
         self._total = max(int(self._starts[-1]) - (around if frame.close else 0), 0) if documents else 0
 
     def __len__(self) -> int:
-        return -(-self._total // self._body)
+        return -(-max(self._total - self._overlap, 0) // self._step)
 
     @property
     def lengths(self) -> int:
@@ -80,7 +91,7 @@ class PackedRows:
         """The rows with these numbers: [B] -> arrays [B, S]; all have the same length, and `length` is ignored."""
         frame, store = self.frame, self.store
         opening, closing = (frame.before, frame.after) if frame.close else ((), ())
-        places = row_ids[:, None] * self._body + np.arange(self._body)  # [B, body]
+        places = row_ids[:, None] * self._step + np.arange(self._body)  # [B, body]
         filled = places < self._total  # [B, body]
         places = np.minimum(places, self._total - 1) + self._skip
 

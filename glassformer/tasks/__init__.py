@@ -60,6 +60,14 @@ TASKS: dict[str, TaskEntry] = {
         "masked-lm-mini",
         sized=True,
     ),
+    "language-model": TaskEntry(
+        "language_model",
+        "LanguageModel",
+        "tell each token from those before it, from running text",
+        "language-model",
+        "language-model",
+        sized=True,
+    ),
     "annotated-masks": TaskEntry(
         "annotated_masks",
         "AnnotatedMasks",
@@ -143,7 +151,10 @@ VERBS: dict[str, VerbEntry] = {
         "PseudoLikelihood",
         "how likely a text is, or the translation of a text, token by token",
         ("text", "target"),
-        others={"translate": ("pair_likelihood", "PairLikelihood")},
+        others={
+            "translate": ("pair_likelihood", "PairLikelihood"),
+            "language-model": ("likelihood", "Likelihood"),
+        },
         only={"target": ("translate",)},
     ),
     "classify": VerbEntry(

@@ -71,3 +71,24 @@ class ScoredPair(_ScoredTokens):
     target: str
     tokens: tuple[ScoredToken, ...]
     windows: int = 1
+
+
+@dataclass(frozen=True)
+class ScoredText(_ScoredTokens):
+    """A text and the logarithm of the probability of each token after those before it. `bytes` of the text, in UTF-8,
+    are those of the scored tokens; None where tokens do not write all of a text.
+    """
+
+    text: str
+    tokens: tuple[ScoredToken, ...]
+    windows: int = 1
+    bytes: int | None = None
+
+    @property
+    def bits_per_byte(self) -> float | None:
+        """−total / bytes as binary logarithms: comparable between models that cut texts into other tokens."""
+        return -self.total / math.log(2) / self.bytes if self.bytes else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and strings, for JSON."""
+        return {**super().to_dict(), "bits_per_byte": self.bits_per_byte}

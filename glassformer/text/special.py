@@ -41,6 +41,8 @@ ROBERTA = SpecialTokens(
 )
 # A decoder begins with padding and ends with </s>, which also closes the source (Marian).
 MARIAN = SpecialTokens(separator="</s>", end="</s>", unknown="<unk>", pad="<pad>")
+# One token between texts, with which a decoder begins and ends each of them (GPT-2).
+GPT2 = SpecialTokens(begin="<|endoftext|>", end="<|endoftext|>")
 NONE = SpecialTokens()
 
 # Hugging Face's names for the roles, as in special_tokens_map.json and tokenizer_config.json.

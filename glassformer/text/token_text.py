@@ -48,6 +48,12 @@ class Spelling:
         text = bytes(_BYTES[letter] for letter in token).decode("utf-8", errors="surrogateescape")
         return re.sub("[\udc80-\udcff]", lambda found: f"<0x{ord(found[0]) - 0xDC00:02X}>", text)
 
+    def byte_count(self, token: str) -> int | None:
+        """How many bytes of a text, in UTF-8, a token stands for; None where tokens leave out blanks between words."""
+        if self.byte_level and all(letter in _BYTES for letter in token):
+            return len(token)
+        return len(self.text(token).encode()) if self.byte_level or self.blank else None
+
 
 def marked(text: str) -> str:
     """The text of a token for people, in one line: each blank of it can be seen."""

@@ -238,6 +238,14 @@ class Tokenizer:
         return Spelling.of(self.settings)
 
     @cached_property
+    def byte_counts(self) -> npt.NDArray[np.int64] | None:
+        """How many bytes of a text each token stands for [V], 0 for special tokens; None where tokens do not write all
+        of a text, such as the blanks between words.
+        """
+        counts = [0 if i in self.special_ids else self._spelling.byte_count(t) for i, t in enumerate(self._vocabulary)]
+        return None if None in counts else np.array(counts, np.int64)
+
+    @cached_property
     def shown(self) -> tuple[str, ...]:
         """All tokens by id as people read them: `▁dogs`, `été`, `<0xC3>`."""
         return tuple(marked(self._spelling.text(token)) for token in self._vocabulary)

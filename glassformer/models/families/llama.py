@@ -14,19 +14,30 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
-from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
 from glassformer.stretch import Stretch
+
+# Layers, width, feed-forward width, heads, and those of keys and values. 1b is published; the small ones are ours, with
+# as many weights a layer as those of ModernBERT (modernbert.py).
+LLAMA_SIZES = {
+    "tiny": (2, 128, 344, 2, 2),
+    "mini": (6, 192, 512, 3, 3),
+    "small": (4, 512, 1368, 8, 8),
+    "medium": (8, 512, 1368, 8, 8),
+    "1b": (16, 2048, 8192, 32, 8),
+}
 
 
 def llama(
     *,
+    size: str = "1b",
     vocabulary: int = 32000,
-    layers: int = 16,
-    width: int = 2048,
+    layers: int | None = None,
+    width: int | None = None,
     heads: int | None = None,
     key_value_heads: int | None = None,
     query_size: int | None = None,
-    feed_forward: int = 8192,
+    feed_forward: int | None = None,
     activation: Activation = "silu",
     rotary_base: float = 10000.0,
     stretch: Stretch | None = None,
@@ -40,10 +51,12 @@ def llama(
     """Llama (Touvron et al. 2023): a causal stack, rotary, RMSNorm before, gated SiLU, fewer key-value heads.
 
     `stretch` changes the rotary positions so that longer texts are read (Llama 3.1: kind `llama3`).
-    Without `heads` there are 32 that share 8 key-value heads; with them, as many of both by default.
+    With `heads` there are by default as many of keys and values, else those of the size.
     """
+    known_layers, known_width, known_feed_forward, known_heads, known_shared = known_size(size, LLAMA_SIZES)
+    layers, width = chosen(layers, known_layers), chosen(width, known_width)
     if heads is None:
-        heads, key_value_heads = 32, chosen(key_value_heads, 8)
+        heads, key_value_heads = known_heads, chosen(key_value_heads, known_shared)
     norm = NormConfig(kind="rms", epsilon=epsilon, bias=False)
     block = block_of(
         attention_of(
@@ -56,7 +69,7 @@ def llama(
             rotary=RotaryConfig(base=rotary_base, stretch=stretch),
             dropout=dropout,
         ),
-        FeedForwardConfig(width=feed_forward, activation=activation, gated=True, bias=feed_forward_bias),
+        FeedForwardConfig(width=chosen(feed_forward, known_feed_forward), activation=activation, gated=True, bias=feed_forward_bias),
         norm=norm,
         norm_at="before",
         dropout=0.0,
