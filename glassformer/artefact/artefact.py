@@ -119,8 +119,9 @@ class Artefact:
         if self.task is not None:
             return self.task.name
         config = self.config
-        two_stacks = config.encoder is not None and config.decoder is not None
-        return "translate" if two_stacks and config.head is not None else None
+        if config.decoder is None or config.head is None:
+            return None
+        return "language-model" if config.encoder is None else "translate"
 
     @property
     def measured_as(self) -> TaskSection:

@@ -12,7 +12,7 @@ from torch import Tensor
 from glassformer.artefact import store
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.texts import beside, listed, several
-from glassformer.artefact.verbs import answer, stream_translation
+from glassformer.artefact.verbs import answer, stream_generation, stream_translation
 
 if TYPE_CHECKING:
     from glassformer.decode.settings import DecodeSettings
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from glassformer.look.trace import Trace
     from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled
+    from glassformer.tasks.generation import Generation
     from glassformer.tasks.spans import Answer
     from glassformer.tasks.tagging import Tagging
     from glassformer.tasks.translation import Translation
@@ -51,8 +52,9 @@ class Model(Artefact):
     def score(self, text: str | Texts, target: str | Texts | None = None) -> Any:
         """The pseudo-log-likelihood of a text, or of each of many, token by token: a `Scored`.
 
-        Of a model that translates, the probability of a given `target` for each text: a `ScoredPair`. Raises DataError
-        for a text of only blanks and for a missing target, ConfigError for a model that does neither.
+        Of a decoder, the probability of each token after those before it: a `ScoredText`. Of a model that translates,
+        that of a given `target` for each text: a `ScoredPair`. Raises DataError for a text of only blanks and for a
+        missing target, ConfigError for a model that does neither.
         """
         if target is None:
             records = _texts(text)
@@ -212,6 +214,100 @@ class Model(Artefact):
             "search": search,
         }
         return stream_translation(self, {"text": text}, "", options)
+
+    @overload
+    def generate(
+        self,
+        prompt: str = "",
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        beams: int | None = None,
+        n_best: int | None = None,
+        stop: Sequence[str] = (),
+        seed: int | None = None,
+        search: DecodeSettings | None = None,
+    ) -> Generation: ...
+    @overload
+    def generate(
+        self,
+        prompt: Texts,
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        beams: int | None = None,
+        n_best: int | None = None,
+        stop: Sequence[str] = (),
+        seed: int | None = None,
+        search: DecodeSettings | None = None,
+    ) -> list[Generation]: ...
+    def generate(
+        self,
+        prompt: str | Texts = "",
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        beams: int | None = None,
+        n_best: int | None = None,
+        stop: Sequence[str] = (),
+        seed: int | None = None,
+        search: DecodeSettings | None = None,
+    ) -> Generation | list[Generation]:
+        """The text that goes on behind a prompt, or behind each of many.
+
+        Tokens are drawn, by default with temperature 0.8 from those that together have a probability of 0.9, or as an
+        imported model says; the same `seed` draws the same. `beams=1` takes the likeliest token each time, more search
+        together. At most `max_tokens` (256) are written, no more than the model reads at once with the prompt; of a
+        longer prompt the end is read. Raises ConfigError for a model that is no decoder, and for options that exclude
+        each other.
+        """
+        options = {
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "beams": beams,
+            "n_best": n_best,
+            "stop": list(stop),
+            "seed": seed,
+            "search": search,
+        }
+        found: list[Generation] = self._answers("generate", _texts(prompt), options)
+        return found[0] if isinstance(prompt, str) else found
+
+    def stream_generation(
+        self,
+        prompt: str = "",
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        beams: int | None = None,
+        stop: Sequence[str] = (),
+        seed: int | None = None,
+        search: DecodeSettings | None = None,
+    ) -> Generator[str, None, Generation]:
+        """The characters behind a prompt as soon as no later token can change them; joined they are what `generate`
+        gives for the same options. What the generator returns is the whole `Generation`. Raises as `generate` does.
+        """
+        options = {
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "beams": beams,
+            "stop": list(stop),
+            "seed": seed,
+            "search": search,
+        }
+        return stream_generation(self, {"text": prompt}, "", options)
 
     def evaluate(self, *files: str | Path) -> dict[str, float]:
         """The task's scores on these files, beside baselines.

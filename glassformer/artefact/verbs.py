@@ -12,6 +12,7 @@ from glassformer.tasks.predict import predict
 from glassformer.tasks.task import Predictor
 
 if TYPE_CHECKING:
+    from glassformer.tasks.generation import Generation
     from glassformer.tasks.translation import Translation
 
 
@@ -25,6 +26,30 @@ def answer(
     predictor = _predictor(model, verb, options)
     examples = (predictor.example(values, where) for values, where in records)
     return predict(predictor, model.module, examples, fast=model.fast)
+
+
+def stream_answer(
+    model: Artefact, verb: str, values: Mapping[str, object], where: str, options: Mapping[str, Any]
+) -> Generator[str, None, Any]:
+    """The characters of what is written for a record as they are decided, of `translate` or `generate`; the generator
+    returns the whole answer. Raises as `answer` does, and ConfigError where several answers are asked for.
+    """
+    if verb == "translate":
+        return stream_translation(model, values, where, options)
+    return stream_generation(model, values, where, options)
+
+
+def stream_generation(
+    model: Artefact, values: Mapping[str, object], where: str, options: Mapping[str, Any]
+) -> Generator[str, None, Generation]:
+    """The characters behind the prompt of a record as they are decided; the generator returns the `Generation`.
+
+    Raises as `answer` does, and ConfigError where several texts are asked for.
+    """
+    from glassformer.tasks.generate import Generate  # here, as other verbs do not need it
+
+    writer = Generate.of(model.module, model.tokenizer, model.context(options))
+    return writer.stream(model.module, writer.example(values, where), fast=model.fast)
 
 
 def stream_translation(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.decoding_options import DECODING, check_decoding
+from glassformer.cli.decoding_options import DECODING, WRITING, check_decoding
 from glassformer.cli.destination import Answers, counted, destination, set_aside
 from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import (
@@ -29,7 +29,7 @@ from glassformer.cli.options import (
 from glassformer.cli.readers import Text, reader_of
 from glassformer.cli.screen import Few, note, note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
-from glassformer.cli.stream_words import check_streamed, stream_words
+from glassformer.cli.stream_words import can_stream, check_streamed, stream_words
 from glassformer.cli.texts import batches, records
 from glassformer.data.lines import stop_unless
 from glassformer.errors import DataError
@@ -44,6 +44,7 @@ _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
     "answer": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Best spans to show.")], 5)},
     "fill": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Guesses for each masked word.")], 5)},
     "score": {"target": (Target, None)},
+    "generate": WRITING,
     "translate": DECODING,
 }
 # The column that holds a role where a table is read.
@@ -139,6 +140,8 @@ def asking(verb: str) -> Callable[..., None]:
             options["alignment"] = values["json"]
         if options.pop("stream", False):
             check_streamed(values)
+        elif "stream" in options and options["stream"] is None:
+            values["stream"] = can_stream(values)
         columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"]}
         _answer(verb, values, options, columns)
 
@@ -161,8 +164,8 @@ def _files(kinds: str) -> Any:
 
 def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
-    if _OPTIONS.get(verb) is DECODING:
-        check_decoding(options)
+    if _OPTIONS.get(verb) in (DECODING, WRITING):
+        check_decoding(options, verb)
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
     # The columns of a table, where none are named, are those of the training tables.
     entry, task = VERBS[verb], opened.task_name
@@ -196,7 +199,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
         also = {role: value for role, value in more.items() if value is not None}
         asked = records(texts, values["file"], reader, also, bad=bad or stop_unless("rejects"))
         if values.get("stream"):
-            stream_words(opened, asked, options, out.handle)
+            stream_words(opened, verb, asked, options, out.handle)
         else:
             _write(opened, verb, asked, options, out, advance, json=values["json"], bad=bad)
 

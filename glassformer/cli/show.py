@@ -17,9 +17,10 @@ from glassformer.wrapping import printable
 if TYPE_CHECKING:
     from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled, MaskedWord
+    from glassformer.tasks.generation import Generation
     from glassformer.tasks.labels import Class, Classes
     from glassformer.tasks.regress import Number
-    from glassformer.tasks.scored import Scored, ScoredPair
+    from glassformer.tasks.scored import Scored, ScoredPair, ScoredText
     from glassformer.tasks.spans import Answer, Span
     from glassformer.tasks.tagging import Tagging
     from glassformer.tasks.translation import Translation
@@ -68,7 +69,7 @@ def _cells(mask: MaskedWord, rank: int) -> tuple[str, str, str]:
     return escaped(word), f"{guess.probability:.1%}", bar(guess.probability)
 
 
-def _score(values: Mapping[str, object], scored: Scored | ScoredPair, handle: TextIO) -> None:
+def _score(values: Mapping[str, object], scored: Scored | ScoredPair | ScoredText, handle: TextIO) -> None:
     screen, target = console(handle), getattr(scored, "target", None)
     screen.print(f"[dim]{escaped(scored.text)}[/dim]")
     if target is not None:
@@ -82,10 +83,12 @@ def _score(values: Mapping[str, object], scored: Scored | ScoredPair, handle: Te
             f"{token.log_probability:.3f}",
         )
     print_table(screen, table)
-    what = "pseudo-log-likelihood" if target is None else "log-probability"
+    masked = target is None and not hasattr(scored, "bits_per_byte")
+    bits = getattr(scored, "bits_per_byte", None)
     screen.print(
-        f"{what} [bold]{scored.total:.3f}[/bold] over {len(scored.tokens)} tokens, "
-        f"perplexity [bold]{scored.perplexity:.2f}[/bold]\n"
+        f"{'pseudo-log-likelihood' if masked else 'log-probability'} [bold]{scored.total:.3f}[/bold] over "
+        f"{len(scored.tokens)} tokens, perplexity [bold]{scored.perplexity:.2f}[/bold]"
+        + (f", [bold]{bits:.3f}[/bold] bits per byte\n" if bits is not None else "\n")
     )
 
 
@@ -185,6 +188,13 @@ def _translate(values: Mapping[str, object], found: Translation, handle: TextIO)
         print_table(console(handle), table)
 
 
+def _generate(values: Mapping[str, object], found: Generation, handle: TextIO) -> None:
+    if not found.n_best:
+        handle.write(f"{on_screen(found.text, handle, lines=True)}\n")
+    for number, each in enumerate(found.n_best, start=1):
+        handle.write(f"{number}\t{on_screen(found.prompt + each.generated, handle, lines=True)}\n")
+
+
 def on_screen(text: str, handle: TextIO, *, lines: bool) -> str:
     """A text as it is for a file, without control characters for a terminal."""
     kept = text if lines else _LINE_END.sub(" ", text)
@@ -198,5 +208,6 @@ SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {
     "choose": _choose,
     "tag": _tag,
     "answer": _answer,
+    "generate": _generate,
     "translate": _translate,
 }

@@ -1,9 +1,10 @@
-"""glassformer translate --stream: the words of each translation on the screen as soon as they are decided."""
+"""glassformer translate --stream, glassformer generate: words on the screen as soon as they are decided."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from glassformer.cli.readers import Text
 from glassformer.cli.screen import Few, note_windows
@@ -12,9 +13,11 @@ from glassformer.errors import ConfigError
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
+    from glassformer.tasks.generation import Generation
     from glassformer.tasks.translation import Translation
 
-# What is known only when a translation is whole, or goes elsewhere, by the option that asks for it.
+Answer = TypeVar("Answer", "Translation", "Generation")
+# What is known only when an answer is whole, or goes elsewhere, by the option that asks for it.
 _NOT_BESIDE = ("json", "alignment", "out", "rejects")
 
 
@@ -25,20 +28,26 @@ def check_streamed(values: Mapping[str, Any]) -> None:
         beside.append("--n-best")
     if beside:
         raise ConfigError(
-            "--stream writes the words of one translation and nothing else",
+            "--stream writes the words of one answer and nothing else",
             got=f"{beside[0]} beside it",
             do=f"leave --stream or {beside[0]} out",
         )
 
 
-def stream_words(opened: Model, asked: Iterable[Text], options: Mapping[str, Any], handle: TextIO) -> None:
-    """Translate the texts one after another, each as it comes."""
-    from glassformer.artefact.verbs import stream_translation  # not at the top: --help must not import torch
+def can_stream(values: Mapping[str, Any]) -> bool:
+    """Whether words are shown one by one where nobody asks: on a screen, where nothing else is asked for."""
+    return sys.stdout.isatty() and not any(values.get(name) for name in _NOT_BESIDE) and (values["n_best"] or 1) == 1
+
+
+def stream_words(opened: Model, verb: str, asked: Iterable[Text], options: Mapping[str, Any], handle: TextIO) -> None:
+    """Answer the texts one after another, each as it comes."""
+    from glassformer.artefact.verbs import stream_answer  # not at the top: --help must not import torch
 
     told, long = Few(), Few()
     for text in asked:
-        words = stream_translation(opened, text.values, text.where, options)
-        found = _written(words, handle, lines="\n" in str(text.values["text"]))
+        words = stream_answer(opened, verb, text.values, text.where, options)
+        lines = verb == "generate" or "\n" in str(text.values["text"])
+        found = _written(words, handle, lines=lines, before=str(text.values["text"]) if verb == "generate" else "")
         note_windows(text.values.get("text", ""), found.windows, opened.row_tokens, long)
         for sentence in found.notes:
             told(sentence)
@@ -46,10 +55,13 @@ def stream_words(opened: Model, asked: Iterable[Text], options: Mapping[str, Any
     long.rest()
 
 
-def _written(words: Generator[str, None, Translation], handle: TextIO, *, lines: bool) -> Translation:
-    """Write a translation and the end of its line, also where it is stopped within the line."""
-    begun = False
+def _written(words: Generator[str, None, Answer], handle: TextIO, *, lines: bool, before: str) -> Answer:
+    """Write an answer behind a prompt and the end of its line, also where it is stopped within the line."""
+    begun = bool(before)
     try:
+        if before:
+            handle.write(on_screen(before, handle, lines=lines))
+            handle.flush()
         while True:
             some = next(words)
             begun = True
@@ -57,7 +69,7 @@ def _written(words: Generator[str, None, Translation], handle: TextIO, *, lines:
             handle.flush()
     except StopIteration as end:
         begun = True
-        found: Translation = end.value
+        found: Answer = end.value
         return found
     finally:
         if begun:

@@ -23,12 +23,13 @@ def search_settings(
     length_penalty: float = LENGTH_PENALTY,
     default: DecodeSettings | None = None,
     called: Mapping[str, str] = MappingProxyType({}),
+    where: str = "translate",
 ) -> DecodeSettings:
     """The settings of the search that options ask for, else those of `default`, or so many beams with this length
     penalty; one beam, and nothing that needs beams, is greedy search.
 
     Where no beams are asked for, there are as many as the other options need. Raises ConfigError for options that
-    exclude each other; `called` is what they are called where they are not keywords: `--beams`.
+    exclude each other; `called` is what they are called where they are not keywords: `--beams`; `where` is the verb.
     """
     beams = beams if default is None else default.beams
     asked = {name: options[name] for name in DecodeSettings.model_fields if options.get(name) not in (None, [], ())}
@@ -47,7 +48,7 @@ def search_settings(
         needed = max(beams, _count(asked, "n_best"), BEAMS if beams == 1 and "forced" in asked else 1)
         groups = _count(asked, "groups")
         asked["beams"] = -(-needed // groups) * groups
-    return read_settings(DecodeSettings, asked, where="translate", called=called)
+    return read_settings(DecodeSettings, asked, where=where, called=called)
 
 
 def _count(options: Mapping[str, Any], name: str) -> int:

@@ -182,6 +182,9 @@ VERBS: dict[str, VerbEntry] = {
         ("answer",),
         files=".json as SQuAD has it, .jsonl, .csv, .tsv, .parquet",
     ),
+    "generate": VerbEntry(
+        "generate", "Generate", "the text that goes on behind a prompt", tasks=("language-model",), blank=True
+    ),
     "translate": VerbEntry("translator", "Translator", "the translation of a text", tasks=("translate",), blank=True),
 }
 

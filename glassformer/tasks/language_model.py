@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -82,9 +81,7 @@ class LanguageModel(CorpusTask):
         check_writes(body)
 
     @classmethod
-    def prepared(
-        cls, section: LanguageModelSection, preparation: Preparation
-    ) -> tuple[Self, dict[Split, Source]]:
+    def prepared(cls, section: LanguageModelSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
         """Rows of full length, a token beyond what is read of them."""
         corpus, data, tokenizer = cls.stores(preparation), preparation.data, preparation.tokenizer
         assert isinstance(data, CorpusSection)
@@ -126,9 +123,7 @@ class LanguageModel(CorpusTask):
             unigram.append(self._of_rows(batch, *self._by_frequency(batch)))
         return self._scores(np.concatenate(mine)).beside(self.unigram.name, self._scores(np.concatenate(unigram)))
 
-    def beside(
-        self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any
-    ) -> Scores:
+    def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
         """With the scores of somebody who counts which token followed which two in the training text."""
         stream = stream_of(train, _MOST_COUNTED)
         log(f"counting which token follows which two, in {len(stream):,} tokens")

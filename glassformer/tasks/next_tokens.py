@@ -51,7 +51,7 @@ class NextTokens:
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
         """These rows, padded to a shape (rows, tokens)."""
-        count, length = shape
+        count = shape[0]  # all rows have the same length
         filled = np.concatenate([examples, np.repeat(examples[-1:], count - len(examples))])
         rows = self.text.rows(filled)  # arrays [B, S + 1]
         known = rows.real[:, 1:] & (np.arange(count) < len(examples))[:, None]  # [B, S]

@@ -13,8 +13,9 @@ from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.pair_source import TextPair
 from glassformer.tasks.predict import precision
+from glassformer.tasks.requests import number_of
 from glassformer.tasks.translation import Translation
-from glassformer.tasks.translator import Translator, number_of
+from glassformer.tasks.translator import Translator
 
 
 def stream_translation(

@@ -5,7 +5,6 @@ B rows · S tokens of the source · T tokens of the translation
 
 from __future__ import annotations
 
-import hashlib
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.pair_source import TextPair
+from glassformer.tasks.requests import number_of, tokens_of
 from glassformer.tasks.rows import Row
 from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.translation import (
@@ -181,7 +181,7 @@ class Translator(Predictor[TextPair, Translation]):
 
         def requests() -> Iterator[Request]:
             for batch in batches:
-                for row, source in zip(batch.row_ids.tolist(), _sources(batch), strict=True):
+                for row, source in zip(batch.row_ids.tolist(), tokens_of(batch), strict=True):
                     number = number_of(source)
                     waiting.setdefault(number, []).append(row)
                     if len(waiting[number]) == 1:
@@ -340,17 +340,3 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
 def beginning_with(blank: str, tokenizer: Tokenizer) -> tuple[int, ...]:
     """The tokens that begin with this blank."""
     return tuple(id_ for id_ in range(tokenizer.vocabulary_size) if tokenizer.text(id_).startswith(blank))
-
-
-def _sources(batch: Batch) -> Iterator[tuple[int, ...]]:
-    """The tokens of each row without its padding."""
-    ids = batch.inputs.ids
-    assert ids is not None
-    rows: list[list[int]] = ids.tolist()
-    lengths = [len(row) for row in rows] if batch.inputs.real is None else batch.inputs.real.sum(dim=1).tolist()
-    return (tuple(row[:length]) for row, length in zip(rows, lengths, strict=True))
-
-
-def number_of(source: Sequence[int]) -> int:
-    """The number of a request: a hash of its tokens."""
-    return int.from_bytes(hashlib.sha256(array("q", source).tobytes()).digest()[:8], "little") >> 1

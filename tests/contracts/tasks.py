@@ -162,6 +162,9 @@ def write_translations(folder: Path) -> Path:
     return path
 
 
+BYTE_PAIRS = {"kind": "bpe", "vocabulary": 300, "lowercase": False}
+
+
 @dataclass(frozen=True)
 class Row:
     """A task with its data, its settings, a verb that its models answer with records to ask, and a damaged record.

@@ -69,7 +69,9 @@ def llama(
             rotary=RotaryConfig(base=rotary_base, stretch=stretch),
             dropout=dropout,
         ),
-        FeedForwardConfig(width=chosen(feed_forward, known_feed_forward), activation=activation, gated=True, bias=feed_forward_bias),
+        FeedForwardConfig(
+            width=chosen(feed_forward, known_feed_forward), activation=activation, gated=True, bias=feed_forward_bias
+        ),
         norm=norm,
         norm_at="before",
         dropout=0.0,

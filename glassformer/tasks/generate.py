@@ -1,0 +1,252 @@
+"""Writing on behind a prompt: the verb `generate`.
+
+B rows · S tokens of the prompt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Self
+
+import torch
+
+from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.loop import Step, decode
+from glassformer.decode.options import search_settings
+from glassformer.decode.request import Hypothesis, Request, SpecialIds
+from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.stream import stream
+from glassformer.decode.words import before_stop
+from glassformer.errors import ConfigError, DataError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.generation import GeneratedToken, Generation, Sample, text_behind
+from glassformer.tasks.language_model import check_writes
+from glassformer.tasks.likelihood import opening_of, room_of
+from glassformer.tasks.predict import precision
+from glassformer.tasks.requests import number_of, tokens_of
+from glassformer.tasks.rows import Row
+from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.values import located
+from glassformer.text.parts import ids_of
+from glassformer.text.tokenizer import Tokenizer
+
+# Drawn, as the likeliest tokens of a language model soon repeat themselves (Holtzman et al. 2020).
+USUAL = DecodeSettings(method="sample", temperature=0.8, top_p=0.9)
+# Prompts that are continued together.
+SLOTS = 16
+# The part of what a model reads at once that is kept free for what it writes, at most.
+_FREE = 4
+
+
+class Prompt(NamedTuple):
+    """A text to write on behind, and its tokens as they are read: the last ones of a long text."""
+
+    text: str
+    ids: tuple[int, ...]
+    left_out: int
+
+
+class Generate(Predictor[Prompt, Generation]):
+    """The decoder reads the prompt and writes on, token by token (`decode/`)."""
+
+    read_ahead = 1024
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        ids: SpecialIds,
+        opening: tuple[int, ...],
+        room: int | None,
+        search: DecodeSettings,
+        forbidden: tuple[tuple[int, ...], ...] = (),
+    ) -> None:
+        self.tokenizer, self.ids, self.opening, self.room, self.settings = tokenizer, ids, opening, room, search
+        self.forbidden = forbidden
+        least = max(search.min_tokens + 1, 1)
+        if room is not None and room < len(opening) + least + 1:
+            raise ConfigError(f"at most {room} tokens are read at once", got=f"min_tokens = {search.min_tokens}")
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a decoder with a vocabulary head; raises ConfigError for another model, and for options that exclude each
+        other.
+        """
+        check_writes(model.config)
+        options, default = context.options, context.search
+        search = options.get("search")
+        if search is None:
+            search = search_settings(options, default=USUAL if default is None else default.settings, where="generate")
+        elif not isinstance(search, DecodeSettings):
+            raise ConfigError("search must be the settings of a search, DecodeSettings", got=repr(search)[:60])
+        elif beside := [name for name in DecodeSettings.model_fields if options.get(name) is not None]:
+            raise ConfigError(
+                "search has all settings of a search",
+                got=f"{beside[0]} = {options[beside[0]]!r} beside it",
+                do=f"set {beside[0]} in search",
+            )
+        return cls(
+            tokenizer,
+            ids=special_ids_of(tokenizer, default),
+            opening=opening_of(tokenizer, context),
+            room=room_of(model, context),
+            search=search,
+            forbidden=() if default is None else default.forbidden,
+        )
+
+    # ------------------------------------------------------------------ a prompt
+
+    def example(self, values: Mapping[str, object], where: str) -> Prompt:
+        """The prompt of a record, which may be empty. Raises DataError for a value that is no text."""
+        text = values["text"]
+        if not isinstance(text, str):
+            raise DataError(located(where, "a prompt must be a text"), got=repr(text)[:60])
+        ids = tuple(ids_of(self.tokenizer, text)) if text else ()
+        kept = ids[-self.most_read :] if self.most_read is not None else ids
+        opening = self.opening if len(kept) == len(ids) else ()
+        return Prompt(text, (*opening, *kept) or (self.ids.begin,), len(ids) - len(kept))
+
+    @property
+    def most_read(self) -> int | None:
+        """The most tokens of a prompt that are read; None for any number."""
+        if self.room is None:
+            return None
+        free = min(self.settings.max_tokens, max(self.settings.min_tokens + 1, self.room // _FREE))
+        return max(1, self.room - len(self.opening) - free)
+
+    def rows(self, example: Prompt) -> Iterator[Row]:
+        """One row: the prompt."""
+        yield Row(ids=example.ids)
+
+    def request(self, ids: Sequence[int]) -> Request:
+        """What is asked of the decoding loop for a prompt. It is numbered by its tokens, so that the samples of a prompt
+        are the same wherever it stands.
+        """
+        most = self.settings.max_tokens
+        if self.room is not None:
+            most = min(most, self.room + 1 - len(ids))
+        return Request(number_of(ids), prompt=tuple(ids), max_tokens=max(1, most), forbidden=self.forbidden)
+
+    # ------------------------------------------------------------------ writing
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """What is written behind each row; rows with the same tokens are continued once."""
+        waiting: dict[int, list[int]] = {}
+
+        def requests() -> Iterator[Request]:
+            for batch in batches:
+                for row, ids in zip(batch.row_ids.tolist(), tokens_of(batch), strict=True):
+                    request = self.request(ids)
+                    waiting.setdefault(request.number, []).append(row)
+                    if len(waiting[request.number]) == 1:
+                        yield request
+
+        for step in self.steps(model, requests(), slots=SLOTS):
+            for finished in step.finished:
+                for row in waiting.pop(finished.number):
+                    yield row, finished.hypotheses
+
+    def steps(self, model: Transformer, requests: Iterable[Request], *, slots: int) -> Iterator[Step]:
+        """The steps of the decoding loop, so many requests at a time."""
+        return decode(
+            model,
+            requests,
+            self.settings,
+            ids=self.ids,
+            slots=slots,
+            text_of=self.tokenizer.decode,
+            ids_of=self.tokenizer.ids,
+        )
+
+    def stream(self, model: Transformer, example: Prompt, *, fast: bool = False) -> Generator[str, None, Generation]:
+        """The characters behind a prompt as soon as no later token can change them, in bfloat16 arithmetic when `fast`;
+        the generator returns the whole `Generation`. Raises ConfigError where several texts are asked for.
+        """
+        if self.settings.n_best > 1:
+            raise ConfigError(
+                "the words of one text can be shown as they are decided",
+                got=f"n_best = {self.settings.n_best}",
+                do="leave n_best out",
+            )
+        return self._words(model, example, fast=fast)
+
+    def _words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
+        device = next(model.parameters()).device
+
+        def steps() -> Iterator[Step]:
+            # Who reads the steps computes in a precision of their own between two of them.
+            found = self.steps(model, [self.request(example.ids)], slots=1)
+            while True:
+                with torch.inference_mode(), precision(device, fast=fast):
+                    step = next(found, None)
+                if step is None:
+                    return
+                yield step
+
+        def text_of(ids: Sequence[int]) -> str:
+            return text_behind(self.tokenizer, example.ids, ids)
+
+        for part in stream(steps(), text_of, stop=self.settings.stop):
+            if part.text:
+                yield part.text
+            if part.finished is not None:
+                return self.merge(example, [part.finished.hypotheses])
+        raise AssertionError("the loop answers each request")
+
+    def merge(self, example: Prompt, found: Sequence[list[Hypothesis]]) -> Generation:
+        """The text behind a prompt. Raises DataError where there is none."""
+        (hypotheses,) = found
+        if not hypotheses:
+            raise DataError(
+                "a text with these words, of at most this length, must be possible",
+                got=f"none found behind {example.text[:60]!r}",
+                do="ask for more beams or tokens, or for other words",
+            )
+        first, samples = hypotheses[0], ()
+        if self.settings.n_best > 1:
+            samples = tuple(
+                Sample(self.written(example, each), each.score, each.log_probability) for each in hypotheses
+            )
+        written = self.written(example, first)
+        ids = [*first.ids, *self.ids.end[:1]]
+        return Generation(
+            example.text,
+            written,
+            score=first.score,
+            log_probability=first.log_probability,
+            tokens=tuple(
+                GeneratedToken(self.tokenizer.token(id_), self.tokenizer.text(id_), logarithm)
+                for id_, logarithm in zip(ids, first.token_log_probabilities, strict=False)
+            ),
+            n_best=samples,
+            ended=first.ended or any(stop in text_behind(self.tokenizer, example.ids, first.ids) for stop in self.stop),
+            left_out=example.left_out,
+        )
+
+    @property
+    def stop(self) -> tuple[str, ...]:
+        """The strings before which a text ends."""
+        return self.settings.stop
+
+    def written(self, example: Prompt, answer: Hypothesis) -> str:
+        """The text of an answer, up to a stop string."""
+        return before_stop(text_behind(self.tokenizer, example.ids, answer.ids), self.stop)
+
+
+def special_ids_of(tokenizer: Tokenizer, default: SearchDefaults | None) -> SpecialIds:
+    """The tokens with which a decoder begins and ends: those of the imported model, else those of the vocabulary. A
+    vocabulary without an end is written in to the largest number of tokens. Raises ConfigError where nothing begins.
+    """
+    if default is not None and default.ids is not None:
+        return default.ids
+    end = tokenizer.end_id
+    begin = next((id_ for id_ in (tokenizer.begin_id, end, tokenizer.first_id) if id_ is not None), None)
+    if begin is None:
+        raise ConfigError(
+            "a token with which a text begins is needed",
+            got="a tokenizer without one",
+            do="give its role in special_tokens_map.json (bos_token), or train with another tokenizer",
+        )
+    never = tuple(id_ for id_ in (tokenizer.pad_id,) if id_ is not None and id_ != end)
+    return SpecialIds(begin, () if end is None else (end,), never)
