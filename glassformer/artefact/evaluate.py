@@ -112,7 +112,8 @@ def evaluate(
         limit = _affordable(model, source, progress)
         with precision(model.device, fast=model.fast):
             scores = task.evaluate(model.module, source, limit=limit)
-        if not baselines or model.task is None or not isinstance(data, RecordSection):
+        fits = task.fits_baselines or isinstance(data, RecordSection)
+        if not baselines or model.task is None or not fits:
             return scores
         told = progress if task.fits_baselines else NoProgress()
         train = _training_source(model, preparation, told) if files else sources.get("train")

@@ -20,7 +20,8 @@ def decoding_options(word: str) -> dict[str, tuple[Any, object]]:
                     "--beams",
                     "--beam",
                     min=1,
-                    help="Beginnings searched together; 1 takes the likeliest token each time.  [default: as trained, 5]",
+                    help="Beginnings searched together; 1 takes the likeliest token each time.  "
+                    "[default: as trained, 5]",
                 ),
             ],
             None,

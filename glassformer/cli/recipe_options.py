@@ -85,7 +85,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
         ("batch",),
         int,
         "train.batch",
-        "Rows in a step; for masked-lm and language-model by the text and the minutes; translate has --set train.batch_tokens.",
+        "Rows in a step; by the text and the minutes where the size is; translate has --set train.batch_tokens.",
     ),
     (("learning-rate",), float, "train.learning_rate", "The highest learning rate."),
     (("precision",), str, "train.precision", "auto, float32, bfloat16 or float64."),

@@ -120,9 +120,7 @@ class Generate(Predictor[Prompt, Generation]):
         yield Row(ids=example.ids)
 
     def request(self, ids: Sequence[int]) -> Request:
-        """What is asked of the decoding loop for a prompt. It is numbered by its tokens, so that the samples of a prompt
-        are the same wherever it stands.
-        """
+        """What is asked of the decoding loop for a prompt."""
         most = self.settings.max_tokens
         if self.room is not None:
             most = min(most, self.room + 1 - len(ids))

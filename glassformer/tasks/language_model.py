@@ -216,5 +216,5 @@ def check_writes(model: ModelConfig) -> None:
         raise ConfigError(
             "a language model is a decoder with a vocabulary head",
             got=f"the family {model.family}" if model.head is not None else f"a {model.family} model without it",
-            do="choose gpt2 or llama",
+            do="choose gpt2 or llama: glassformer train language-model TEXT.txt",
         )

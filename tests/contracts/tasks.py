@@ -162,9 +162,6 @@ def write_translations(folder: Path) -> Path:
     return path
 
 
-BYTE_PAIRS = {"kind": "bpe", "vocabulary": 300, "lowercase": False}
-
-
 @dataclass(frozen=True)
 class Row:
     """A task with its data, its settings, a verb that its models answer with records to ask, and a damaged record.
@@ -327,6 +324,28 @@ TASKS: tuple[Row, ...] = (
         bad='{"text": "some text", "spans": [{"start": 5, "end": 7, "label": "time"}]}',
         head="token_head",
         section={"crf": True},
+    ),
+    Row(
+        "language-model",
+        "language-model",
+        write_prose,
+        ("next_tokens",),
+        "score",
+        texts(mask=False),
+        {},
+        family="gpt2",
+        tokenizer={"kind": "bpe", "vocabulary": 320, "lowercase": False},
+    ),
+    Row(
+        "language-model of documents that do not see each other",
+        "language-model",
+        write_prose,
+        ("next_tokens",),
+        "score",
+        texts(mask=False),
+        {"document_mask": True},
+        family="gpt2",
+        tokenizer={"kind": "bpe", "vocabulary": 320, "lowercase": False},
     ),
     Row(
         "translate",

@@ -244,6 +244,14 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
             rows = list(predictor.rows(predictor.example(record, "")))
             assert found["windows"] == len(rows)
             assert max(len(each.ids) for each in rows) <= 24
+    elif row.verb == "score":
+        text = " ".join(["the"] * 60 + ["fox"] * 60)
+        (found,) = asked(row, model, [{"text": text}])
+        assert found["windows"] > 1
+        assert [text[each["start"] : each["end"]].strip() for each in found["tokens"]] == [
+            each["text"].strip() for each in found["tokens"]
+        ]
+        assert "".join(each["text"] for each in found["tokens"]) == text
     else:
         text = " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)
         (found,) = asked(row, model, [{"text": text}])
@@ -329,12 +337,13 @@ def test_a_bad_row_is_named_with_its_line_before_training(row: Row, tmp_path: Pa
 
 @EVERY
 def test_a_model_that_cannot_answer_its_verb_says_so(row: Row) -> None:
-    from glassformer.models.families import gpt2
+    from glassformer.models.families import bert, gpt2
     from glassformer.models.transformer import build
     from glassformer.text.train import train_tokenizer
 
     tokenizer = train_tokenizer("wordpiece", ["some words"], vocabulary=30)
-    decoder = build(gpt2(layers=1, width=8, heads=2, vocabulary=tokenizer.vocabulary_size))
+    other = bert if row.task == "language-model" else gpt2
+    model = build(other(layers=1, width=8, heads=2, vocabulary=tokenizer.vocabulary_size))
     with pytest.raises(ConfigError) as raised:
-        predictor_of(row.verb, row.task).of(decoder, tokenizer, Context())
+        predictor_of(row.verb, row.task).of(model, tokenizer, Context())
     assert "glassformer train" in raised.value.do

@@ -16,7 +16,15 @@ from glassformer.config import (
 )
 from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
 
-GPT2_SIZES = {"small": (12, 768), "medium": (24, 1024), "large": (36, 1280), "xl": (48, 1600)}
+# The published ones are small to xl; tiny and mini are those of BERT.
+GPT2_SIZES = {
+    "tiny": (2, 128),
+    "mini": (4, 256),
+    "small": (12, 768),
+    "medium": (24, 1024),
+    "large": (36, 1280),
+    "xl": (48, 1600),
+}
 
 
 def gpt2(
