@@ -274,7 +274,7 @@ class Model(Artefact):
             "top_p": top_p,
             "beams": beams,
             "n_best": n_best,
-            "stop": list(stop),
+            "stop": list(stop) or None,
             "seed": seed,
             "search": search,
         }
@@ -303,7 +303,7 @@ class Model(Artefact):
             "top_k": top_k,
             "top_p": top_p,
             "beams": beams,
-            "stop": list(stop),
+            "stop": list(stop) or None,
             "seed": seed,
             "search": search,
         }

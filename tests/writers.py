@@ -1,0 +1,38 @@
+"""Tiny language models with random weights and a vocabulary of byte pairs, in float64."""
+
+from __future__ import annotations
+
+import torch
+
+import glassformer as gf
+from glassformer.artefact.model import Model
+from glassformer.models.families import gpt2, llama
+from glassformer.models.transformer import build
+from glassformer.tasks.language_model import LanguageModelSection
+from glassformer.text.special import GPT2
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+
+TEXTS = [
+    "She likes the summer better than the winter.\n\nHe loves to cook.",
+    "They go hiking quite often — in the mountains; naïve ☃ too.",
+    "The quick brown fox jumps over the lazy dog, and 中文 follows.",
+]
+READ = 32
+
+
+def byte_pairs() -> Tokenizer:
+    """Few merges: a letter of several bytes is several tokens."""
+    return train_tokenizer("bpe", TEXTS, vocabulary=280, lowercase=False, special=GPT2)
+
+
+def writing(family: str = "gpt2", *, seed: int = 1) -> gf.Model:
+    """A model that has learned nothing, as if it had been trained to write: its largest logits are far apart."""
+    tokenizer = byte_pairs()
+    sizes = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 32, "vocabulary": tokenizer.vocabulary_size}
+    config = gpt2(**sizes, max_length=READ, dropout=0.0) if family == "gpt2" else llama(**sizes)
+    module = build(config, seed=seed).double().eval()
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight *= 6.0
+    return Model(module, tokenizer, task=LanguageModelSection(), length=READ)
