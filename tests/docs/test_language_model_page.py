@@ -1,0 +1,46 @@
+"""The page on language models: its commands run with a tiny model, its fields are those of the records."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+import glassformer as gf
+from glassformer.cli.__main__ import main
+from tests.docs.test_commands import BLOCK
+from tests.docs.test_fields_of_records import listed
+
+SMALL = [
+    *("--steps", "2", "--vocabulary", "300", "--length", "24", "--set", "train.compile=off"),
+    *("--set", "model.settings.layers=1", "--set", "model.settings.width=16", "--set", "model.settings.heads=2"),
+    *("--set", "model.settings.feed_forward=16", "--validation", "0.3"),
+]
+BOOK = "\n\n".join(f"Once upon a time there was a king of {n} towns.\nHe had {n} sons." for n in range(30))
+
+
+def test_its_commands_run_and_its_fields_are_those_of_the_records(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("book.txt").write_text(BOOK, encoding="utf-8")
+    Path("prompts.txt").write_text("Once upon\nThe king\n", encoding="utf-8")
+    page = (repository / "docs/tasks/language-model.md").read_text(encoding="utf-8")
+    blocks = BLOCK.findall(page)
+    for line in (line for kind, block in blocks if kind == "sh" for line in block.splitlines()):
+        words = shlex.split(line)[1:]
+        if "--minutes" in words:
+            del words[words.index("--minutes") : words.index("--minutes") + 2]
+        assert main(words + (SMALL if words[0] == "train" else [])) == 0, words
+    told = capsys.readouterr().out
+    assert "bits per byte" in told
+    records = [json.loads(line) for line in Path("written.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [record["prompt"] for record in records] == ["Once upon", "The king"]
+    assert records[0].keys() == listed(page + "\n## ", "Write")
+    assert records[0]["tokens"][0].keys() == {"token", "text", "log_probability"}
+    (python,) = [block for kind, block in blocks if kind == "python"]
+    exec(compile(python, "page", "exec"), {})
+    scores = gf.load("writer").evaluate()
+    assert {"loss", "perplexity", "bits_per_byte", "accuracy", "trigram_bits_per_byte"} <= scores.keys()
