@@ -29,10 +29,13 @@ def byte_pairs() -> Tokenizer:
 def writing(family: str = "gpt2", *, seed: int = 1) -> gf.Model:
     """A model that has learned nothing, as if it had been trained to write: its largest logits are far apart."""
     tokenizer = byte_pairs()
-    sizes = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 32, "vocabulary": tokenizer.vocabulary_size}
-    config = gpt2(**sizes, max_length=READ, dropout=0.0) if family == "gpt2" else llama(**sizes)
+    size = tokenizer.vocabulary_size
+    if family == "gpt2":
+        config = gpt2(layers=2, width=16, heads=2, feed_forward=32, vocabulary=size, max_length=READ, dropout=0.0)
+    else:
+        config = llama(layers=2, width=16, heads=2, feed_forward=32, vocabulary=size)
     module = build(config, seed=seed).double().eval()
     with torch.no_grad():
         for weight in module.parameters():
-            weight *= 6.0
+            weight.mul_(6.0)
     return Model(module, tokenizer, task=LanguageModelSection(), length=READ)

@@ -201,7 +201,8 @@ class Generate(Predictor[Prompt, Generation]):
                 got=f"none found behind {example.text[:60]!r}",
                 do="ask for more beams or tokens, or for other words",
             )
-        first, samples = hypotheses[0], ()
+        first = hypotheses[0]
+        samples: tuple[Sample, ...] = ()
         if self.settings.n_best > 1:
             samples = tuple(
                 Sample(self.written(example, each), each.score, each.log_probability) for each in hypotheses

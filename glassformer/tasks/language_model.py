@@ -201,7 +201,7 @@ def _after_two(trigram: Trigram, batch: Batch) -> tuple[Reals, Reals]:
 
 def stream_of(source: NextTokens, limit: int) -> Integers:
     """The first tokens of the stream that the rows are cut from, about `limit` of them."""
-    parts = []
+    parts: list[Integers] = []
     numbers = np.arange(min(len(source), max(1, limit // source.lengths)))
     for some in np.array_split(numbers, -(-len(numbers) // _AT_ONCE)):
         rows = source.text.rows(some)
