@@ -16,7 +16,7 @@ from glassformer.errors import UnknownNameError, did_you_mean
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.page import own_memory, page
 from glassformer.explorer.record import honesty_record
-from glassformer.explorer.sections import MAKERS
+from glassformer.explorer.sections import MAKERS, sections_of
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.overview import MOST_WHOLE, as_json, overview, packed
@@ -24,6 +24,7 @@ from glassformer.explorer.server.pictures import Scale, full_strength, heads, nu
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
+from glassformer.look.head_measures import measure_text
 from glassformer.look.rules.masks import FillSet
 from glassformer.look.trace import Trace
 from glassformer.models.names import parameter_names
@@ -71,7 +72,9 @@ class Run:
     def page(self) -> bytes:
         """The run as one file, which needs no server."""
         with self.lock:
-            return page(self.trace, title=self.title).encode("utf-8", "backslashreplace")
+            return page(self.trace, title=self.title, sections=sections_of(self.trace)).encode(
+                "utf-8", "backslashreplace"
+            )
 
     def section(self, name: str) -> bytes:
         """What a view needs beside the tensors, worked out when it is first asked for; raises UnknownNameError."""
@@ -151,7 +154,7 @@ class Run:
         return packed(as_json(told))
 
     def heads(self, attention: str, sentence: int, dots: int) -> bytes:
-        """Thumbnails of at most so many dots a side, and statistics, of all heads of an attention, for one sentence."""
+        """Thumbnails of at most so many dots a side, and measures, of all heads of an attention, for one sentence."""
         name, looks = f"{attention}.weights", f"{attention}.may_look"
         if name in self.trace and looks in self.trace:  # together, for a block is computed once
             self.numbers.fetch(self.key, self.trace, [name, looks])
@@ -161,17 +164,9 @@ class Run:
         if not 0 <= sentence < weights.shape[0]:
             raise UnknownNameError(f"sentence counts from 0 to {weights.shape[0] - 1}", got=str(sentence))
         allowed = self.described(looks)[1]
-        facts = self.trace.facts
-        real, ids = facts.get(f"{axes.tokens}.real"), facts.get(f"{axes.keys}.ids")
-        closing = self.trace.words.closing.get(axes.keys)
-        separators = None if closing is None or ids is None else ids[sentence].cpu() == closing  # [K]
+        looks_of = allowed[min(sentence, len(allowed) - 1)]
         return heads(
-            weights[sentence],
-            allowed[min(sentence, len(allowed) - 1)],
-            None if real is None else real[sentence].cpu(),
-            separators,
-            crossing=axes.tokens != axes.keys,
-            dots=dots,
+            weights[sentence], measure_text(self.trace, attention, sentence, weights[sentence].cpu(), looks_of), dots
         )
 
 
