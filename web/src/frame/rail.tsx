@@ -6,6 +6,7 @@ import { Compare } from "../compare/compare_view.tsx";
 import { Changes } from "../edit/changes_view.tsx";
 import { useSession } from "../edit/context.ts";
 import { ModelChoice, TextFields } from "../edit/texts_view.tsx";
+import { LEVELS, SUMS } from "../levels/levels.ts";
 import { counted } from "../run/numbers.ts";
 import { useStore } from "./hooks.ts";
 import { link, state } from "./state.ts";
@@ -35,7 +36,7 @@ export function Rail(): VNode {
               {stack.side}: {counted(stack.layers, "block")}, {counted(stack.heads, "head")}, {stack.width} wide
             </p>
           ))}
-          <p class="quiet">{counted(run.model.parameters, "weight")}</p>
+          {run.formulas.length > 0 && <p class="quiet">{counted(run.model.parameters, "weight")}</p>}
         </div>
         <div class="part">
           <p class="label">{texts > 1 ? "Sentences" : "Text"}</p>
@@ -76,6 +77,21 @@ export function Rail(): VNode {
             ))
           )}
         </nav>
+        {run.formulas.length > 0 && (
+          <nav class="part" aria-label="summed up">
+            <p class="label">Summed up</p>
+            {SUMS.map((each) => (
+              <a
+                class="choice"
+                key={each}
+                href={link({ level: each, options: [], at: [] })}
+                aria-current={each === level}
+              >
+                {LEVELS[each].sums}
+              </a>
+            ))}
+          </nav>
+        )}
         <div class="part">
           <p class="label">Workshop</p>
           <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>

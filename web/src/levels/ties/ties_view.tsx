@@ -1,0 +1,364 @@
+/** Does some head tie a word to one word more than to others? Which, by how much, and how alike their vectors are. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { Spots } from "../../draw/spots.tsx";
+import { useFound } from "../../frame/found.ts";
+import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { go, link, state } from "../../frame/state.ts";
+import { toNumber, toTensor } from "../../frame/views.ts";
+import { looksOf } from "../../run/looks.ts";
+import { counted, short } from "../../run/numbers.ts";
+import { textOf } from "../head/head_view.tsx";
+import { tokensOf, type Unit, wordsOf } from "../head/units.ts";
+import * as asking from "./ties.ts";
+import { tiesScene } from "./ties_scene.ts";
+
+/** What was asked of one text, and all that answers it. */
+interface Answered {
+  readonly of: string;
+  readonly kind: asking.Kind;
+  readonly sentence: number;
+  readonly word: Unit;
+  readonly targets: readonly Unit[];
+  readonly ties: readonly asking.Tie[];
+  readonly alike: readonly asking.Alike[];
+  readonly missing: number;
+}
+
+export function TiesView(): VNode {
+  const store = useStore();
+  const { names, source } = store;
+  const { sentence, options, at } = state.value;
+  const kinds = useMemo(() => asking.kindsOf(names), [names]);
+  const facts = ["inputs.real", "decoder_inputs.real"].filter((name) => name in names.run.facts);
+  const opened = useOpened(facts);
+  const units = useMemo(() => {
+    const of = (side: asking.Kind["keys"]): Unit[] => {
+      const text = textOf(store, side, sentence);
+      return wordsOf(text, tokensOf(text));
+    };
+    return { inputs: of("inputs"), decoder_inputs: of("decoder_inputs") };
+  }, [store, sentence, opened]);
+  const asked = (kind: asking.Kind): number[] | null => asking.askedIn(units[kind.queries], units[kind.keys]);
+  const kind = kinds.find(({ id }) => id === options[0]) ?? kinds.find((each) => asked(each) !== null) ?? kinds[0];
+  const key = kind === undefined || !opened ? null : `${kind.id} ${sentence} ${at.join()}`;
+  const { value, wrong } = useFound<Answered | null>(key, async () => {
+    if (kind === undefined) return null;
+    const [queries, keys] = [units[kind.queries], units[kind.keys]];
+    const unitAt = (of: readonly Unit[], token: number): number => of.findIndex(({ tokens }) => tokens.includes(token));
+    const given =
+      at.length > 2 ? [unitAt(queries, at[0] ?? 0), ...at.slice(1).map((token) => unitAt(keys, token))] : [];
+    const chosen = given.length > 0 && given.every((each) => each >= 0) ? given : asked(kind);
+    const [own, ...others] = chosen ?? [asking.wordIn(queries)];
+    const word = queries[own ?? 0];
+    if (word === undefined) return null;
+    const found = await Promise.all(kind.weights.map((name) => looksOf(source, name, sentence, word.tokens)));
+    const looks = found.filter((each) => each !== undefined);
+    const within = kind.queries === kind.keys ? (own ?? -1) : -1;
+    const places = others.length > 0 ? others : asking.othersIn(looks, keys, within);
+    const targets = places.flatMap((place) => keys[place] ?? []);
+    const ties = asking.tiesOf(looks, targets);
+    // Words of two stacks have no vectors in common.
+    const streams = kind.queries === kind.keys ? asking.streamsOf(kind, names) : [];
+    const alike = await asking.alikeIn(source, streams, sentence, word, targets);
+    const missing = kind.weights.length - looks.length;
+    return { of: key ?? "", kind, sentence, word, targets, ties, alike, missing };
+  });
+  if (kinds.length === 0) return <p class="wrong">This model has no attention: no head ties words.</p>;
+  if (wrong !== "") return <p class="wrong">The heads cannot be read: {wrong}</p>;
+  return (
+    <>
+      <h1 class="away">{`${names.run.title}: heads that tie two words`}</h1>
+      {value !== null && value.targets.length < 2 && (
+        <p class="wrong">Of this text fewer than two words can be looked at: choose another text.</p>
+      )}
+      {value !== null && value.targets.length > 1 && (
+        <Asked key={value.kind.id} value={value} units={units} kinds={kinds} />
+      )}
+    </>
+  );
+}
+
+interface AskedProps {
+  readonly value: Answered;
+  readonly units: Readonly<Record<asking.Kind["keys"], readonly Unit[]>>;
+  readonly kinds: readonly asking.Kind[];
+}
+
+function Asked({ value, units, kinds }: AskedProps): VNode {
+  const palette = usePalette();
+  const { box, width } = useWidth();
+  const { tensor, cell } = state.value;
+  const { kind, word, targets, ties } = value;
+  const best = asking.largestTie(ties, ({ lead }) => lead);
+  const words = targets.map(({ text }) => text);
+  const drawn = useMemo(() => {
+    return width === 0 ? null : tiesScene(ties, words, best?.id ?? "", palette, width);
+  }, [ties, palette, width]);
+  const inHand = ties.find(({ weights, head }) => weights === tensor && head === cell[1]);
+  const open = (id: string): { tensor: string; cell: number[] } => {
+    const tie = ties.find((each) => each.id === id);
+    return { tensor: tie?.weights ?? "", cell: tie === undefined ? [] : cellOf(value, tie, targets[0]) };
+  };
+  return (
+    <>
+      <Answer value={value} best={best} />
+      <Choice value={value} units={units} kinds={kinds} />
+      <Words value={value} best={best} />
+      <p class="legend">
+        {words.map((each, place) => (
+          <span key={each}>
+            <i data-bar={place} />
+            {each}
+          </span>
+        ))}
+        <span>
+          weights of “{word.text}” in each head{best !== undefined && best.lead > 0 && "; framed: the largest lead"}
+        </span>
+      </p>
+      <div ref={box}>
+        {drawn !== null && (
+          <Spots
+            scene={drawn.scene}
+            spots={drawn.spots}
+            label={`All heads: how much “${word.text}” looks at ${words.join(", ")}. Arrow keys move, Enter opens a head.`}
+            inHand={inHand?.id ?? ""}
+            onMove={(id) => go(open(id), true)}
+            onOpen={(id) => go({ level: "head", layout: [], ...shownAs(value), ...open(id) })}
+          />
+        )}
+      </div>
+      <p class="rule-of-heads">
+        A weight says how much of a word’s value a head passes on, and nothing of what it does there: neither that the
+        model has understood what “{word.text}” stands for, nor that the words are alike (correction C-38). Switch the
+        head off at its own level (key h) and see what changes. Yes = a lead of at least {asking.LEAD}.
+        {isJoined(value) && " Words of several tokens: summed where they are looked at, averaged where they look."}
+        {kind.queries !== kind.keys && " Words of two stacks have no vectors that could be compared."}
+        {value.missing > 0 && ` This page does not carry the weights of ${counted(value.missing, "attention")}.`}
+      </p>
+      <Twin value={value} />
+    </>
+  );
+}
+
+function isJoined({ word, targets }: Answered): boolean {
+  return [word, ...targets].some(({ tokens }) => tokens.length > 1);
+}
+
+/** A word of several tokens opens as a word. */
+function shownAs(value: Answered): { show?: string[] } {
+  return isJoined(value) ? { show: [...new Set([...state.value.show, "words"])] } : {};
+}
+
+function cellOf({ sentence, word }: Answered, tie: asking.Tie, target: Unit | undefined): number[] {
+  return [sentence, tie.head, word.tokens[0] ?? 0, target?.tokens[0] ?? 0];
+}
+
+/** A weight, which leads to its number; that of several tokens together leads to the head, which shows them. */
+function Weight({ value, tie, place }: { value: Answered; tie: asking.Tie; place: number }): VNode {
+  const { names } = useStore();
+  const target = value.targets[place];
+  const cell = cellOf(value, tie, target);
+  const alone = value.word.tokens.length === 1 && target?.tokens.length === 1;
+  const href = alone
+    ? toNumber(tie.weights, cell, names)
+    : link({ level: "head", layout: [], tensor: tie.weights, cell, ...shownAs(value) });
+  const share = tie.shares[place] ?? 0;
+  return (
+    <a class="attention" href={href} data-share={share} title={alone ? "" : "several tokens together"}>
+      {short(share)}
+    </a>
+  );
+}
+
+function Answer({ value, best }: { value: Answered; best: asking.Tie | undefined }): VNode | null {
+  const { word, targets, ties } = value;
+  if (best === undefined) return null;
+  const leading = ties.filter(({ lead }) => lead > 0).length;
+  const begin = best.lead >= asking.LEAD ? "Yes" : best.lead > 0 ? "Hardly" : "No";
+  const [one, ...others] = targets.map(({ text }, place) => (
+    <span key={place} class="strong-word">
+      “<bdi>{text}</bdi>”
+    </span>
+  ));
+  return (
+    <p class="answer" data-answer={begin} data-leading={leading}>
+      <span class="quiet">
+        Does some head tie “<bdi>{word.text}</bdi>” to {one} more than to{" "}
+        {others.map((other, place) => [place > 0 && " and ", other])}?
+      </span>{" "}
+      {begin}: {leading} of {counted(ties.length, "head")} {leading === 1 ? "looks" : "look"} more at {one}
+      {best.lead > 0 && (
+        <>
+          ; most of all block {best.block}, head {best.head}: <Weight value={value} tie={best} place={0} /> against{" "}
+          {others.map((_, place) => (
+            <>
+              {place > 0 && " and "}
+              <Weight value={value} tie={best} place={place + 1} />
+            </>
+          ))}
+        </>
+      )}
+      .
+    </p>
+  );
+}
+
+function Choice({ value, units, kinds }: AskedProps): VNode {
+  const { kind, word, targets } = value;
+  const chosen = [word, ...targets].map(({ tokens }) => tokens[0] ?? 0);
+  const choose = (place: number, token: number): void => {
+    const next = [...chosen];
+    if (token < 0) next.splice(place, 1);
+    else next[place] = token;
+    go({ at: next, options: [kind.id] }, true);
+  };
+  const select = (place: number, label: string, of: readonly Unit[]): VNode => (
+    <label key={place}>
+      {label}
+      <select
+        value={String(chosen[place] ?? -1)}
+        onChange={(event) => choose(place, Number(event.currentTarget.value))}
+      >
+        {place > 2 && <option value="-1">–</option>}
+        {of.map(({ tokens, text }, order) => (
+          <option value={String(tokens[0])} key={order}>
+            {text}
+            {of.filter((other) => other.text === text).length > 1 && ` (${order + 1})`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  const [queries, keys] = [units[kind.queries], units[kind.keys]];
+  return (
+    <div class="controls">
+      {kinds.length > 1 && (
+        <label>
+          attention
+          <select value={kind.id} onChange={(event) => go({ options: [event.currentTarget.value], at: [] }, true)}>
+            {kinds.map(({ id, title }) => (
+              <option value={id} key={id}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {select(0, "the word", queries)}
+      {select(1, "tied to", keys)}
+      {select(2, "more than to", keys)}
+      {select(3, "and to", keys)}
+    </div>
+  );
+}
+
+/** For each of the words the head that looks at it most, beside how alike the vectors are. */
+function Words({ value, best }: { value: Answered; best: asking.Tie | undefined }): VNode {
+  const { names } = useStore();
+  const { targets, ties, alike, sentence, word } = value;
+  const streams = alike.filter(({ tensor }, place) => place === 0 || tensor === entering());
+  function entering(): string {
+    return alike.find(({ where }) => where.endsWith(` ${best?.block}`))?.tensor ?? "";
+  }
+  return (
+    <section class="scroll" tabIndex={0} aria-label="weight beside likeness of vectors">
+      <table class="ties">
+        <thead>
+          <tr>
+            <th>“{word.text}” and</th>
+            <th>strongest head</th>
+            <th>its weight</th>
+            <th>mean of all heads</th>
+            {streams.map(({ tensor, where }) => (
+              <th key={tensor}>
+                alike (cosine) <a href={toTensor(tensor, [sentence, word.tokens[0] ?? 0, 0], names)}>{where}</a>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {targets.map((target, place) => {
+            const tie = asking.largestTie(ties, ({ shares }) => shares[place] ?? 0);
+            const mean = ties.reduce((sum, { shares }) => sum + (shares[place] ?? 0) / ties.length, 0);
+            return (
+              <tr key={place} data-word={target.text}>
+                <th scope="row">
+                  <b>{target.text}</b>
+                </th>
+                <td>{tie !== undefined && `block ${tie.block}, head ${tie.head}`}</td>
+                <td>{tie !== undefined && <Weight value={value} tie={tie} place={place} />}</td>
+                <td>{short(mean)}</td>
+                {streams.map(({ tensor, cosines }) => (
+                  <td key={tensor} data-cosine={cosines[place]}>
+                    {short(cosines[place] ?? 0)}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** Every weight of the picture, and every likeness. */
+function Twin({ value }: { value: Answered }): VNode {
+  const { targets, ties, alike } = value;
+  const heads = targets.map(({ text }, place) => <th key={place}>{text}</th>);
+  return (
+    <details class="twin">
+      <summary>the same as a table</summary>
+      <section class="scroll" tabIndex={0} aria-label="the weights of all heads">
+        <table>
+          <thead>
+            <tr>
+              <th>block</th>
+              <th>head</th>
+              {heads}
+              <th>lead</th>
+            </tr>
+          </thead>
+          <tbody>
+            {ties.map((tie) => (
+              <tr key={tie.id} data-tie={tie.id}>
+                <th scope="row">{tie.block}</th>
+                <td>{tie.head}</td>
+                {targets.map((_, place) => (
+                  <td key={place}>
+                    <Weight value={value} tie={tie} place={place} />
+                  </td>
+                ))}
+                <td>{short(tie.lead)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {alike.length > 0 && (
+          <table>
+            <thead>
+              <tr>
+                <th>cosine of the vectors</th>
+                {heads}
+              </tr>
+            </thead>
+            <tbody>
+              {alike.map(({ tensor, where, cosines }) => (
+                <tr key={tensor} data-stream={tensor}>
+                  <th scope="row">{where}</th>
+                  {cosines.map((cosine, place) => (
+                    <td key={place} data-cosine={cosine}>
+                      {short(cosine)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </section>
+    </details>
+  );
+}
