@@ -68,6 +68,17 @@ class Replay:
             output = self.model(self.inputs, self.decoder_inputs, scored_at=self.scored_at)
         return seen, output
 
+    def with_graph(self, names: Iterable[str]) -> Seen:
+        """As `whole`, with a graph through every tensor that is computed: gradients can be asked for."""
+
+        def leaf(name: str, tensor: Tensor) -> Tensor:
+            tensor = tensor if self.change is None else self.change(name, tensor)
+            constant = tensor.is_floating_point() and not tensor.requires_grad
+            return tensor.detach().requires_grad_() if constant else tensor
+
+        with torch.enable_grad():
+            return replace(self, change=leaf).whole(names)[0]
+
     def unit(self, unit: str, names: Iterable[str], kept: Callable[[str], Tensor]) -> Seen:
         """Run one unit from the tensor that enters it, as far as is needed; `kept` gives the stored tensors."""
         asked = {*names, *(name for name in self.by_hand if self.statement.unit(name) == unit)}

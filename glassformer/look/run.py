@@ -223,14 +223,7 @@ class Run:
         if self.gradients is None:
             with torch.no_grad():
                 return replay.whole(names)[0]
-
-        def with_graph(name: str, tensor: Tensor) -> Tensor:
-            tensor = tensor if replay.change is None else replay.change(name, tensor)
-            leaf = tensor.is_floating_point() and not tensor.requires_grad
-            return tensor.detach().requires_grad_() if leaf else tensor
-
-        with torch.enable_grad():
-            return replace(replay, change=with_graph).whole(names)[0]
+        return replay.with_graph(names)
 
     def differentiate(self, found: Trace, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The gradient of the loss, or of one cell, with respect to each stored tensor."""

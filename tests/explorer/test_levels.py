@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from glassformer.explorer.server import overview
-from glassformer.explorer.server.pictures import STATISTICS, statistics
 from glassformer.look.cell import Words
+from glassformer.look.head_measures import MEASURES, measure
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.explorer.serving import TEXTS, desk_of, small_model
@@ -38,17 +38,22 @@ def traced(name: str) -> Trace:
     return trace(row.model(dtype=torch.float32), inputs, decoder_inputs, words=words, keep="*")
 
 
-def expected_statistics(found: Trace, attention: str, sentence: int) -> torch.Tensor:
+def expected_measures(found: Trace, attention: str, sentence: int) -> torch.Tensor:
     """What Python measures, [heads, what]."""
     axes = found.described(f"{attention}.weights")
     real, ids = found.facts.get(f"{axes.tokens}.real"), found.facts[f"{axes.keys}.ids"]
-    closing = found.words.closing.get(axes.keys)
-    return statistics(
+    closing, crossing = found.words.closing.get(axes.keys), axes.tokens != axes.keys
+    looking = found.facts[f"{axes.tokens}.ids"]
+    same = looking[sentence][:, None] == ids[sentence][None]
+    if not crossing:
+        same &= ~torch.eye(len(same), dtype=torch.bool)
+    return measure(
         found[f"{attention}.weights"][sentence],
         found[f"{attention}.may_look"].bool().expand(len(ids), -1, -1, -1)[sentence],
         None if real is None else real[sentence],
         None if closing is None else ids[sentence] == closing,
-        crossing=axes.tokens != axes.keys,
+        None if crossing and found.words.source_vocabulary else same,
+        crossing=crossing,
     )
 
 
@@ -60,13 +65,13 @@ def check_table(page: Page, found: Trace, sentence: int) -> int:
         " [...row.querySelectorAll('[data-measure]')].map(({dataset}) => [dataset.measure, Number(dataset.value)])])"
     )
     attentions = [name.removesuffix(".weights") for name in found if name.endswith("_attention.weights")]
-    expected = {name: expected_statistics(found, name, sentence) for name in attentions}
+    expected = {name: expected_measures(found, name, sentence) for name in attentions}
     assert len(shown) == sum(len(each) for each in expected.values())
     count = 0
     for id_, measures in shown:
         attention, head = id_.split(" ")
         for measure, value in measures:
-            wanted = float(expected[attention][int(head)][STATISTICS.index(measure)])
+            wanted = float(expected[attention][int(head)][MEASURES.index(measure)])
             assert math.isnan(value) if math.isnan(wanted) else value == pytest.approx(wanted, abs=2e-6), (id_, measure)
             count += not math.isnan(wanted)
     return count

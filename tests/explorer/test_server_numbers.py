@@ -15,7 +15,8 @@ from torch import Tensor
 
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.server import answers, overview, pictures
-from glassformer.explorer.server.pictures import STATISTICS, picture, pooled, statistics
+from glassformer.explorer.server.pictures import picture, pooled
+from glassformer.look.head_measures import MEASURES, measure
 from glassformer.explorer.server.sizes import shapes
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
@@ -228,20 +229,21 @@ def test_a_dot_shows_the_number_farthest_from_zero() -> None:
 
 
 def by_hand(
-    weights: Tensor, may_look: list[bool], real: list[bool], separators: list[bool], *, crossing: bool
+    weights: Tensor, may_look: list[bool], real: list[bool], separators: list[bool], same: Tensor, *, crossing: bool
 ) -> dict[str, float]:
-    """The statistics of one head, one query after the other."""
-    found = dict.fromkeys(STATISTICS, 0.0)
+    """The measures of one head, one query after the other."""
+    found = dict.fromkeys(MEASURES, 0.0)
     queries = [query for query, there in enumerate(real) if there]
     for query in queries:
         row = [float(weight) for weight in weights[query]]
-        found["entropy"] -= sum(weight * math.log2(weight) for weight in row if weight > 0)
+        found["entropy"] -= sum(weight * math.log(weight) for weight in row if weight > 0)
         found["distance"] += sum(weight * abs(key - query) for key, weight in enumerate(row))
         found["previous"] += row[query - 1] if query > 0 else 0.0
         found["self"] += row[query] if query < len(row) else 0.0
         found["next"] += row[query + 1] if query + 1 < len(row) else 0.0
         found["first"] += row[0]
         found["separator"] += sum(weight for weight, is_one in zip(row, separators, strict=True) if is_one)
+        found["same_word"] += sum(weight for weight, is_one in zip(row, same[query], strict=True) if is_one)
         found["largest"] += max(row)
         found["even"] += 1 / sum(may_look)
     return {
@@ -251,17 +253,17 @@ def by_hand(
 
 
 @pytest.mark.parametrize("crossing", [False, True])
-def test_statistics_of_heads_are_those_counted_by_hand(crossing: bool) -> None:
+def test_measures_of_heads_are_those_counted_by_hand(crossing: bool) -> None:
     weights = torch.softmax(3 * torch.randn(3, 6, 6, dtype=torch.float64), -1)
     weights[:, :, 5] = 0.0
     real, separators = [True, True, False, True, True, False], [False, False, True, False, True, False]
     may_look = [True, True, True, True, False, False]
     allowed = torch.tensor(may_look).expand(1, 6, 6)
-    found = statistics(weights, allowed, torch.tensor(real), torch.tensor(separators), crossing=crossing)
+    same = torch.rand(6, 6) < 0.3
+    found = measure(weights, allowed, torch.tensor(real), torch.tensor(separators), same, crossing=crossing)
     for head in range(3):
-        expected = by_hand(weights[head], may_look, real, separators, crossing=crossing)
-        # One rounding to float32.
-        assert found[head].tolist() == pytest.approx(list(expected.values()), rel=1e-6, nan_ok=True)
+        expected = by_hand(weights[head], may_look, real, separators, same, crossing=crossing)
+        assert found[head].tolist() == pytest.approx(list(expected.values()), rel=1e-12, nan_ok=True)
 
 
 def test_heads_come_with_thumbnails(page: Page) -> None:
@@ -275,8 +277,10 @@ def test_heads_come_with_thumbnails(page: Page) -> None:
     assert separator_id is not None
     separator = torch.eq(found.facts["inputs.ids"][0], separator_id)
     may_look = found[f"{ATTENTION}.may_look"][0].bool()
-    expected = statistics(weights[0], may_look, None, separator, crossing=False)
-    assert torch.equal(sent["statistics"], expected)
+    ids = found.facts["inputs.ids"][0]
+    same = (ids[:, None] == ids[None]) & ~torch.eye(len(ids), dtype=torch.bool)
+    expected = measure(weights[0], may_look, None, separator, same, crossing=False)
+    assert torch.equal(sent["statistics"], expected.float())
 
 
 def test_heads_of_what_is_no_attention(page: Page) -> None:

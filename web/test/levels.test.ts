@@ -11,7 +11,7 @@ import { headlineOf, JOBS, type Job, jobOf } from "../src/levels/heads/jobs.ts";
 import { modelScene } from "../src/levels/model/model_scene.ts";
 import { partsOf, rough, unread } from "../src/levels/model/parts.ts";
 import { largest } from "../src/levels/model/predictions.ts";
-import { type Measured, measuredFrom, measureHeads, windowAt } from "../src/run/heads.ts";
+import { MEASURES, type Measure, type Measured, measuredFrom, measureHeads, windowAt } from "../src/run/heads.ts";
 import { Names } from "../src/run/names.ts";
 import type { Formula, Operand, RunRecord } from "../src/run/record.ts";
 
@@ -45,23 +45,25 @@ const WEIGHTS = {
   data: [1, 0, 0, 0.75, 0.25, 0, 0.5, 0.5, 0, 0.5, 0.5, 0, 0.5, 0.5, 0, 0.5, 0.5, 0],
 };
 
-const PLAIN = { real: undefined, closes: undefined, crossing: false, mayLook: undefined };
+const PLAIN = { real: undefined, closes: undefined, same: undefined, crossing: false, mayLook: undefined };
 
 test("heads are measured over the tokens that are no padding", () => {
   const mayLook = { shape: [1, 1, 3, 3], data: [1, 0, 0, 1, 1, 0, 1, 1, 0] };
-  const given = { real: [1, 1, 0], closes: (key: number) => key === 1, crossing: false, mayLook };
+  const same = (query: number, key: number) => query === 1 && key === 0;
+  const given = { real: [1, 1, 0], closes: (key: number) => key === 1, same, crossing: false, mayLook };
   const [back, even] = measureHeads(WEIGHTS, 0, given, 32).measured;
-  const entropy = -(0.75 * Math.log2(0.75) + 0.25 * Math.log2(0.25)) / 2;
-  const expected = { distance: 0.375, previous: 0.375, self: 0.625, next: 0, first: 0.875, separator: 0.125 };
+  const entropy = -(0.75 * Math.log(0.75) + 0.25 * Math.log(0.25)) / 2;
+  const shares = { previous: 0.375, self: 0.625, next: 0, first: 0.875, separator: 0.125, same_word: 0.375 };
+  const expected = { distance: 0.375, ...shares };
   for (const [name, value] of Object.entries({ ...expected, entropy, largest: 0.875, even: 0.75 })) {
     assert.ok(Math.abs((back?.[name as keyof Measured] ?? NaN) - value) < 1e-6, name);
   }
-  assert.deepEqual([even?.entropy, even?.even, even?.next], [1, 0.75, 0.25]);
+  assert.deepEqual([even?.entropy, even?.even, even?.next], [Math.fround(Math.log(2)), 0.75, 0.25]);
 });
 
 test("of another text no head looks back, and what closes it may not be known", () => {
   const [measured] = measureHeads(WEIGHTS, 0, { ...PLAIN, crossing: true }, 32).measured;
-  for (const name of ["previous", "self", "next", "distance", "separator"] as const) {
+  for (const name of ["previous", "self", "next", "distance", "separator", "same_word"] as const) {
     assert.ok(Number.isNaN(measured?.[name]), name);
   }
   assert.equal(measured?.first, 0.75);
@@ -93,12 +95,27 @@ function measured(values: Partial<Measured>): Measured {
 test("a head is called by where most of its attention goes, above what an even look would give", () => {
   assert.deepEqual(jobOf(measured({ previous: 0.4, first: 0.3, even: 0.01 })), { job: "previous", value: 0.4 });
   assert.equal(jobOf(measured({ previous: 0.24, even: 0.01, entropy: 2 })).job, "few");
-  assert.equal(jobOf(measured({ even: 1 / 6, entropy: 1 })).job, "few");
+  assert.equal(jobOf(measured({ even: 1 / 6, entropy: Math.log(2) })).job, "few");
   assert.equal(jobOf(measured({ even: 1 / 80, entropy: 4 })).job, "many");
   // A quarter of five tokens is what each would get anyway.
   assert.equal(jobOf(measured({ self: 0.3, even: 0.2, entropy: 2 })).job, "many");
   assert.equal(jobOf(measured({ previous: NaN, self: NaN, first: 0.6, even: 0.1 })).job, "first");
-  assert.deepEqual(jobOf(measured({ entropy: 3, even: 1 / 64 })), { job: "few", value: 8 });
+  const few = jobOf(measured({ entropy: 2, even: 1 / 64 }));
+  assert.deepEqual(few, { job: "few", value: Math.exp(2) });
+});
+
+test("heads are called as Python calls them", () => {
+  const told = JSON.parse(readFileSync("test/golden/jobs.json", "utf8")) as {
+    measures: string[];
+    jobs: string[];
+    cases: { measures: Record<Measure, number | null>; job: string; value: number }[];
+  };
+  assert.deepEqual([told.measures, told.jobs], [[...MEASURES], [...JOBS]]);
+  for (const { measures, job, value } of told.cases) {
+    const found = jobOf(measuredFrom((measure) => measures[measure] ?? Number.NaN));
+    assert.equal(found.job, job);
+    assert.ok(Math.abs(found.value - value) < 1e-12 * value);
+  }
 });
 
 const MARKS = { first: "[CLS]", closing: "[SEP]" };

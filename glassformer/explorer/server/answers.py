@@ -24,6 +24,7 @@ from glassformer.explorer.server.pictures import Scale, full_strength, heads, nu
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
+from glassformer.look.head_measures import measure_text
 from glassformer.look.rules.masks import FillSet
 from glassformer.look.trace import Trace
 from glassformer.models.names import parameter_names
@@ -151,7 +152,7 @@ class Run:
         return packed(as_json(told))
 
     def heads(self, attention: str, sentence: int, dots: int) -> bytes:
-        """Thumbnails of at most so many dots a side, and statistics, of all heads of an attention, for one sentence."""
+        """Thumbnails of at most so many dots a side, and measures, of all heads of an attention, for one sentence."""
         name, looks = f"{attention}.weights", f"{attention}.may_look"
         if name in self.trace and looks in self.trace:  # together, for a block is computed once
             self.numbers.fetch(self.key, self.trace, [name, looks])
@@ -161,17 +162,9 @@ class Run:
         if not 0 <= sentence < weights.shape[0]:
             raise UnknownNameError(f"sentence counts from 0 to {weights.shape[0] - 1}", got=str(sentence))
         allowed = self.described(looks)[1]
-        facts = self.trace.facts
-        real, ids = facts.get(f"{axes.tokens}.real"), facts.get(f"{axes.keys}.ids")
-        closing = self.trace.words.closing.get(axes.keys)
-        separators = None if closing is None or ids is None else ids[sentence].cpu() == closing  # [K]
+        looks_of = allowed[min(sentence, len(allowed) - 1)]
         return heads(
-            weights[sentence],
-            allowed[min(sentence, len(allowed) - 1)],
-            None if real is None else real[sentence].cpu(),
-            separators,
-            crossing=axes.tokens != axes.keys,
-            dots=dots,
+            weights[sentence], measure_text(self.trace, attention, sentence, weights[sentence].cpu(), looks_of), dots
         )
 
 

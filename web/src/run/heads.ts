@@ -1,6 +1,6 @@
 /**
  * What the heads of an attention do, measured over the tokens of one sentence, and a small picture of each. The measures
- * are those of `explorer/server/pictures.py`, for the runs that a page does not hold whole.
+ * are those of `look/head_measures.py`, for the runs that a page does not hold whole.
  */
 
 import type { RunRecord } from "./record.ts";
@@ -14,6 +14,7 @@ export const MEASURES = [
   "next",
   "first",
   "separator",
+  "same_word",
   "largest",
   "even",
 ] as const;
@@ -21,9 +22,10 @@ export const MEASURES = [
 export type Measure = (typeof MEASURES)[number];
 
 /**
- * Means over the queries. The entropy is in bits, the distance in tokens; the others are shares of the attention: on the
- * token before, the same, the one after, the first, those that close a text, the largest one, and what each would get if
- * all that may be looked at got the same. NaN = the keys are those of another text, or no token is known to close a text.
+ * Means over the queries. The entropy is in nats, the distance in tokens; the others are shares of the attention: on the
+ * token before, the same, the one after, the first, those that close a text, the same word elsewhere, the largest one, and
+ * what each would get if all that may be looked at got the same. NaN = the keys are those of another text, or no token is
+ * known to close a text, or the two texts have no vocabulary in common.
  */
 export type Measured = Readonly<Record<Measure, number>>;
 
@@ -34,10 +36,12 @@ export interface Heads {
   readonly measured: readonly Measured[];
 }
 
-/** Which queries are no padding, which keys close a text; undefined = all, not known. */
+/** Which queries are no padding, which keys close a text or are the same word; undefined = all, not known. */
 interface Given {
   readonly real: ArrayLike<number> | undefined;
   readonly closes: ((key: number) => boolean) | undefined;
+  /** Whether a key is the query's word at another place. */
+  readonly same: ((query: number, key: number) => boolean) | undefined;
   readonly crossing: boolean;
   /** Whether a query may look at a key; what heads or sentences share has size 1. */
   readonly mayLook: Tensor | undefined;
@@ -65,7 +69,14 @@ export async function headsOf(
   const closing = run.words.closing?.[formula.keys];
   const closes = ids === undefined || closing === undefined ? undefined : (key: number) => ids[key] === closing;
   const mayLook = await tensor(`${attention}.may_look`);
-  const given: Given = { real, closes, crossing: formula.tokens !== formula.keys, mayLook };
+  const crossing = formula.tokens !== formula.keys;
+  const looking = crossing ? await row(`${formula.tokens}.ids`, queries) : ids;
+  const apart = crossing && (run.words.source_vocabulary?.length ?? 0) > 0;
+  const same =
+    apart || ids === undefined || looking === undefined
+      ? undefined
+      : (query: number, key: number) => looking[query] === ids[key] && (crossing || query !== key);
+  const given: Given = { real, closes, same, crossing, mayLook };
   return measureHeads(weights, Math.min(sentence, (weights.shape[0] ?? 1) - 1), given, dots);
 }
 
@@ -109,7 +120,7 @@ function measuresOf(
   given: Given,
 ): Measured {
   let [entropy, distance, previous, self, next] = [0, 0, 0, 0, 0];
-  let [first, separator, largest, even, counted] = [0, 0, 0, 0, 0];
+  let [first, separator, same, largest, even, counted] = [0, 0, 0, 0, 0, 0];
   for (let query = 0; query < queries; query++) {
     if (given.real !== undefined && given.real[query] === 0) continue;
     counted += 1;
@@ -118,13 +129,14 @@ function measuresOf(
       const share = square[query * keys + key] ?? 0;
       if (share <= 0) continue;
       if (share > most) most = share;
-      entropy -= share * Math.log2(share);
+      entropy -= share * Math.log(share);
       distance += share * Math.abs(key - query);
       if (key === query - 1) previous += share;
       else if (key === query) self += share;
       else if (key === query + 1) next += share;
       if (key === 0) first += share;
       if (given.closes?.(key) === true) separator += share;
+      if (given.same?.(query, key) === true) same += share;
     }
     largest += most;
     even += 1 / Math.max(allowed[query] ?? 0, 1);
@@ -138,6 +150,7 @@ function measuresOf(
     next: next * within,
     first,
     separator: given.closes === undefined ? Number.NaN : separator,
+    same_word: given.same === undefined ? Number.NaN : same,
     largest,
     even,
   };

@@ -37,6 +37,8 @@ export interface Words {
   readonly labels: readonly string[];
   readonly candidates: readonly string[];
   readonly answers: readonly (readonly [number, number, string])[];
+  /** The vocabulary of the inputs, where they have one of their own. */
+  readonly source_vocabulary?: readonly string[];
   /** The id of the token that closes a text, by side. */
   readonly closing?: Readonly<Partial<Record<Side, number>>>;
 }

@@ -44,6 +44,7 @@ export const ORDERS: Readonly<Partial<Record<Measure, string>>> = {
   self: "share at the token itself",
   first: "share at the first token",
   separator: "share at the end mark",
+  same_word: "share at the same word",
   largest: "largest share",
   entropy: "tokens at once",
   distance: "distance",

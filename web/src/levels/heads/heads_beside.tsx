@@ -73,6 +73,7 @@ const SHOWN: readonly (readonly [Measure & Job, string])[] = [
   ["next", "one ahead"],
   ["first", "first token"],
   ["separator", "end mark"],
+  ["same_word", "same word"],
 ];
 
 /** The shares of a head's attention as bars on one scale; the tick is what an even look would give. */

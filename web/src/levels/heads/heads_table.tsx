@@ -15,10 +15,11 @@ const COLUMNS: readonly (readonly [Measure, string])[] = [
   ["next", "one ahead"],
   ["first", "first token"],
   ["separator", "end mark"],
+  ["same_word", "same word"],
   ["largest", "largest"],
   ["even", "even share"],
   ["distance", "tokens away"],
-  ["entropy", "entropy, bits"],
+  ["entropy", "entropy, nats"],
 ];
 
 export function HeadsTable({ rows, marks }: { rows: readonly Row[]; marks: Marks }): VNode {

@@ -17,6 +17,7 @@ const PATTERNS: Readonly<Record<Job, string>> = {
   self: "M1 1L15 15",
   first: "M2 1V15",
   separator: "M14 1V15",
+  same_word: "M11 3h3v3h-3zM3 11h3v3h-3z",
   few: "M4 3h2M10 6h2M6 10h2M12 12h2M3 13h2",
   many: "M1 4h14M1 8h14M1 12h14",
 };

@@ -1,18 +1,20 @@
-/** What a head does, by rules that the page states, with the number behind each. */
+/** What a head does, by rules that the page states, with the number behind each: those of `look/head_jobs.py`. */
 
 import type { Measured } from "../../run/heads.ts";
 import { counted, percent, short } from "../../run/numbers.ts";
 
 /** Where most of a head's attention goes; or, where no such place is, over how many tokens it is spread. */
-export const JOBS = ["previous", "next", "self", "first", "separator", "few", "many"] as const;
+export const JOBS = ["previous", "next", "self", "first", "separator", "same_word", "few", "many"] as const;
 export type Job = (typeof JOBS)[number];
 
-const NAMED = ["previous", "next", "self", "first", "separator"] as const;
+const NAMED = ["previous", "next", "self", "first", "separator", "same_word"] as const;
 
 /** A head is called by a place that gets at least this share of its attention, and this many times an even share. */
 export const [LEAST, TIMES] = [0.25, 2];
 /** "A few" are at most this share of the tokens that it could look at, or so many. */
 export const [FEW, AT_LEAST] = [0.125, 2];
+/** Two tokens with half of the attention each are two at once, whatever their entropy was rounded to. */
+const ROUNDED = 1 + 1e-6;
 
 export interface Found {
   readonly job: Job;
@@ -30,12 +32,12 @@ export function jobOf(measured: Measured): Found {
   }
   if (best !== null) return best;
   const value = atOnce(measured);
-  return { job: value <= Math.max(FEW / measured.even, AT_LEAST) ? "few" : "many", value };
+  return { job: value <= ROUNDED * Math.max(FEW / measured.even, AT_LEAST) ? "few" : "many", value };
 }
 
 /** Over how many tokens the attention is spread: as many as would give this entropy if they got the same. */
 export function atOnce(measured: Measured): number {
-  return 2 ** measured.entropy;
+  return Math.exp(measured.entropy);
 }
 
 /** One word for a label under a picture. */
@@ -45,6 +47,7 @@ export const SHORT: Readonly<Record<Job, string>> = {
   self: "itself",
   first: "first",
   separator: "end",
+  same_word: "same",
   few: "few",
   many: "broad",
 };
@@ -68,6 +71,8 @@ export function whereOf(job: Job, words: { readonly first: string; readonly clos
       return words.first === "" ? "at the first token" : `at the first token, ${words.first}`;
     case "separator":
       return words.closing === "" ? "at the end mark" : `at the end mark ${words.closing}`;
+    case "same_word":
+      return "at the same word elsewhere";
     case "few":
       return "at a few tokens";
     case "many":
