@@ -1,6 +1,7 @@
 /** What a view waits for beside tensors: work of its own, and sections that the page carries or a server works out. */
 
 import { useEffect, useState } from "preact/hooks";
+import type { Source } from "../run/source.ts";
 import { useStore } from "./hooks.ts";
 
 export interface Found<T> {
@@ -32,17 +33,22 @@ export function useFound<T>(key: string | null, work: () => Promise<T>): Found<T
   return found;
 }
 
-/** A section that this page does not have, or that cannot be made of this model: then `reason` says why. */
+/** In the place of a section that cannot be made of this model, or that this page does not have: then without a reason. */
 export interface Lacking {
   readonly reason: string;
 }
 
+const sections = new WeakMap<Source, Map<string, Promise<unknown>>>();
+
 /** A section of the run; null while it is waited for. */
 export function useSection<T extends object>(name: string): T | Lacking | null {
   const { source } = useStore();
-  const { value, wrong } = useFound<{ told: T | Lacking; of: unknown }>(name, async () => {
-    const told = ((await source.section(name)) ?? { reason: "" }) as T | Lacking;
-    return { told, of: source };
+  const { value, wrong } = useFound(name, async () => {
+    const known = sections.get(source) ?? new Map<string, Promise<unknown>>();
+    sections.set(source, known);
+    const asked = known.get(name) ?? source.section(name);
+    known.set(name, asked);
+    return { told: ((await asked) ?? { reason: "" }) as T | Lacking, of: source };
   });
   if (wrong !== "") return { reason: wrong };
   return value === null || value.of !== source ? null : value.told;

@@ -53,13 +53,25 @@ export function Rail(): VNode {
           <TextFields />
         </div>
         <nav class="part" aria-label="parts of the model">
-          <p class="label">{together ? "Looked at" : "Looked at: the whole, or a part"}</p>
+          <p class="label">Looked at</p>
           <a class="choice" href={link({ level: "model" })} aria-current={level === "model"}>
             the whole model
           </a>
           <a class="choice" href={link({ level: "heads" })} aria-current={level === "heads"}>
             all heads
           </a>
+          {run.formulas.length > 0 &&
+            SUMS.map((each) => (
+              <a
+                class="choice"
+                key={each}
+                href={link({ level: each, options: [], at: [] })}
+                aria-current={each === level}
+              >
+                {LEVELS[each].sums}
+              </a>
+            ))}
+          {!together && <p class="label within">A part of it</p>}
           {together ? (
             <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>
               all tensors
@@ -77,21 +89,6 @@ export function Rail(): VNode {
             ))
           )}
         </nav>
-        {run.formulas.length > 0 && (
-          <nav class="part" aria-label="summed up">
-            <p class="label">Summed up</p>
-            {SUMS.map((each) => (
-              <a
-                class="choice"
-                key={each}
-                href={link({ level: each, options: [], at: [] })}
-                aria-current={each === level}
-              >
-                {LEVELS[each].sums}
-              </a>
-            ))}
-          </nav>
-        )}
         <div class="part">
           <p class="label">Workshop</p>
           <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>

@@ -9,17 +9,17 @@ import type { Answer } from "../run/store.ts";
 import { SceneView } from "../scenes/scene_view.tsx";
 import { SCENES } from "../scenes/scenes.ts";
 import { BlockView } from "./block/block_view.tsx";
-import { GradientsView } from "./gradients/gradients_view.tsx";
+import { AboutGradients, GradientsView } from "./gradients/gradients_view.tsx";
 import { cellNear } from "./head/attention.ts";
 import { HeadView } from "./head/head_view.tsx";
 import { HeadsBeside } from "./heads/heads_beside.tsx";
 import { HeadsView } from "./heads/heads_view.tsx";
-import { LensView } from "./lens/lens_view.tsx";
+import { LensBeside, LensView } from "./lens/lens_view.tsx";
 import { MaskView } from "./mask/mask_view.tsx";
 import { ModelBeside } from "./model/model_beside.tsx";
 import { ModelView } from "./model/model_view.tsx";
 import { NumberView } from "./number/number_view.tsx";
-import { RolloutView } from "./rollout/rollout_view.tsx";
+import { AboutRollout, RolloutView } from "./rollout/rollout_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
 import { TiesView } from "./ties/ties_view.tsx";
 
@@ -116,6 +116,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   },
   rollout: {
     View: RolloutView,
+    Beside: { title: "What this shows", View: AboutRollout },
     sums: "attention through all blocks",
     hint: "Click or arrow keys: the word and block in hand. Page Down: the squares of the blocks. Escape: all heads. ? all keys",
     crumb: () => ({ text: "attention through all blocks", href: link({ level: "rollout" }) }),
@@ -123,6 +124,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   },
   lens: {
     View: LensView,
+    Beside: { title: "The guesses in hand", View: LensBeside },
     sums: "the answer, block by block",
     hint: "Click or Enter: the guesses of a place after a block. Escape: the whole model. ? all keys",
     crumb: () => ({ text: "the answer, block by block", href: link({ level: "lens" }) }),
@@ -130,6 +132,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   },
   gradients: {
     View: GradientsView,
+    Beside: { title: "What this shows", View: AboutGradients },
     sums: "attention beside gradients",
     hint: "Choose an answer, a block and a head. Escape: the whole model. ? all keys",
     crumb: () => ({ text: "attention beside gradients", href: link({ level: "gradients" }) }),

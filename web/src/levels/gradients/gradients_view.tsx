@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { isLacking, useFound, useSection } from "../../frame/found.ts";
 import { useStore } from "../../frame/hooks.ts";
 import { Lack } from "../../frame/lack.tsx";
+import { Choice, Table } from "../../frame/pieces.tsx";
 import { go, link, state } from "../../frame/state.ts";
 import { toNumber, toTensor } from "../../frame/views.ts";
 import { type Looks, looksOf } from "../../run/looks.ts";
@@ -36,6 +37,11 @@ function Goals({ all }: { all: Attributions }): VNode {
   const goal = all.goals[place];
   if (goal === undefined) return <p class="wrong">No number of this run was chosen to be explained by its gradient.</p>;
   const side = goal.of.find((each) => each.side === options[0]) ?? goal.of[0];
+  // The place that answers is one of the last stack’s: it looks at words of its own side, or across.
+  const own = names.formulas.get(goal.name)?.tokens ?? "inputs";
+  const kind = kindsOf(names).find(({ queries, keys }) => queries === own && keys === side?.side);
+  const last = (kind?.weights.length ?? 1) - 1;
+  const block = Math.min(at[1] ?? last, last);
   return (
     <>
       <p class="answer">
@@ -43,33 +49,30 @@ function Goals({ all }: { all: Attributions }): VNode {
         <a href={toNumber(goal.name, goal.cell, names)}>{short(goal.value)}</a>
       </p>
       <div class="controls">
-        <label>
-          the answer
-          <select value={String(place)} onChange={(event) => go({ at: [Number(event.currentTarget.value)] }, true)}>
-            {all.goals.map(({ text }, order) => (
-              <option value={String(order)} key={order}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="the answer"
+          value={place}
+          of={all.goals.map(({ text }, order) => [order, text])}
+          onChoose={(order) => go({ at: [Number(order)] }, true)}
+        />
         {goal.of.length > 1 && (
-          <label>
-            words of
-            <select value={side?.side ?? ""} onChange={(event) => go({ options: [event.currentTarget.value] }, true)}>
-              {goal.of.map((each) => (
-                <option value={each.side} key={each.side}>
-                  {each.side === "inputs" ? (goal.of.length > 1 ? "the source" : "the text") : "the target"}
-                </option>
-              ))}
-            </select>
-          </label>
+          <Choice
+            label="words of"
+            value={side?.side ?? ""}
+            of={goal.of.map((each) => [each.side, each.side === "inputs" ? "the source" : "the target"])}
+            onChoose={(each) => go({ options: [each] }, true)}
+          />
+        )}
+        {kind !== undefined && kind.weights.length > 1 && (
+          <Choice
+            label="attention of block"
+            value={block}
+            of={kind.weights.map((name, order) => [order, blockOf(name)])}
+            onChoose={(order) => go({ at: [place, Number(order)] }, true)}
+          />
         )}
       </div>
-      {side !== undefined && <Words goal={goal} of={side} />}
-      <p class="rule-of-heads">
-        {all.note} {all.left_out}
-      </p>
+      {side !== undefined && <Words goal={goal} of={side} weights={kind?.weights[block]} />}
     </>
   );
 }
@@ -77,119 +80,110 @@ function Goals({ all }: { all: Attributions }): VNode {
 /** Of more words only those that one of the columns names among its largest are listed. */
 const LISTED = 40;
 
-function Words({ goal, of }: { goal: Goal; of: Attributed }): VNode {
+interface WordsProps {
+  readonly goal: Goal;
+  readonly of: Attributed;
+  /** The attention beside it; undefined where the place does not look at these words. */
+  readonly weights: string | undefined;
+}
+
+function Words({ goal, of, weights = "" }: WordsProps): VNode {
   const { names, source } = useStore();
   const { sentence } = goal;
-  const kinds = kindsOf(names);
-  // The place that answers is one of the last stack’s: it looks at words of its own side, or across.
-  const own = names.formulas.get(goal.name)?.tokens ?? "inputs";
-  const kind = kinds.find(({ queries, keys }) => queries === own && keys === of.side);
   const query = placeOf(goal, names);
-  const block = Math.min(state.value.at[1] ?? Number.POSITIVE_INFINITY, (kind?.weights.length ?? 1) - 1);
-  const weights = kind?.weights[block];
-  const { value } = useFound(`${weights} ${sentence} ${query}`, async () => {
-    const looks =
-      weights === undefined || query === null ? undefined : await looksOf(source, weights, sentence, [query]);
-    return { of: `${weights} ${query}`, looks };
+  const asked = `${weights} ${sentence} ${query}`;
+  const { value } = useFound(asked, async () => {
+    return { asked, looks: query === null ? undefined : await looksOf(source, weights, sentence, [query]) };
   });
-  const looks = value?.of === `${weights} ${query}` ? value.looks : undefined;
-  const tokens = Array.from(of.gradient.keys());
+  const looks = value?.asked === asked ? value.looks : undefined;
+  const tokens = [...of.gradient.keys()];
   const mean = tokens.map((token) => meanOf(looks, token));
-  const columns = [mean, of.gradient, of.product.map(Math.abs)];
-  const listed =
-    tokens.length <= LISTED
-      ? tokens
-      : [...new Set(columns.flatMap((column) => largest(column, Math.floor(LISTED / 3))))].sort(
-          (one, two) => one - two,
-        );
+  const sizes = of.product.map(Math.abs);
+  const columns = [mean, of.gradient, sizes];
+  const found = columns.flatMap((column) => largest(column, tokens.length <= LISTED ? LISTED : LISTED / 4));
+  const listed = [...new Set(found)].sort((one, two) => one - two);
   const most = columns.map((column) => Math.max(1e-30, ...column));
   const bar = (column: number, value: number): VNode => (
     <i
-      data-sign={value < 0 ? "below" : "above"}
+      data-column={column}
+      data-below={value < 0}
       style={{ width: `${(100 * Math.abs(value)) / (most[column] ?? 1)}%` }}
     />
   );
+  const alike = alikeness(mean, sizes);
   return (
     <>
-      {kind !== undefined && kind.weights.length > 1 && (
-        <p class="controls">
-          <label>
-            attention of block
-            <select
-              value={String(block)}
-              onChange={(event) => go({ at: [state.value.at[0] ?? 0, Number(event.currentTarget.value)] }, true)}
-            >
-              {kind.weights.map((name, order) => (
-                <option value={String(order)} key={name}>
-                  {blockOf(name)}
-                </option>
-              ))}
-            </select>
-          </label>
-        </p>
-      )}
-      <section class="scroll owed" tabIndex={0} aria-label="attention and gradients of each word">
-        <table>
-          <thead>
-            <tr>
-              <th>word</th>
-              <th>attention{weights !== undefined && ` of block ${blockOf(weights)}, mean of heads`}</th>
-              <th>strongest head</th>
-              <th>length of the gradient</th>
-              <th>input × gradient</th>
-            </tr>
-          </thead>
-          <tbody>
-            {listed.map((token) => {
-              const word = names.word(of.side, sentence, token);
-              const head = strongest(looks, token);
-              const product = of.product[token] ?? 0;
-              return (
-                <tr key={token} data-token={token}>
-                  <th scope="row" class={word.hidden ? "hidden" : ""}>
-                    <bdi>{word.text}</bdi>
-                  </th>
-                  <td class="attention">
-                    {looks !== undefined && bar(0, mean[token] ?? 0)}
-                    {looks === undefined ? "" : short(mean[token] ?? 0)}
-                  </td>
-                  <td>
-                    {head !== null && weights !== undefined && query !== null && (
-                      <a class="attention" href={toNumber(weights, [sentence, head.head, query, token], names)}>
-                        {head.head}: {short(head.weight)}
-                      </a>
-                    )}
-                  </td>
-                  <td data-gradient={of.gradient[token]}>
-                    {bar(1, of.gradient[token] ?? 0)}
-                    {short(of.gradient[token] ?? 0)}
-                  </td>
-                  <td data-product={product}>
-                    {bar(2, product)}
-                    {product > 0 ? "+" : ""}
-                    {short(product)}
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </section>
+      <Table
+        kind="owed"
+        label="attention and gradients of each word"
+        head={[
+          "word",
+          "attention: mean of the heads",
+          "its strongest head",
+          "length of the gradient",
+          "input × gradient",
+        ]}
+        rows={listed.map((token) => {
+          const word = names.word(of.side, sentence, token);
+          const [gradient, product] = [of.gradient[token] ?? 0, of.product[token] ?? 0];
+          const head = largest(looks?.heads.map((row) => row[token] ?? 0) ?? [], 1)[0];
+          const weight = head === undefined ? 0 : (looks?.heads[head]?.[token] ?? 0);
+          return {
+            data: { "data-token": token, "data-gradient": gradient, "data-product": product },
+            cells: [
+              <bdi class={word.hidden ? "hidden" : ""}>{word.text}</bdi>,
+              looks !== undefined && [bar(0, mean[token] ?? 0), short(mean[token] ?? 0)],
+              head !== undefined && [
+                `${head}: `,
+                <a class="attention" href={toNumber(weights, [sentence, head, query ?? 0, token], names)}>
+                  {short(weight)}
+                </a>,
+              ],
+              [bar(1, gradient), short(gradient)],
+              [bar(2, product), product > 0 && "+", short(product)],
+            ],
+          };
+        })}
+      />
       <p class="said">
-        {looks !== undefined && tokens.length > 2 && (
+        {weights === "" && "The place that answers does not look at these words in one step. "}
+        {listed.length < tokens.length && `Of ${tokens.length} words those with the largest numbers are listed. `}
+        {looks !== undefined && !Number.isNaN(alike) && (
           <>
-            Attention and input × gradient (without its sign) order the words alike to{" "}
-            <b data-alike={alikeness(mean, columns[2] ?? [])}>{short(alikeness(mean, columns[2] ?? []), 2)}</b>, on a
-            scale from −1 to 1 (Spearman’s rank correlation).{" "}
+            How alike attention and the size of input × gradient order these words:{" "}
+            <b data-alike={alike}>{short(alike, 2)}</b> (1: the same order, 0: none, −1: the reverse; Spearman’s rank
+            correlation).
           </>
         )}
-        {kind === undefined && "The place that answers does not look at these words in one step. "}
-        The gradient was taken at{" "}
-        <a href={toTensor(of.tensor, [sentence, listed[0] ?? 0, 0], names)}>{names.place(of.tensor)}</a>: how much the
-        score would change if a word’s vector changed a little; times the vector: what the score owes to it, to first
-        order. Striped: it lowers the score. <a href={link({ level: "heads" })}>What a head is worth</a> is measured by
-        switching it off.
       </p>
+    </>
+  );
+}
+
+/** Beside the table: how the numbers are made, and what attention does not tell. */
+export function AboutGradients(): VNode | null {
+  const { names } = useStore();
+  const told = useSection<Attributions>("attributions");
+  const tensor = told === null || isLacking(told) ? undefined : told.goals[0]?.of[0]?.tensor;
+  if (told === null || isLacking(told) || tensor === undefined) return null;
+  return (
+    <>
+      <div class="part">
+        <p class="label">What attention does not tell</p>
+        <p>{told.note}</p>
+        <p class="said">
+          What a head is worth is measured by switching it off: see <a href={link({ level: "heads" })}>all heads</a>.
+        </p>
+      </div>
+      <div class="part">
+        <p class="label">How it was made</p>
+        <p>
+          The gradient of the score was taken at <a href={toTensor(tensor, [0, 0, 0], names)}>{names.place(tensor)}</a>:
+          how much the score changes if a word’s vector changes a little. Times the vector, summed over its channels, it
+          is what the score owes to the word to first order. A striped bar lowers the score.
+        </p>
+        {told.left_out !== "" && <p class="said">{told.left_out}</p>}
+      </div>
     </>
   );
 }
@@ -206,15 +200,6 @@ function placeOf({ name, cell }: Goal, names: ReturnType<typeof useStore>["names
 function meanOf(looks: Looks | undefined, token: number): number {
   const heads = looks?.heads ?? [];
   return heads.reduce((sum, row) => sum + (row[token] ?? 0) / heads.length, 0);
-}
-
-function strongest(looks: Looks | undefined, token: number): { head: number; weight: number } | null {
-  let best: { head: number; weight: number } | null = null;
-  looks?.heads.forEach((row, head) => {
-    const weight = row[token] ?? 0;
-    if (best === null || weight > best.weight) best = { head, weight };
-  });
-  return best;
 }
 
 function largest(values: readonly number[], count: number): number[] {

@@ -2,20 +2,32 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import { Choice, type Option } from "../../frame/pieces.tsx";
 import { go, state } from "../../frame/state.ts";
 import { type Options, optionsIn, switched } from "./options.ts";
 import { segmentsOf, type Text, tokensOf, wordsOf } from "./units.ts";
 
 type Flag = keyof Options;
 
+const SENTENCES: readonly Option[] = [
+  ["null", "both sentences"],
+  [0, "the first"],
+  [1, "the second"],
+];
+
 /** `more`: what else can be switched. Nothing is offered that this text has not. */
-export function Filters({ text, more = [] }: { text: Text; more?: readonly (readonly [Flag, string])[] }): VNode {
+export function Filters(props: {
+  readonly text: Text;
+  readonly more?: readonly (readonly [Flag, string])[];
+  readonly pair?: boolean;
+}): VNode {
+  const { text, more = [], pair = true } = props;
   const found = useMemo(() => {
     const tokens = tokensOf(text);
     return {
       joined: wordsOf(text, tokens).length < tokens.length,
       marked: tokens.some((token) => token.mark),
-      pair: segmentsOf(text) !== null,
+      pair: pair && segmentsOf(text) !== null,
     };
   }, [text.names, text.side, text.sentence, text.fetch(`${text.side}.real`), text.fetch(`${text.side}.segments`)]);
   const options = optionsIn(state.value.show);
@@ -36,21 +48,15 @@ export function Filters({ text, more = [] }: { text: Text; more?: readonly (read
       ))}
       {found.pair &&
         (["from", "to"] as const).map((side) => (
-          <label key={side}>
-            {side === "from" ? "looks" : "is looked at"}
-            <select
-              value={String(options[side])}
-              onChange={(event) => {
-                const chosen = event.currentTarget.value;
-                const both = [`${side}-0`, `${side}-1`];
-                go({ show: switched(both, chosen === "null" ? [] : [`${side}-${chosen}`]) }, true);
-              }}
-            >
-              <option value="null">both sentences</option>
-              <option value="0">the first</option>
-              <option value="1">the second</option>
-            </select>
-          </label>
+          <Choice
+            key={side}
+            label={side === "from" ? "looks" : "is looked at"}
+            value={String(options[side])}
+            of={SENTENCES}
+            onChoose={(chosen) => {
+              go({ show: switched([`${side}-0`, `${side}-1`], chosen === "null" ? [] : [`${side}-${chosen}`]) }, true);
+            }}
+          />
         ))}
     </div>
   );

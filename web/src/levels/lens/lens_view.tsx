@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { isLacking, useSection } from "../../frame/found.ts";
 import { useStore } from "../../frame/hooks.ts";
 import { Lack } from "../../frame/lack.tsx";
+import { Table } from "../../frame/pieces.tsx";
 import { link, state } from "../../frame/state.ts";
 import { toNumber, toTensor } from "../../frame/views.ts";
 import { unmarked } from "../../run/names.ts";
@@ -13,70 +14,58 @@ import type { Lens, LensLayer, LensPlace } from "../../run/sums.ts";
 export function LensView(): VNode {
   const { names } = useStore();
   const told = useSection<Lens>("lens");
-  const { sentence } = state.value;
   return (
     <>
       <h1 class="away">{`${names.run.title}: the answer, block by block`}</h1>
       {told !== null && isLacking(told) && <Lack what="No answer block by block" told={told} />}
-      {told !== null && !isLacking(told) && <Places all={told} sentence={sentence} />}
+      {told !== null && !isLacking(told) && <Places all={told} />}
     </>
   );
 }
 
-function Places({ all, sentence }: { all: Lens; sentence: number }): VNode {
-  const own = all.places.filter(({ at }) => at.sentence === sentence);
+/** The places of the sentence in front, with the place and layer in hand. */
+function placesIn(all: Lens): { places: readonly LensPlace[]; place: LensPlace | undefined; layer: number } {
+  const { sentence, at } = state.value;
+  const own = all.places.filter((each) => each.at.sentence === sentence);
   const places = own.length > 0 ? own : all.places;
-  const [row = places.length - 1, column = -1] = state.value.at;
-  const place = places[Math.min(row, places.length - 1)];
+  const place = places[Math.min(at[0] ?? places.length, places.length - 1)];
+  const last = (place?.layers.length ?? 1) - 1;
+  return { places, place, layer: Math.min(at[1] ?? last, last) };
+}
+
+function Places({ all }: { all: Lens }): VNode {
+  const { places, place, layer } = placesIn(all);
   if (place === undefined) return <p class="wrong">No place of this run was scored: there is no answer to follow.</p>;
-  const layer = Math.min(column < 0 ? place.layers.length - 1 : column, place.layers.length - 1);
   return (
     <>
       <Answer place={place} />
-      <section class="scroll lens" tabIndex={0} aria-label="the first guess of each place after each block">
-        <table>
-          <thead>
-            <tr>
-              <th>place</th>
-              {place.layers.map(({ state: name }, at) => (
-                <th key={name}>{headOf(place, at, name)}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {places.map((each, order) => (
-              <tr key={order} data-place={each.at.token}>
-                <th scope="row">{asked(each)}</th>
-                {each.layers.map((one, at) => (
-                  <Cell
-                    key={one.state}
-                    layer={one}
-                    place={each}
-                    at={[order, at]}
-                    own={each === place && at === layer}
-                  />
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
-      <Guesses place={place} at={layer} />
+      <Table
+        kind="lens"
+        label="the first guess of each place after each block"
+        head={["", ...place.layers.map(({ state: name }, at) => <TensorLink name={name} text={headOf(place, at)} />)]}
+        rows={places.map((each, order) => ({
+          data: { "data-place": each.at.token },
+          cells: [
+            <Asked place={each} />,
+            ...each.layers.map((one, at) => (
+              <Cell layer={one} place={each} at={[order, at]} own={each === place && at === layer} />
+            )),
+          ],
+        }))}
+      />
       <p class="rule-of-heads">
-        Each cell: the first guess if the vocabulary head read this state, with its probability as digits and as the
-        line below; “rank” is the place of the final answer among all words there, 1 = it is the guess. The last column
-        is the run’s own answer (logit lens: nostalgebraist 2020). The states between were never trained to be read by
-        the head: an early guess that makes no sense says that the head cannot read it, not that nothing is there.
+        Each cell is the first guess if the vocabulary head read this state: its probability in digits and as a line;
+        “rank” is where the final answer stands there among all tokens (1: it is the guess). The last column is the
+        run’s own answer.
         {all.left_out !== "" && ` ${all.left_out}`}
       </p>
     </>
   );
 }
 
-function headOf({ layers }: LensPlace, at: number, name: string): VNode {
+function headOf({ layers }: LensPlace, at: number): string {
   const block = layers[at]?.block ?? null;
-  const text = block === null ? "the vector alone" : at === layers.length - 1 ? "the answer" : `block ${block}`;
-  return <TensorLink name={name} text={text} />;
+  return block === null ? "before any block" : `after block ${block}`;
 }
 
 function TensorLink({ name, text }: { name: string; text: string }): VNode {
@@ -95,7 +84,7 @@ function TensorLink({ name, text }: { name: string; text: string }): VNode {
 }
 
 /** A decoder’s place answers with what follows it. */
-function asked({ at }: LensPlace): VNode {
+function Asked({ place: { at } }: { place: LensPlace }): VNode {
   const { names } = useStore();
   const word = names.word(at.side, at.sentence, at.token);
   const next = names.run.model.stacks.at(-1)?.side === "decoder";
@@ -115,7 +104,7 @@ function Answer({ place }: { place: LensPlace }): VNode {
   const where = from?.block == null ? "before any block" : `after block ${from.block}`;
   return (
     <p class="answer" data-settled={wrong + 1}>
-      {asked(place)}: <b class="hidden">{unmarked(answer.text)}</b>{" "}
+      <Asked place={place} />: <b class="hidden">{unmarked(answer.text)}</b>{" "}
       {from === undefined ? "is no first guess on the way" : `is the first guess from ${where} on`}.
     </p>
   );
@@ -132,55 +121,75 @@ function Cell({ layer, place, at, own }: CellProps): VNode {
   const [first] = layer.top;
   const right = first?.id === place.answer.id;
   return (
-    <td data-own={own} data-rank={layer.rank}>
-      <a href={link({ at })} aria-current={own}>
-        <b class={right ? "hidden" : ""}>{unmarked(first?.text ?? "")}</b>
-        <span>{percent(first?.probability ?? 0)}</span>
-        <i style={{ width: `${100 * (first?.probability ?? 0)}%` }} data-right={right} />
-        <small>rank {layer.rank.toLocaleString("en")}</small>
-      </a>
-    </td>
+    <a href={link({ at })} aria-current={own} data-rank={layer.rank} data-probability={first?.probability}>
+      <b class={right ? "hidden" : ""}>{unmarked(first?.text ?? "")}</b>
+      <span>{percent(first?.probability ?? 0)}</span>
+      <i style={{ width: `${100 * (first?.probability ?? 0)}%` }} data-right={right} />
+      <small>rank {layer.rank.toLocaleString("en")}</small>
+    </a>
   );
 }
 
-/** The guesses of the cell in hand; those of the last column are numbers of the run. */
-function Guesses({ place, at }: { place: LensPlace; at: number }): VNode | null {
+/** Beside the table: the guesses of the cell in hand; those of the last column are numbers of the run. */
+export function LensBeside(): VNode | null {
   const { names, source } = useStore();
-  const layer = place.layers[at];
-  if (layer === undefined) return null;
-  const last = at === place.layers.length - 1 && names.formulas.has("head.probabilities");
-  const places = names.run.places.findIndex(([row, token]) => row === place.at.sentence && token === place.at.token);
-  const index = names.axes("head.probabilities")[0] === "place" ? [places] : [place.at.sentence, place.at.token];
-  const size = source.shape("head.probabilities")?.at(-1);
-  const where = layer.block === null ? "before any block" : `after block ${layer.block}`;
+  const told = useSection<Lens>("lens");
+  if (told === null || isLacking(told)) return null;
+  const { place, layer: at } = placesIn(told);
+  const layer = place?.layers[at];
+  if (place === undefined || layer === undefined) return null;
+  const { sentence, token } = place.at;
+  const name = "head.probabilities";
+  const last = at === place.layers.length - 1 && names.formulas.has(name);
+  const row = names.run.places.findIndex((each) => each[0] === sentence && each[1] === token);
+  const index = names.axes(name)[0] === "place" ? [row] : [sentence, token];
+  const size = source.shape(name)?.at(-1);
   return (
-    <section class="block guessed">
-      <h2>
-        {asked(place)}, {where}: the guesses from <TensorLink name={layer.state} text={names.place(layer.state)} />,
-        spread over {short(Math.exp(layer.entropy), 1)} words
-      </h2>
-      <dl class="bars">
-        {layer.top.map(({ id, text, probability }) => (
-          <div key={id}>
-            <dt class={id === place.answer.id ? "hidden" : ""}>{unmarked(text)}</dt>
-            <dd>
-              <i style={{ width: `${100 * probability}%`, background: "var(--hidden)" }} />
-            </dd>
-            <dd data-probability={probability}>
-              {last ? (
-                <a href={toNumber("head.probabilities", [...index, id], names)}>{percent(probability)}</a>
-              ) : (
-                percent(probability)
-              )}
-            </dd>
-          </div>
-        ))}
-      </dl>
-      <p class="quiet">
-        The final answer, {unmarked(place.answer.text)}: rank {layer.rank.toLocaleString("en")}
-        {size !== undefined && ` of ${size.toLocaleString("en")}`}, {percent(layer.probability)}.
-        {!last && " Made by the head’s own formulas, with this state in the place of the last one."}
-      </p>
-    </section>
+    <>
+      <div class="part">
+        <p class="strong">
+          <Asked place={place} />, {headOf(place, at)}
+        </p>
+        <dl class="bars">
+          {layer.top.map(({ id, text, probability }) => (
+            <div key={id}>
+              <dt class={id === place.answer.id ? "hidden" : ""}>{unmarked(text)}</dt>
+              <dd>
+                <i style={{ width: `${100 * probability}%`, background: "var(--hidden)" }} />
+              </dd>
+              <dd data-guess={probability}>
+                {last ? (
+                  <a href={toNumber(name, [...index, id], names)}>{percent(probability)}</a>
+                ) : (
+                  percent(probability)
+                )}
+              </dd>
+            </div>
+          ))}
+        </dl>
+        <p class="quiet">spread over {short(Math.exp(layer.entropy), 1)} tokens (e to the entropy)</p>
+        <p>
+          The final answer, <b class="hidden">{unmarked(place.answer.text)}</b>, has rank{" "}
+          {layer.rank.toLocaleString("en")}
+          {size !== undefined && ` of ${size.toLocaleString("en")}`}: {percent(layer.probability)}.
+        </p>
+      </div>
+      <div class="part">
+        <p class="label">How it was made</p>
+        {last ? (
+          <p>This is the run’s own answer: each probability is a number with its formula.</p>
+        ) : (
+          <p>
+            The formulas of the last norm and of the vocabulary head, with{" "}
+            <TensorLink name={layer.state} text={`the state ${headOf(place, at)}`} /> in the place of the last one.
+          </p>
+        )}
+        <p class="said">
+          The states between were never trained to be read by this head: an early guess that makes no sense says that
+          the head cannot read it, not that nothing is there.
+        </p>
+        <p class="quiet">Logit lens: nostalgebraist 2020.</p>
+      </div>
+    </>
   );
 }

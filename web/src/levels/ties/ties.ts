@@ -107,36 +107,39 @@ export function largestTie(ties: readonly Tie[], by: (tie: Tie) => number): Tie 
 }
 
 /** How alike the vectors of the word and of the others are, in one tensor. */
-export interface Alike {
-  readonly tensor: string;
-  readonly where: string;
+export interface Alike extends Stream {
   readonly cosines: readonly number[];
 }
 
-/** The tensors that words are compared in: their rows of the table, and what enters each block. */
-export function streamsOf({ weights }: Kind, names: Names): { tensor: string; where: string }[] {
-  const entering = weights.flatMap((name) => {
+/** Vectors of words: those of the table, `block` empty, or those that enter a block. */
+export interface Stream {
+  readonly tensor: string;
+  readonly block: string;
+}
+
+export function streamsOf({ weights }: Kind, names: Names): Stream[] {
+  const entering = weights.flatMap((name): Stream[] => {
     const added = names.formulas.get(name.replace(/weights$/, "residual"));
     const stream = added === undefined ? undefined : operandsOf(added.rule).find(([role]) => role === "stream")?.[1];
-    return stream === undefined ? [] : [{ tensor: stream.name, where: `as they enter block ${blockOf(name)}` }];
+    return stream === undefined ? [] : [{ tensor: stream.name, block: blockOf(name) }];
   });
   const word = `${weights[0]?.split(".")[0] ?? ""}.embed.word`;
-  return [...(names.formulas.has(word) ? [{ tensor: word, where: "in the table of vectors" }] : []), ...entering];
+  return names.formulas.has(word) ? [{ tensor: word, block: "" }, ...entering] : entering;
 }
 
 export async function alikeIn(
   source: Source,
-  streams: readonly { tensor: string; where: string }[],
+  streams: readonly Stream[],
   sentence: number,
   word: Unit,
   targets: readonly Unit[],
 ): Promise<Alike[]> {
   const found = await Promise.all(
-    streams.map(async ({ tensor, where }) => {
-      const vector = (unit: Unit): Promise<Float64Array | undefined> => vectorOf(source, tensor, sentence, unit.tokens);
+    streams.map(async (stream): Promise<Alike[]> => {
+      const vector = (unit: Unit) => vectorOf(source, stream.tensor, sentence, unit.tokens);
       const [own, ...others] = await Promise.all([word, ...targets].map(vector));
-      const cosines = others.map((other) => (own && other ? cosineOf(own, other) : Number.NaN));
-      return own === undefined ? [] : [{ tensor, where, cosines }];
+      if (own === undefined) return [];
+      return [{ ...stream, cosines: others.map((other) => (other === undefined ? Number.NaN : cosineOf(own, other))) }];
     }),
   );
   return found.flat();

@@ -48,7 +48,7 @@ export function tiesScene(
       drawBar(pen, place, x + 3, y + 4 + place * BAR, ((w - 6 - digits) * share) / most, palette);
     });
     if (digits > 0) {
-      const text = short(tie.shares[0] ?? 0, 2).replace(/^0/, "");
+      const text = (tie.shares[0] ?? 0).toFixed(2).replace(/^0/, "");
       pen.text(x + w - 3, y + h / 2 + 4, text, palette.ink, { align: "right", bold: tie.lead > 0 });
     }
     if (tie.id === best)

@@ -1,10 +1,11 @@
 /** Does some head tie a word to one word more than to others? Which, by how much, and how alike their vectors are. */
 
 import type { VNode } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { Spots } from "../../draw/spots.tsx";
 import { useFound } from "../../frame/found.ts";
 import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { Choice, type Option, Table, Twin } from "../../frame/pieces.tsx";
 import { go, link, state } from "../../frame/state.ts";
 import { toNumber, toTensor } from "../../frame/views.ts";
 import { looksOf } from "../../run/looks.ts";
@@ -90,21 +91,26 @@ function Asked({ value, units, kinds }: AskedProps): VNode {
   const palette = usePalette();
   const { box, width } = useWidth();
   const { tensor, cell } = state.value;
-  const { kind, word, targets, ties } = value;
+  const { word, targets, ties } = value;
   const best = asking.largestTie(ties, ({ lead }) => lead);
   const words = targets.map(({ text }) => text);
   const drawn = useMemo(() => {
     return width === 0 ? null : tiesScene(ties, words, best?.id ?? "", palette, width);
   }, [ties, palette, width]);
-  const inHand = ties.find(({ weights, head }) => weights === tensor && head === cell[1]);
+  const asks = word.tokens[0] === cell[2];
+  const inHand = ties.find(({ weights, head }) => asks && weights === tensor && head === cell[1]);
   const open = (id: string): { tensor: string; cell: number[] } => {
     const tie = ties.find((each) => each.id === id);
     return { tensor: tie?.weights ?? "", cell: tie === undefined ? [] : cellOf(value, tie, targets[0]) };
   };
+  // The number in hand is one of this question.
+  useEffect(() => {
+    if (inHand === undefined && best !== undefined) go(open(best.id), true);
+  }, [value]);
   return (
     <>
       <Answer value={value} best={best} />
-      <Choice value={value} units={units} kinds={kinds} />
+      <Choices value={value} units={units} kinds={kinds} />
       <Words value={value} best={best} />
       <p class="legend">
         {words.map((each, place) => (
@@ -130,14 +136,13 @@ function Asked({ value, units, kinds }: AskedProps): VNode {
         )}
       </div>
       <p class="rule-of-heads">
-        A weight says how much of a word’s value a head passes on, and nothing of what it does there: neither that the
-        model has understood what “{word.text}” stands for, nor that the words are alike (correction C-38). Switch the
-        head off at its own level (key h) and see what changes. Yes = a lead of at least {asking.LEAD}.
+        A weight says how much of a word’s value a head passes on: neither that the model has understood what “
+        {word.text}” stands for, nor that the words are alike (correction C-38). Switch a head off at its own level (key
+        h) and see what changes. “Yes” is a lead of at least {asking.LEAD}.
         {isJoined(value) && " Words of several tokens: summed where they are looked at, averaged where they look."}
-        {kind.queries !== kind.keys && " Words of two stacks have no vectors that could be compared."}
         {value.missing > 0 && ` This page does not carry the weights of ${counted(value.missing, "attention")}.`}
       </p>
-      <Twin value={value} />
+      <Twins value={value} />
     </>
   );
 }
@@ -205,46 +210,38 @@ function Answer({ value, best }: { value: Answered; best: asking.Tie | undefined
   );
 }
 
-function Choice({ value, units, kinds }: AskedProps): VNode {
+function Choices({ value, units, kinds }: AskedProps): VNode {
   const { kind, word, targets } = value;
   const chosen = [word, ...targets].map(({ tokens }) => tokens[0] ?? 0);
-  const choose = (place: number, token: number): void => {
-    const next = [...chosen];
-    if (token < 0) next.splice(place, 1);
-    else next[place] = token;
-    go({ at: next, options: [kind.id] }, true);
-  };
   const select = (place: number, label: string, of: readonly Unit[]): VNode => (
-    <label key={place}>
-      {label}
-      <select
-        value={String(chosen[place] ?? -1)}
-        onChange={(event) => choose(place, Number(event.currentTarget.value))}
-      >
-        {place > 2 && <option value="-1">–</option>}
-        {of.map(({ tokens, text }, order) => (
-          <option value={String(tokens[0])} key={order}>
-            {text}
-            {of.filter((other) => other.text === text).length > 1 && ` (${order + 1})`}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Choice
+      key={place}
+      label={label}
+      value={chosen[place] ?? NOBODY}
+      of={[
+        ...(place > 2 ? [[NOBODY, "–"] as const] : []),
+        ...of.map(({ tokens, text }, order): Option => {
+          const several = of.filter((other) => other.text === text).length > 1;
+          return [tokens[0] ?? 0, several ? `${text} (${order + 1})` : text];
+        }),
+      ]}
+      onChoose={(token) => {
+        const next = [...chosen];
+        next.splice(place, 1, ...(token === NOBODY ? [] : [Number(token)]));
+        go({ at: next, options: [kind.id] }, true);
+      }}
+    />
   );
   const [queries, keys] = [units[kind.queries], units[kind.keys]];
   return (
     <div class="controls">
       {kinds.length > 1 && (
-        <label>
-          attention
-          <select value={kind.id} onChange={(event) => go({ options: [event.currentTarget.value], at: [] }, true)}>
-            {kinds.map(({ id, title }) => (
-              <option value={id} key={id}>
-                {title}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="attention"
+          value={kind.id}
+          of={kinds.map(({ id, title }) => [id, title])}
+          onChoose={(id) => go({ options: [id], at: [] }, true)}
+        />
       )}
       {select(0, "the word", queries)}
       {select(1, "tied to", keys)}
@@ -254,111 +251,78 @@ function Choice({ value, units, kinds }: AskedProps): VNode {
   );
 }
 
+/** No third word. */
+const NOBODY = "none";
+
 /** For each of the words the head that looks at it most, beside how alike the vectors are. */
 function Words({ value, best }: { value: Answered; best: asking.Tie | undefined }): VNode {
   const { names } = useStore();
   const { targets, ties, alike, sentence, word } = value;
-  const streams = alike.filter(({ tensor }, place) => place === 0 || tensor === entering());
-  function entering(): string {
-    return alike.find(({ where }) => where.endsWith(` ${best?.block}`))?.tensor ?? "";
-  }
+  const streams = alike.filter(({ block }) => block === "" || block === best?.block);
   return (
-    <section class="scroll" tabIndex={0} aria-label="weight beside likeness of vectors">
-      <table class="ties">
-        <thead>
-          <tr>
-            <th>“{word.text}” and</th>
-            <th>strongest head</th>
-            <th>its weight</th>
-            <th>mean of all heads</th>
-            {streams.map(({ tensor, where }) => (
-              <th key={tensor}>
-                alike (cosine) <a href={toTensor(tensor, [sentence, word.tokens[0] ?? 0, 0], names)}>{where}</a>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {targets.map((target, place) => {
-            const tie = asking.largestTie(ties, ({ shares }) => shares[place] ?? 0);
-            const mean = ties.reduce((sum, { shares }) => sum + (shares[place] ?? 0) / ties.length, 0);
-            return (
-              <tr key={place} data-word={target.text}>
-                <th scope="row">
-                  <b>{target.text}</b>
-                </th>
-                <td>{tie !== undefined && `block ${tie.block}, head ${tie.head}`}</td>
-                <td>{tie !== undefined && <Weight value={value} tie={tie} place={place} />}</td>
-                <td>{short(mean)}</td>
-                {streams.map(({ tensor, cosines }) => (
-                  <td key={tensor} data-cosine={cosines[place]}>
-                    {short(cosines[place] ?? 0)}
-                  </td>
-                ))}
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </section>
+    <Table
+      kind="ties"
+      label="weight beside likeness of vectors"
+      head={[
+        `“${word.text}” and`,
+        "strongest head",
+        "weight",
+        "mean of all",
+        ...streams.map(({ tensor, block }) => (
+          <>
+            cosine of <a href={toTensor(tensor, [sentence, word.tokens[0] ?? 0, 0], names)}>{vectorsIn(block)}</a>
+          </>
+        )),
+      ]}
+      rows={targets.map((target, place) => {
+        const tie = asking.largestTie(ties, ({ shares }) => shares[place] ?? 0);
+        const mean = ties.reduce((sum, { shares }) => sum + (shares[place] ?? 0) / ties.length, 0);
+        return {
+          data: { "data-word": target.text },
+          cells: [
+            <b>{target.text}</b>,
+            tie === undefined ? "" : `block ${tie.block}, head ${tie.head}`,
+            tie === undefined ? "" : <Weight value={value} tie={tie} place={place} />,
+            short(mean),
+            ...streams.map(({ cosines }) => short(cosines[place] ?? 0)),
+          ],
+        };
+      })}
+    />
   );
 }
 
+function vectorsIn(block: string): string {
+  return block === "" ? "word vectors" : `vectors into block ${block}`;
+}
+
 /** Every weight of the picture, and every likeness. */
-function Twin({ value }: { value: Answered }): VNode {
+function Twins({ value }: { value: Answered }): VNode {
   const { targets, ties, alike } = value;
-  const heads = targets.map(({ text }, place) => <th key={place}>{text}</th>);
+  const words = targets.map(({ text }) => text);
   return (
-    <details class="twin">
-      <summary>the same as a table</summary>
-      <section class="scroll" tabIndex={0} aria-label="the weights of all heads">
-        <table>
-          <thead>
-            <tr>
-              <th>block</th>
-              <th>head</th>
-              {heads}
-              <th>lead</th>
-            </tr>
-          </thead>
-          <tbody>
-            {ties.map((tie) => (
-              <tr key={tie.id} data-tie={tie.id}>
-                <th scope="row">{tie.block}</th>
-                <td>{tie.head}</td>
-                {targets.map((_, place) => (
-                  <td key={place}>
-                    <Weight value={value} tie={tie} place={place} />
-                  </td>
-                ))}
-                <td>{short(tie.lead)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-        {alike.length > 0 && (
-          <table>
-            <thead>
-              <tr>
-                <th>cosine of the vectors</th>
-                {heads}
-              </tr>
-            </thead>
-            <tbody>
-              {alike.map(({ tensor, where, cosines }) => (
-                <tr key={tensor} data-stream={tensor}>
-                  <th scope="row">{where}</th>
-                  {cosines.map((cosine, place) => (
-                    <td key={place} data-cosine={cosine}>
-                      {short(cosine)}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
-      </section>
-    </details>
+    <>
+      <Twin
+        label="the weights of all heads"
+        head={["block", "head", ...words, "lead"]}
+        rows={ties.map((tie) => ({
+          data: { "data-tie": tie.id },
+          cells: [
+            tie.block,
+            tie.head,
+            ...targets.map((_, place) => <Weight value={value} tie={tie} place={place} />),
+            short(tie.lead),
+          ],
+        }))}
+      />
+      <Table
+        label="how alike the vectors are"
+        head={["cosine", ...words]}
+        rows={alike.map(({ tensor, block, cosines }) => ({
+          data: { "data-stream": tensor, "data-cosines": cosines.join() },
+          cells: [vectorsIn(block), ...cosines.map((cosine) => short(cosine))],
+        }))}
+      />
+    </>
   );
 }
