@@ -41,12 +41,15 @@ export function Table(props: {
   );
 }
 
-/** The twin of a picture, folded. */
-export function Twin(props: Parameters<typeof Table>[0]): VNode {
+/** The twin of a picture, folded, or another table that not everybody needs. */
+export function Twin({
+  summary = "the same as a table",
+  ...table
+}: Parameters<typeof Table>[0] & { readonly summary?: string }): VNode {
   return (
     <details class="twin">
-      <summary>the same as a table</summary>
-      <Table {...props} />
+      <summary>{summary}</summary>
+      <Table {...table} />
     </details>
   );
 }

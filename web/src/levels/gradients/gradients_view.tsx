@@ -145,7 +145,7 @@ function Words({ goal, of, weights = "" }: WordsProps): VNode {
           };
         })}
       />
-      <p class="said">
+      <p class="then">
         {weights === "" && "The place that answers does not look at these words in one step. "}
         {listed.length < tokens.length && `Of ${tokens.length} words those with the largest numbers are listed. `}
         {looks !== undefined && !Number.isNaN(alike) && (
@@ -171,18 +171,18 @@ export function AboutGradients(): VNode | null {
       <div class="part">
         <p class="label">What attention does not tell</p>
         <p>{told.note}</p>
-        <p class="said">
+        <p class="then">
           What a head is worth is measured by switching it off: see <a href={link({ level: "heads" })}>all heads</a>.
         </p>
       </div>
       <div class="part">
         <p class="label">How it was made</p>
         <p>
-          The gradient of the score was taken at <a href={toTensor(tensor, [0, 0, 0], names)}>{names.place(tensor)}</a>:
+          The gradient of the score was taken at <a href={toTensor(tensor, names.axes(tensor).map(() => 0), names)}>{names.place(tensor)}</a>:
           how much the score changes if a word’s vector changes a little. Times the vector, summed over its channels, it
           is what the score owes to the word to first order. A striped bar lowers the score.
         </p>
-        {told.left_out !== "" && <p class="said">{told.left_out}</p>}
+        {told.left_out !== "" && <p class="then">{told.left_out}</p>}
       </div>
     </>
   );

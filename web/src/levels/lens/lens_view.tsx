@@ -184,7 +184,7 @@ export function LensBeside(): VNode | null {
             <TensorLink name={layer.state} text={`the state ${headOf(place, at)}`} /> in the place of the last one.
           </p>
         )}
-        <p class="said">
+        <p class="then">
           The states between were never trained to be read by this head: an early guess that makes no sense says that
           the head cannot read it, not that nothing is there.
         </p>

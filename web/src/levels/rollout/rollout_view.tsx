@@ -127,7 +127,7 @@ export function AboutRollout(): VNode {
         decoder that reads an encoder: by both attentions, one after the other). Block after block these shares are
         multiplied.
       </p>
-      <p class="said">
+      <p class="then">
         So rollout shows what attention <i>could</i> carry from where to where. It knows nothing of values, output
         weights, norms and feed-forward layers, which decide what arrives: a large share is no proof that the word was
         used.

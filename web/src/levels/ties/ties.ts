@@ -24,7 +24,7 @@ export function kindsOf(names: Names): Kind[] {
     const [side = "", part = ""] = /^(en|de)coder\..*\.(self|cross)_attention\./.exec(formula.name)?.slice(1) ?? [];
     if (part === "" || !isAttention(formula)) continue;
     const id = `${side}coder-${part}`;
-    const title = part === "cross" ? "the decoder’s words at the encoder’s" : `words of the ${side}coder`;
+    const title = part === "cross" ? "from decoder to encoder" : `in the ${side}coder`;
     const known = found.get(id) ?? { id, title, weights: [], queries: formula.tokens, keys: formula.keys };
     known.weights.push(formula.name);
     found.set(id, known);

@@ -315,14 +315,17 @@ function Twins({ value }: { value: Answered }): VNode {
           ],
         }))}
       />
-      <Table
-        label="how alike the vectors are"
-        head={["cosine", ...words]}
-        rows={alike.map(({ tensor, block, cosines }) => ({
-          data: { "data-stream": tensor, "data-cosines": cosines.join() },
-          cells: [vectorsIn(block), ...cosines.map((cosine) => short(cosine))],
-        }))}
-      />
+      {alike.length > 0 && (
+        <Twin
+          summary="how alike the vectors are, from block to block"
+          label="how alike the vectors are"
+          head={["cosine", ...words]}
+          rows={alike.map(({ tensor, block, cosines }) => ({
+            data: { "data-stream": tensor, "data-cosines": cosines.join() },
+            cells: [vectorsIn(block), ...cosines.map((cosine) => short(cosine))],
+          }))}
+        />
+      )}
     </>
   );
 }
