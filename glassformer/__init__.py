@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from glassformer.config import ModelConfig
     from glassformer.decode.settings import DecodeSettings
     from glassformer.errors import GlassformerError
+    from glassformer.look.attributions import attributions
+    from glassformer.look.head_jobs import heads
     from glassformer.look.interventions import (
         ChangeWord,
         MaskWord,
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
         zero_head,
         zero_layer,
     )
+    from glassformer.look.lens import logit_lens
     from glassformer.look.load import load_trace
+    from glassformer.look.rollout import rollout
     from glassformer.look.run import trace
+    from glassformer.look.ties import ties
     from glassformer.look.trace import Trace
     from glassformer.look.watch import watch
     from glassformer.models.families import family_config
@@ -58,17 +63,22 @@ __all__ = [
     "Transformer",
     "activity_matrix",
     "allow",
+    "attributions",
     "average_head",
     "average_layer",
     "build",
     "compare",
     "family_config",
     "forbid",
+    "heads",
     "load",
     "load_trace",
+    "logit_lens",
     "patch",
+    "rollout",
     "set_number",
     "tensor_names",
+    "ties",
     "trace",
     "train",
     "watch",
@@ -91,17 +101,22 @@ _MODULES = {
     "Transformer": "models.transformer",
     "activity_matrix": "parts.activity",
     "allow": "look.interventions",
+    "attributions": "look.attributions",
     "average_head": "look.interventions",
     "average_layer": "look.interventions",
     "build": "models.transformer",
     "compare": "artefact.compare",
     "family_config": "models.families",
     "forbid": "look.interventions",
+    "heads": "look.head_jobs",
     "load": "artefact.open",
     "load_trace": "look.load",
+    "logit_lens": "look.lens",
     "patch": "look.interventions",
+    "rollout": "look.rollout",
     "set_number": "look.interventions",
     "tensor_names": "models.names",
+    "ties": "look.ties",
     "trace": "look.run",
     "train": "artefact.train",
     "watch": "look.watch",

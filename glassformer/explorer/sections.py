@@ -1,6 +1,7 @@
 """What a page tells of a run beside its tensors, one section for each view that needs more: a name, and JSON.
 
 A live page asks its server for a section when a view opens; an exported page carries those that it was written with.
+Their shapes are in `sums.py`.
 """
 
 from __future__ import annotations
@@ -8,13 +9,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from glassformer.errors import ConfigError
+from glassformer.explorer import summed
+
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
 
 Maker = Callable[["Trace"], Any]
 """Works a section out from a run; what it returns is written as JSON without infinities."""
 
-MAKERS: Mapping[str, Maker] = {}
+
+def or_reason(make: Maker) -> Maker:
+    """A section, or why this run has none: the page shows the sentence in the place of the view."""
+
+    def made(trace: Trace) -> Any:
+        try:
+            return make(trace)
+        except ConfigError as error:
+            return {"reason": str(error)}
+
+    return made
+
+
+MAKERS: Mapping[str, Maker] = {
+    "heads-summary": or_reason(summed.heads_summary),
+    "rollout": or_reason(summed.rollout_section),
+    "lens": or_reason(summed.lens_section),
+    "attributions": or_reason(summed.attributions_section),
+    "ties": or_reason(summed.ties_section),
+}
 """The sections that a server works out for a page that asks."""
 
 

@@ -1,8 +1,8 @@
 """What the page is told by *Sum it up for me*, as JSON: the shape of each section, one class for each object in it.
 
 Sections of `sections.py`, worked out from a run alone: `heads-summary`, `rollout`, `lens`, `attributions`, `ties`.
-`importance` is measured on a held-out text, so a page has it only where one was given. Indices count from 0; `text` is a
-token as people read it. A number that is not known is null, never NaN. Numbers have seven digits.
+`importance` is measured on a held-out text, so a page has it only where one was given. Indices count from 0; `text` is
+a token as people read it. A number that is not known is null, never NaN. Numbers have six digits.
 
 A section that cannot be made for a model (`lens` without a vocabulary head) is `{"reason": "one sentence"}` instead.
 """
@@ -89,7 +89,8 @@ class ImportanceSection(TypedDict):
 
 
 class RolledOut(TypedDict):
-    """Rollout after each block of one stack: `blocks[block][query][key]`, rows that sum to 1.
+    """Rollout after each block of one stack: `blocks[block][query][key]`, rows that sum to 1; of a long text after the
+    last block alone. A row of `decoder` and the same row of `cross` sum to 1 together where there are both.
 
     `kind` is `encoder`, `decoder`, or `cross` (how much of each token of the source is in each of the target).
     """
@@ -98,6 +99,7 @@ class RolledOut(TypedDict):
     queries: str  # the side whose tokens look: "inputs" or "decoder_inputs"
     keys: str
     sentence: int
+    first_block: int  # the block that `blocks` begins with
     blocks: list[list[list[float]]]
 
 
@@ -142,7 +144,7 @@ class LensPlace(TypedDict):
 
 
 class LensSection(TypedDict):
-    """`lens`: at most twelve places, five guesses each. The last layer is the run's own answer."""
+    """`lens`: at most sixteen places, five guesses each. The last layer is the run's own answer."""
 
     places: list[LensPlace]
     left_out: str

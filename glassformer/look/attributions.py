@@ -19,10 +19,10 @@ from glassformer.look.verify import WITHOUT_WEIGHTS
 
 HEADS = ("head.logits", "sentence_head.logits", "token_head.logits")
 NOTE = (
-    "An attention weight tells how much of a value a head mixes in, in one block. It tells neither how large that value "
-    "is, nor what later blocks and the residual connections make of it, nor whether the answer would change without it. "
-    "A gradient tells how the answer would change for a small change of the token's vector, with everything between; it "
-    "is no proof of what a large change, as another word, would do."
+    "An attention weight tells how much of a value a head mixes in, in one block. It tells neither how large that "
+    "value is, nor what later blocks and the residual connections make of it, nor whether the answer would change "
+    "without it. A gradient tells how the answer would change for a small change of the token's vector, with "
+    "everything between; it is no proof of what a large change, as another word, would do."
 )
 
 
@@ -30,7 +30,9 @@ NOTE = (
 class Attribution:
     """What one number owes to the tokens of one side: `inputs` or `decoder_inputs`; in the run's own precision.
 
-    `tensor` is the one whose gradient was taken, [B, S, W]: the sum of word, position and segment. `gradient` [B, S] is
+    `tensor` is the one whose gradient was taken, [B, S, W]: the embedding as it enters the first block, word, position
+    and segment together, after the norm of the embedding where there is one. (Before such a norm, input times gradient
+    would be about 0 whatever the text: a norm gives the same for a vector of any length.) `gradient` [B, S] is
     the Euclidean norm of its gradient (Simonyan et al. 2014, §3, there the largest channel), never below 0.
     `product` [B, S] is input times gradient, summed over the channels (Shrikumar et al. 2017, §3.2.2), in the unit of
     the number: what the token adds to it to first order.
@@ -94,21 +96,22 @@ def attribute(trace: Trace, cells: Sequence[tuple[str, Mapping[str, int]]]) -> l
     if trace.replay is None:
         raise ConfigError("gradients run the model again", do=WITHOUT_WEIGHTS)
     trace.refuse_changed_weights()
-    sums = {f"{side}.embed.sum": side for side in ("encoder", "decoder") if f"{side}.embed.sum" in trace}
+    entering = trace.statement.entering
+    embedded = [entering[unit] for side in ("encoder", "decoder") if (unit := f"{side}.blocks.0") in entering]
     for name, _ in cells:
         if name not in trace:
             raise UnknownNameError("an attribution is that of a number of the run", got=name)
         if trace.statement.unit(name) in AFTERWARDS:
             raise ConfigError("an attribution is that of a number that the model computes", got=name)
-    seen = trace.replay.with_graph(dict.fromkeys([*sums, *(name for name, _ in cells)]))
+    seen = trace.replay.with_graph(dict.fromkeys([*embedded, *(name for name, _ in cells)]))
     found = []
     for name, cell in cells:
         goal = seen[name][tuple(cell.values())]
         if not goal.requires_grad:
             raise ConfigError("gradients are those of a number that is computed", got=name)
-        slopes = torch.autograd.grad(goal, [seen[name] for name in sums], retain_graph=True, allow_unused=True)
+        slopes = torch.autograd.grad(goal, [seen[name] for name in embedded], retain_graph=True, allow_unused=True)
         of = []
-        for tensor, slope in zip(sums, slopes, strict=True):
+        for tensor, slope in zip(embedded, slopes, strict=True):
             vectors = seen[tensor].detach()
             slope = torch.zeros_like(vectors) if slope is None else slope  # [B, S, W]
             side = trace.statement.formulas[tensor].tokens

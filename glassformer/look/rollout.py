@@ -17,8 +17,8 @@ from glassformer.errors import ConfigError
 from glassformer.look.trace import Trace
 
 FORMULA = (
-    "Before the first block each token is itself. Each block: the heads' weights averaged, the identity added where the "
-    "sublayer has a residual connection, rows divided by their sum, times what the block before gave."
+    "Before the first block each token is itself. Each block: the heads' weights averaged, the identity added where "
+    "the sublayer has a residual connection, rows divided by their sum, times what the block before gave."
 )
 
 

@@ -197,8 +197,9 @@ class Trace(Tensors):
         cannot be written, ConfigError for a limit below 1.
         """
         from glassformer.explorer.page import write_page
+        from glassformer.explorer.sections import sections_of
 
-        write_page(self, path, title=title, megabytes=megabytes)
+        write_page(self, path, title=title, megabytes=megabytes, sections=sections_of(self))
 
     def show(
         self,

@@ -70,9 +70,9 @@ def check_table(page: Page, found: Trace, sentence: int) -> int:
     count = 0
     for id_, measures in shown:
         attention, head = id_.split(" ")
-        for measure, value in measures:
-            wanted = float(expected[attention][int(head)][MEASURES.index(measure)])
-            assert math.isnan(value) if math.isnan(wanted) else value == pytest.approx(wanted, abs=2e-6), (id_, measure)
+        for name, value in measures:
+            wanted = float(expected[attention][int(head)][MEASURES.index(name)])
+            assert math.isnan(value) if math.isnan(wanted) else value == pytest.approx(wanted, abs=2e-6), (id_, name)
             count += not math.isnan(wanted)
     return count
 

@@ -16,7 +16,7 @@ from glassformer.errors import UnknownNameError, did_you_mean
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.page import own_memory, page
 from glassformer.explorer.record import honesty_record
-from glassformer.explorer.sections import MAKERS
+from glassformer.explorer.sections import MAKERS, sections_of
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.overview import MOST_WHOLE, as_json, overview, packed
@@ -72,7 +72,9 @@ class Run:
     def page(self) -> bytes:
         """The run as one file, which needs no server."""
         with self.lock:
-            return page(self.trace, title=self.title).encode("utf-8", "backslashreplace")
+            return page(self.trace, title=self.title, sections=sections_of(self.trace)).encode(
+                "utf-8", "backslashreplace"
+            )
 
     def section(self, name: str) -> bytes:
         """What a view needs beside the tensors, worked out when it is first asked for; raises UnknownNameError."""
