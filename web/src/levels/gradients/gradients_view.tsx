@@ -178,9 +178,18 @@ export function AboutGradients(): VNode | null {
       <div class="part">
         <p class="label">How it was made</p>
         <p>
-          The gradient of the score was taken at <a href={toTensor(tensor, names.axes(tensor).map(() => 0), names)}>{names.place(tensor)}</a>:
-          how much the score changes if a word’s vector changes a little. Times the vector, summed over its channels, it
-          is what the score owes to the word to first order. A striped bar lowers the score.
+          The gradient of the score was taken at{" "}
+          <a
+            href={toTensor(
+              tensor,
+              names.axes(tensor).map(() => 0),
+              names,
+            )}
+          >
+            {names.place(tensor)}
+          </a>
+          : how much the score changes if a word’s vector changes a little. Times the vector, summed over its channels,
+          it is what the score owes to the word to first order. A striped bar lowers the score.
         </p>
         {told.left_out !== "" && <p class="then">{told.left_out}</p>}
       </div>

@@ -7,9 +7,10 @@ import { Lack } from "../../frame/lack.tsx";
 import { Table } from "../../frame/pieces.tsx";
 import { link, state } from "../../frame/state.ts";
 import { toNumber, toTensor } from "../../frame/views.ts";
-import { unmarked } from "../../run/names.ts";
+import { type Names, unmarked } from "../../run/names.ts";
 import { percent, short } from "../../run/numbers.ts";
 import type { Lens, LensLayer, LensPlace } from "../../run/sums.ts";
+import { isMark } from "../head/units.ts";
 
 export function LensView(): VNode {
   const { names } = useStore();
@@ -24,17 +25,29 @@ export function LensView(): VNode {
 }
 
 /** The places of the sentence in front, with the place and layer in hand. */
-function placesIn(all: Lens): { places: readonly LensPlace[]; place: LensPlace | undefined; layer: number } {
+function placesIn(
+  all: Lens,
+  names: Names,
+): { places: readonly LensPlace[]; place: LensPlace | undefined; layer: number } {
   const { sentence, at } = state.value;
   const own = all.places.filter((each) => each.at.sentence === sentence);
   const places = own.length > 0 ? own : all.places;
-  const place = places[Math.min(at[0] ?? places.length, places.length - 1)];
+  // The last place of a decoder says what follows; an encoder is asked for a word, not for a mark.
+  const { side, sentence: row, token } = places[0]?.at ?? { side: "inputs" as const, sentence, token: 0 };
+  const first = isMark(names.run.words[side][row]?.[token] ?? "") && places.length > 1 ? 1 : 0;
+  const usual = answersNext(names) ? places.length - 1 : first;
+  const place = places[Math.min(at[0] ?? usual, places.length - 1)];
   const last = (place?.layers.length ?? 1) - 1;
   return { places, place, layer: Math.min(at[1] ?? last, last) };
 }
 
+function answersNext(names: Names): boolean {
+  return names.run.model.stacks.at(-1)?.side === "decoder";
+}
+
 function Places({ all }: { all: Lens }): VNode {
-  const { places, place, layer } = placesIn(all);
+  const { names } = useStore();
+  const { places, place, layer } = placesIn(all, names);
   if (place === undefined) return <p class="wrong">No place of this run was scored: there is no answer to follow.</p>;
   return (
     <>
@@ -87,10 +100,9 @@ function TensorLink({ name, text }: { name: string; text: string }): VNode {
 function Asked({ place: { at } }: { place: LensPlace }): VNode {
   const { names } = useStore();
   const word = names.word(at.side, at.sentence, at.token);
-  const next = names.run.model.stacks.at(-1)?.side === "decoder";
   return (
     <>
-      {next && <span class="quiet">after </span>}
+      {answersNext(names) && <span class="quiet">after </span>}
       <b class={word.hidden ? "hidden" : ""}>{word.text}</b>
     </>
   );
@@ -101,10 +113,10 @@ function Answer({ place }: { place: LensPlace }): VNode {
   const { layers, answer } = place;
   const wrong = layers.findLastIndex(({ rank }) => rank > 1);
   const from = layers[wrong + 1];
-  const where = from?.block == null ? "before any block" : `after block ${from.block}`;
+  const where = from?.block == null ? "the start" : `block ${from.block}`;
   return (
     <p class="answer" data-settled={wrong + 1}>
-      <Asked place={place} />: <b class="hidden">{unmarked(answer.text)}</b>{" "}
+      <Asked place={place} />: <b class="hidden">“{unmarked(answer.text)}”</b>{" "}
       {from === undefined ? "is no first guess on the way" : `is the first guess from ${where} on`}.
     </p>
   );
@@ -123,8 +135,8 @@ function Cell({ layer, place, at, own }: CellProps): VNode {
   return (
     <a href={link({ at })} aria-current={own} data-rank={layer.rank} data-probability={first?.probability}>
       <b class={right ? "hidden" : ""}>{unmarked(first?.text ?? "")}</b>
-      <span>{percent(first?.probability ?? 0)}</span>
       <i style={{ width: `${100 * (first?.probability ?? 0)}%` }} data-right={right} />
+      <small>{percent(first?.probability ?? 0)}</small>
       <small>rank {layer.rank.toLocaleString("en")}</small>
     </a>
   );
@@ -135,7 +147,7 @@ export function LensBeside(): VNode | null {
   const { names, source } = useStore();
   const told = useSection<Lens>("lens");
   if (told === null || isLacking(told)) return null;
-  const { place, layer: at } = placesIn(told);
+  const { place, layer: at } = placesIn(told, names);
   const layer = place?.layers[at];
   if (place === undefined || layer === undefined) return null;
   const { sentence, token } = place.at;
