@@ -6,6 +6,7 @@ import { Compare } from "../compare/compare_view.tsx";
 import { Changes } from "../edit/changes_view.tsx";
 import { useSession } from "../edit/context.ts";
 import { ModelChoice, TextFields } from "../edit/texts_view.tsx";
+import { LEVELS, SUMS } from "../levels/levels.ts";
 import { counted } from "../run/numbers.ts";
 import { useStore } from "./hooks.ts";
 import { link, state } from "./state.ts";
@@ -35,7 +36,7 @@ export function Rail(): VNode {
               {stack.side}: {counted(stack.layers, "block")}, {counted(stack.heads, "head")}, {stack.width} wide
             </p>
           ))}
-          <p class="quiet">{counted(run.model.parameters, "weight")}</p>
+          {run.formulas.length > 0 && <p class="quiet">{counted(run.model.parameters, "weight")}</p>}
         </div>
         <div class="part">
           <p class="label">{texts > 1 ? "Sentences" : "Text"}</p>
@@ -52,13 +53,25 @@ export function Rail(): VNode {
           <TextFields />
         </div>
         <nav class="part" aria-label="parts of the model">
-          <p class="label">{together ? "Looked at" : "Looked at: the whole, or a part"}</p>
+          <p class="label">Looked at</p>
           <a class="choice" href={link({ level: "model" })} aria-current={level === "model"}>
             the whole model
           </a>
           <a class="choice" href={link({ level: "heads" })} aria-current={level === "heads"}>
             all heads
           </a>
+          {run.formulas.length > 0 &&
+            SUMS.map((each) => (
+              <a
+                class="choice"
+                key={each}
+                href={link({ level: each, options: [], at: [] })}
+                aria-current={each === level}
+              >
+                {LEVELS[each].sums}
+              </a>
+            ))}
+          {!together && <p class="label within">A part of it</p>}
           {together ? (
             <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>
               all tensors

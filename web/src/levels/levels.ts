@@ -9,21 +9,27 @@ import type { Answer } from "../run/store.ts";
 import { SceneView } from "../scenes/scene_view.tsx";
 import { SCENES } from "../scenes/scenes.ts";
 import { BlockView } from "./block/block_view.tsx";
+import { AboutGradients, GradientsView } from "./gradients/gradients_view.tsx";
 import { cellNear } from "./head/attention.ts";
 import { HeadView } from "./head/head_view.tsx";
 import { HeadsBeside } from "./heads/heads_beside.tsx";
 import { HeadsView } from "./heads/heads_view.tsx";
+import { LensBeside, LensView } from "./lens/lens_view.tsx";
 import { MaskView } from "./mask/mask_view.tsx";
 import { ModelBeside } from "./model/model_beside.tsx";
 import { ModelView } from "./model/model_view.tsx";
 import { NumberView } from "./number/number_view.tsx";
+import { AboutRollout, RolloutView } from "./rollout/rollout_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
+import { TiesView } from "./ties/ties_view.tsx";
 
 export interface LevelView {
   /** The picture; `answer` is what is known of the number in hand. */
   readonly View: FunctionComponent<{ readonly answer: Answer | null }>;
   /** What stands beside the picture; where it is left out, the number in hand. */
   readonly Beside?: { readonly title: string; readonly View: FunctionComponent };
+  /** What the rail calls it among what sums the run up; left out: it stands elsewhere in the rail, or on the path. */
+  readonly sums?: string;
   /** What can be done here, in one line at the foot. */
   readonly hint: string;
   /** What this place is called in the path above, and its address; null where the level above says it already. */
@@ -101,7 +107,41 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     crumb: () => ({ text: "mask workshop", href: link({ level: "mask" }) }),
     up: () => ({ level: "block", options: [], at: [] }),
   },
+  ties: {
+    View: TiesView,
+    sums: "heads that tie two words",
+    hint: "Arrow keys: the next head. Click or Enter: open it. Escape: all heads. ? all keys",
+    crumb: () => ({ text: "heads that tie two words", href: link({ level: "ties" }) }),
+    up: () => ({ level: "heads", options: [], at: [] }),
+  },
+  rollout: {
+    View: RolloutView,
+    Beside: { title: "What this shows", View: AboutRollout },
+    sums: "attention through all blocks",
+    hint: "Click or arrow keys: the word and block in hand. Page Down: the squares of the blocks. Escape: all heads. ? all keys",
+    crumb: () => ({ text: "attention through all blocks", href: link({ level: "rollout" }) }),
+    up: () => ({ level: "heads", options: [], at: [] }),
+  },
+  lens: {
+    View: LensView,
+    Beside: { title: "The guesses in hand", View: LensBeside },
+    sums: "the answer, block by block",
+    hint: "Click or Enter: the guesses of a place after a block. Escape: the whole model. ? all keys",
+    crumb: () => ({ text: "the answer, block by block", href: link({ level: "lens" }) }),
+    up: () => ({ level: "model", options: [], at: [] }),
+  },
+  gradients: {
+    View: GradientsView,
+    Beside: { title: "What this shows", View: AboutGradients },
+    sums: "attention beside gradients",
+    hint: "Choose an answer, a block and a head. Escape: the whole model. ? all keys",
+    crumb: () => ({ text: "attention beside gradients", href: link({ level: "gradients" }) }),
+    up: () => ({ level: "model", options: [], at: [] }),
+  },
 };
+
+/** The levels that sum a run up, as the rail lists them. */
+export const SUMS = (Object.keys(LEVELS) as Level[]).filter((level) => LEVELS[level].sums !== undefined);
 
 /** What the head is called that a number is part of: `head 3`, behind its kind where a block has two attentions. */
 function headInHand(tensor: string, cell: readonly number[], names: Names): string {

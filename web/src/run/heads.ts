@@ -163,7 +163,7 @@ export function measuredFrom(value: (measure: Measure) => number): Measured {
 }
 
 /** The largest share in each window. Windows overlap by a token where the sizes do not divide. */
-function pooled(
+export function pooled(
   square: ArrayLike<number>,
   queries: number,
   keys: number,

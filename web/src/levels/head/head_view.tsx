@@ -23,7 +23,7 @@ import { strengthOf } from "./square.ts";
 import { Stage } from "./stage.tsx";
 import { drawnOf } from "./still.ts";
 import { type DetailProps, Taken } from "./taken.tsx";
-import { isRightToLeft, type Spans, segmentsOf, type Text, tokensOf, type Unit, wordsOf } from "./units.ts";
+import { isRightToLeft, type Spans, type Text, type Unit, unitsShown } from "./units.ts";
 import { Weights } from "./weights.ts";
 
 export function HeadView(): VNode {
@@ -164,14 +164,7 @@ function useShown(
     if (!opened) return null;
     const options = optionsIn(show);
     const unitsOf = (side: Text["side"], segment: number | null): Unit[] => {
-      const text = textOf(store, side, sentence);
-      const segments = segment === null ? null : segmentsOf(text);
-      const tokens = tokensOf(text);
-      const units = options.words ? wordsOf(text, tokens) : tokens;
-      const kept = units.filter((unit) => {
-        return !(options.bare && unit.mark) && (segments === null || segments[unit.tokens[0] ?? 0] === segment);
-      });
-      return kept.length === 0 ? units : kept;
+      return unitsShown(textOf(store, side, sentence), options, segment);
     };
     const [queries, keys] = [unitsOf(attention.queries, options.from), unitsOf(attention.keys, options.to)];
     const colours = headColours();

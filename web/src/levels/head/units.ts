@@ -74,6 +74,17 @@ export function wordsOf(text: Text, tokens: readonly Unit[]): Unit[] {
   return joined;
 }
 
+/** The rows of a text: its tokens or words, without marks on request, of a pair those of one sentence; never none. */
+export function unitsShown(text: Text, options: { words: boolean; bare: boolean }, segment: number | null): Unit[] {
+  const segments = segment === null ? null : segmentsOf(text);
+  const tokens = tokensOf(text);
+  const units = options.words ? wordsOf(text, tokens) : tokens;
+  const kept = units.filter((unit) => {
+    return !(options.bare && unit.mark) && (segments === null || segments[unit.tokens[0] ?? 0] === segment);
+  });
+  return kept.length === 0 ? units : kept;
+}
+
 /** Whether a text is written from right to left. */
 export function isRightToLeft(units: readonly Unit[]): boolean {
   const count = (pattern: RegExp): number => units.filter((unit) => pattern.test(unit.text)).length;

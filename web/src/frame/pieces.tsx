@@ -1,0 +1,78 @@
+/** Small parts of views: a table with its names, and a choice among some things. */
+
+import type { ComponentChildren, VNode } from "preact";
+
+export interface Line {
+  /** What the rows is called, and what the cells say. */
+  readonly cells: readonly ComponentChildren[];
+  readonly data?: Readonly<Record<`data-${string}`, string | number | undefined>>;
+}
+
+/** A table that scrolls within itself; the first cell of each row is its name. */
+export function Table(props: {
+  readonly label: string;
+  readonly head: readonly ComponentChildren[];
+  readonly rows: readonly Line[];
+  readonly kind?: string;
+}): VNode {
+  const { label, head, rows, kind = "" } = props;
+  return (
+    <section class={`scroll ${kind}`} tabIndex={0} aria-label={label}>
+      <table>
+        <thead>
+          <tr>
+            {head.map((name, place) => (
+              <th key={place}>{name}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ cells: [name, ...cells], data }, row) => (
+            <tr key={row} {...data}>
+              <th scope="row">{name}</th>
+              {cells.map((cell, place) => (
+                <td key={place}>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** The twin of a picture, folded, or another table that not everybody needs. */
+export function Twin({
+  summary = "the same as a table",
+  ...table
+}: Parameters<typeof Table>[0] & { readonly summary?: string }): VNode {
+  return (
+    <details class="twin">
+      <summary>{summary}</summary>
+      <Table {...table} />
+    </details>
+  );
+}
+
+export type Option = readonly [value: string | number, text: string];
+
+export function Choice(props: {
+  readonly label: string;
+  readonly value: string | number;
+  readonly of: readonly Option[];
+  onChoose(value: string): void;
+}): VNode {
+  const { label, value, of, onChoose } = props;
+  return (
+    <label>
+      {label}
+      <select value={String(value)} onChange={(event) => onChoose(event.currentTarget.value)}>
+        {of.map(([each, text]) => (
+          <option value={String(each)} key={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,216 @@
+/** What an answer owes to each word by its gradient, beside where attention looks: two questions with two answers. */
+
+import type { VNode } from "preact";
+import { isLacking, useFound, useSection } from "../../frame/found.ts";
+import { useStore } from "../../frame/hooks.ts";
+import { Lack } from "../../frame/lack.tsx";
+import { Choice, Table } from "../../frame/pieces.tsx";
+import { go, link, state } from "../../frame/state.ts";
+import { toNumber, toTensor } from "../../frame/views.ts";
+import { type Looks, looksOf } from "../../run/looks.ts";
+import { short } from "../../run/numbers.ts";
+import type { Attributed, Attributions, Goal } from "../../run/sums.ts";
+import { blockOf } from "../head/attention.ts";
+import { kindsOf } from "../ties/ties.ts";
+import { alikeness } from "./ranks.ts";
+
+export function GradientsView(): VNode {
+  const { names } = useStore();
+  const told = useSection<Attributions>("attributions");
+  return (
+    <>
+      <h1 class="away">{`${names.run.title}: attention beside gradients`}</h1>
+      {told !== null && isLacking(told) && <Lack what="No gradients" told={told} />}
+      {told !== null && !isLacking(told) && <Goals all={told} />}
+    </>
+  );
+}
+
+function Goals({ all }: { all: Attributions }): VNode {
+  const { names } = useStore();
+  const { at, options, sentence } = state.value;
+  const first = Math.max(
+    all.goals.findIndex((goal) => goal.sentence === sentence),
+    0,
+  );
+  const place = at[0] !== undefined && at[0] < all.goals.length ? at[0] : first;
+  const goal = all.goals[place];
+  if (goal === undefined) return <p class="wrong">No number of this run was chosen to be explained by its gradient.</p>;
+  const side = goal.of.find((each) => each.side === options[0]) ?? goal.of[0];
+  // The place that answers is one of the last stack’s: it looks at words of its own side, or across.
+  const own = names.formulas.get(goal.name)?.tokens ?? "inputs";
+  const kind = kindsOf(names).find(({ queries, keys }) => queries === own && keys === side?.side);
+  const last = (kind?.weights.length ?? 1) - 1;
+  const block = Math.min(at[1] ?? last, last);
+  return (
+    <>
+      <p class="answer">
+        What <b class="hidden">{goal.text}</b> owes to each word: score{" "}
+        <a href={toNumber(goal.name, goal.cell, names)}>{short(goal.value)}</a>
+      </p>
+      <div class="controls">
+        <Choice
+          label="the answer"
+          value={place}
+          of={all.goals.map(({ text }, order) => [order, text])}
+          onChoose={(order) => go({ at: [Number(order)] }, true)}
+        />
+        {goal.of.length > 1 && (
+          <Choice
+            label="words of"
+            value={side?.side ?? ""}
+            of={goal.of.map((each) => [each.side, each.side === "inputs" ? "the source" : "the target"])}
+            onChoose={(each) => go({ options: [each] }, true)}
+          />
+        )}
+        {kind !== undefined && kind.weights.length > 1 && (
+          <Choice
+            label="attention of block"
+            value={block}
+            of={kind.weights.map((name, order) => [order, blockOf(name)])}
+            onChoose={(order) => go({ at: [place, Number(order)] }, true)}
+          />
+        )}
+      </div>
+      {side !== undefined && <Words goal={goal} of={side} weights={kind?.weights[block]} />}
+    </>
+  );
+}
+
+/** Of more words only those that one of the columns names among its largest are listed. */
+const LISTED = 40;
+
+interface WordsProps {
+  readonly goal: Goal;
+  readonly of: Attributed;
+  /** The attention beside it; undefined where the place does not look at these words. */
+  readonly weights: string | undefined;
+}
+
+function Words({ goal, of, weights = "" }: WordsProps): VNode {
+  const { names, source } = useStore();
+  const { sentence } = goal;
+  const query = placeOf(goal, names);
+  const asked = `${weights} ${sentence} ${query}`;
+  const { value } = useFound(asked, async () => {
+    return { asked, looks: query === null ? undefined : await looksOf(source, weights, sentence, [query]) };
+  });
+  const looks = value?.asked === asked ? value.looks : undefined;
+  const tokens = [...of.gradient.keys()];
+  const mean = tokens.map((token) => meanOf(looks, token));
+  const sizes = of.product.map(Math.abs);
+  const columns = [mean, of.gradient, sizes];
+  const found = columns.flatMap((column) => largest(column, tokens.length <= LISTED ? LISTED : LISTED / 4));
+  const listed = [...new Set(found)].sort((one, two) => one - two);
+  const most = columns.map((column) => Math.max(1e-30, ...column));
+  const bar = (column: number, value: number): VNode => (
+    <i
+      data-column={column}
+      data-below={value < 0}
+      style={{ width: `${(100 * Math.abs(value)) / (most[column] ?? 1)}%` }}
+    />
+  );
+  const alike = alikeness(mean, sizes);
+  return (
+    <>
+      <Table
+        kind="owed"
+        label="attention and gradients of each word"
+        head={[
+          "word",
+          "attention: mean of the heads",
+          "its strongest head",
+          "length of the gradient",
+          "input × gradient",
+        ]}
+        rows={listed.map((token) => {
+          const word = names.word(of.side, sentence, token);
+          const [gradient, product] = [of.gradient[token] ?? 0, of.product[token] ?? 0];
+          const head = largest(looks?.heads.map((row) => row[token] ?? 0) ?? [], 1)[0];
+          const weight = head === undefined ? 0 : (looks?.heads[head]?.[token] ?? 0);
+          return {
+            data: { "data-token": token, "data-gradient": gradient, "data-product": product },
+            cells: [
+              <bdi class={word.hidden ? "hidden" : ""}>{word.text}</bdi>,
+              looks !== undefined && [bar(0, mean[token] ?? 0), short(mean[token] ?? 0)],
+              head !== undefined && [
+                `${head}: `,
+                <a class="attention" href={toNumber(weights, [sentence, head, query ?? 0, token], names)}>
+                  {short(weight)}
+                </a>,
+              ],
+              [bar(1, gradient), short(gradient)],
+              [bar(2, product), product > 0 && "+", short(product)],
+            ],
+          };
+        })}
+      />
+      <p class="then">
+        {weights === "" && "The place that answers does not look at these words in one step. "}
+        {listed.length < tokens.length && `Of ${tokens.length} words those with the largest numbers are listed. `}
+        {looks !== undefined && !Number.isNaN(alike) && (
+          <>
+            How alike attention and the size of input × gradient order these words:{" "}
+            <b data-alike={alike}>{short(alike, 2)}</b> (1: the same order, 0: none, −1: the reverse; Spearman’s rank
+            correlation).
+          </>
+        )}
+      </p>
+    </>
+  );
+}
+
+/** Beside the table: how the numbers are made, and what attention does not tell. */
+export function AboutGradients(): VNode | null {
+  const { names } = useStore();
+  const told = useSection<Attributions>("attributions");
+  const tensor = told === null || isLacking(told) ? undefined : told.goals[0]?.of[0]?.tensor;
+  if (told === null || isLacking(told) || tensor === undefined) return null;
+  return (
+    <>
+      <div class="part">
+        <p class="label">What attention does not tell</p>
+        <p>{told.note}</p>
+        <p class="then">
+          What a head is worth is measured by switching it off: see <a href={link({ level: "heads" })}>all heads</a>.
+        </p>
+      </div>
+      <div class="part">
+        <p class="label">How it was made</p>
+        <p>
+          The gradient of the score was taken at{" "}
+          <a
+            href={toTensor(
+              tensor,
+              names.axes(tensor).map(() => 0),
+              names,
+            )}
+          >
+            {names.place(tensor)}
+          </a>
+          : how much the score changes if a word’s vector changes a little. Times the vector, summed over its channels,
+          it is what the score owes to the word to first order. A striped bar lowers the score.
+        </p>
+        {told.left_out !== "" && <p class="then">{told.left_out}</p>}
+      </div>
+    </>
+  );
+}
+
+/** The token whose place answers; null where the answer is for the whole text. */
+function placeOf({ name, cell }: Goal, names: ReturnType<typeof useStore>["names"]): number | null {
+  const axes = names.axes(name);
+  const place = axes.indexOf("place");
+  if (place >= 0) return names.run.places[cell[place] ?? 0]?.[1] ?? null;
+  const token = axes.indexOf("token");
+  return token < 0 ? null : (cell[token] ?? null);
+}
+
+function meanOf(looks: Looks | undefined, token: number): number {
+  const heads = looks?.heads ?? [];
+  return heads.reduce((sum, row) => sum + (row[token] ?? 0) / heads.length, 0);
+}
+
+function largest(values: readonly number[], count: number): number[] {
+  return [...values.keys()].sort((one, two) => (values[two] ?? 0) - (values[one] ?? 0)).slice(0, count);
+}

@@ -1,0 +1,63 @@
+/** What of a text is shown: words instead of tokens, without its marks, and of a pair which sentence looks at which. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { Choice, type Option } from "../../frame/pieces.tsx";
+import { go, state } from "../../frame/state.ts";
+import { type Options, optionsIn, switched } from "./options.ts";
+import { segmentsOf, type Text, tokensOf, wordsOf } from "./units.ts";
+
+type Flag = keyof Options;
+
+const SENTENCES: readonly Option[] = [
+  ["null", "both sentences"],
+  [0, "the first"],
+  [1, "the second"],
+];
+
+/** `more`: what else can be switched. Nothing is offered that this text has not. */
+export function Filters(props: {
+  readonly text: Text;
+  readonly more?: readonly (readonly [Flag, string])[];
+  readonly pair?: boolean;
+}): VNode {
+  const { text, more = [], pair = true } = props;
+  const found = useMemo(() => {
+    const tokens = tokensOf(text);
+    return {
+      joined: wordsOf(text, tokens).length < tokens.length,
+      marked: tokens.some((token) => token.mark),
+      pair: pair && segmentsOf(text) !== null,
+    };
+  }, [text.names, text.side, text.sentence, text.fetch(`${text.side}.real`), text.fetch(`${text.side}.segments`)]);
+  const options = optionsIn(state.value.show);
+  const flags: (readonly [Flag, string])[] = [];
+  if (options.words || found.joined) flags.push(["words", "words instead of tokens"]);
+  if (options.bare || found.marked) flags.push(["bare", "hide marks and padding"]);
+  return (
+    <div class="flags">
+      {[...flags, ...more].map(([name, words]) => (
+        <label key={name}>
+          <input
+            type="checkbox"
+            checked={options[name] === true}
+            onChange={() => go({ show: options[name] === true ? switched([name], []) : switched([], [name]) }, true)}
+          />
+          {words}
+        </label>
+      ))}
+      {found.pair &&
+        (["from", "to"] as const).map((side) => (
+          <Choice
+            key={side}
+            label={side === "from" ? "looks" : "is looked at"}
+            value={String(options[side])}
+            of={SENTENCES}
+            onChoose={(chosen) => {
+              go({ show: switched([`${side}-0`, `${side}-1`], chosen === "null" ? [] : [`${side}-${chosen}`]) }, true);
+            }}
+          />
+        ))}
+    </div>
+  );
+}

@@ -1,0 +1,207 @@
+/** The logit lens: what the vocabulary head would answer from the state before and after each block. */
+
+import type { VNode } from "preact";
+import { isLacking, useSection } from "../../frame/found.ts";
+import { useStore } from "../../frame/hooks.ts";
+import { Lack } from "../../frame/lack.tsx";
+import { Table } from "../../frame/pieces.tsx";
+import { link, state } from "../../frame/state.ts";
+import { toNumber, toTensor } from "../../frame/views.ts";
+import { type Names, unmarked } from "../../run/names.ts";
+import { percent, short } from "../../run/numbers.ts";
+import type { Lens, LensLayer, LensPlace } from "../../run/sums.ts";
+import { isMark } from "../head/units.ts";
+
+export function LensView(): VNode {
+  const { names } = useStore();
+  const told = useSection<Lens>("lens");
+  return (
+    <>
+      <h1 class="away">{`${names.run.title}: the answer, block by block`}</h1>
+      {told !== null && isLacking(told) && <Lack what="No answer block by block" told={told} />}
+      {told !== null && !isLacking(told) && <Places all={told} />}
+    </>
+  );
+}
+
+/** The places of the sentence in front, with the place and layer in hand. */
+function placesIn(
+  all: Lens,
+  names: Names,
+): { places: readonly LensPlace[]; place: LensPlace | undefined; layer: number } {
+  const { sentence, at } = state.value;
+  const own = all.places.filter((each) => each.at.sentence === sentence);
+  const places = own.length > 0 ? own : all.places;
+  // The last place of a decoder says what follows; an encoder is asked for a word, not for a mark.
+  const { side, sentence: row, token } = places[0]?.at ?? { side: "inputs" as const, sentence, token: 0 };
+  const first = isMark(names.run.words[side][row]?.[token] ?? "") && places.length > 1 ? 1 : 0;
+  const usual = answersNext(names) ? places.length - 1 : first;
+  const place = places[Math.min(at[0] ?? usual, places.length - 1)];
+  const last = (place?.layers.length ?? 1) - 1;
+  return { places, place, layer: Math.min(at[1] ?? last, last) };
+}
+
+function answersNext(names: Names): boolean {
+  return names.run.model.stacks.at(-1)?.side === "decoder";
+}
+
+function Places({ all }: { all: Lens }): VNode {
+  const { names } = useStore();
+  const { places, place, layer } = placesIn(all, names);
+  if (place === undefined) return <p class="wrong">No place of this run was scored: there is no answer to follow.</p>;
+  return (
+    <>
+      <Answer place={place} />
+      <Table
+        kind="lens"
+        label="the first guess of each place after each block"
+        head={["", ...place.layers.map(({ state: name }, at) => <TensorLink name={name} text={headOf(place, at)} />)]}
+        rows={places.map((each, order) => ({
+          data: { "data-place": each.at.token },
+          cells: [
+            <Asked place={each} />,
+            ...each.layers.map((one, at) => (
+              <Cell layer={one} place={each} at={[order, at]} own={each === place && at === layer} />
+            )),
+          ],
+        }))}
+      />
+      <p class="rule-of-heads">
+        Each cell is the first guess if the vocabulary head read this state: its probability in digits and as a line;
+        “rank” is where the final answer stands there among all tokens (1: it is the guess). The last column is the
+        run’s own answer.
+        {all.left_out !== "" && ` ${all.left_out}`}
+      </p>
+    </>
+  );
+}
+
+function headOf({ layers }: LensPlace, at: number): string {
+  const block = layers[at]?.block ?? null;
+  return block === null ? "before any block" : `after block ${block}`;
+}
+
+function TensorLink({ name, text }: { name: string; text: string }): VNode {
+  const { names } = useStore();
+  return (
+    <a
+      href={toTensor(
+        name,
+        names.axes(name).map(() => 0),
+        names,
+      )}
+    >
+      {text}
+    </a>
+  );
+}
+
+/** A decoder’s place answers with what follows it. */
+function Asked({ place: { at } }: { place: LensPlace }): VNode {
+  const { names } = useStore();
+  const word = names.word(at.side, at.sentence, at.token);
+  return (
+    <>
+      {answersNext(names) && <span class="quiet">after </span>}
+      <b class={word.hidden ? "hidden" : ""}>{word.text}</b>
+    </>
+  );
+}
+
+/** Where the final answer first was the first guess, and stayed it. */
+function Answer({ place }: { place: LensPlace }): VNode {
+  const { layers, answer } = place;
+  const wrong = layers.findLastIndex(({ rank }) => rank > 1);
+  const from = layers[wrong + 1];
+  const where = from?.block == null ? "the start" : `block ${from.block}`;
+  return (
+    <p class="answer" data-settled={wrong + 1}>
+      <Asked place={place} />: <b class="hidden">“{unmarked(answer.text)}”</b>{" "}
+      {from === undefined ? "is no first guess on the way" : `is the first guess from ${where} on`}.
+    </p>
+  );
+}
+
+interface CellProps {
+  readonly layer: LensLayer;
+  readonly place: LensPlace;
+  readonly at: readonly number[];
+  readonly own: boolean;
+}
+
+function Cell({ layer, place, at, own }: CellProps): VNode {
+  const [first] = layer.top;
+  const right = first?.id === place.answer.id;
+  return (
+    <a href={link({ at })} aria-current={own} data-rank={layer.rank} data-probability={first?.probability}>
+      <b class={right ? "hidden" : ""}>{unmarked(first?.text ?? "")}</b>
+      <i style={{ width: `${100 * (first?.probability ?? 0)}%` }} data-right={right} />
+      <small>{percent(first?.probability ?? 0)}</small>
+      <small>rank {layer.rank.toLocaleString("en")}</small>
+    </a>
+  );
+}
+
+/** Beside the table: the guesses of the cell in hand; those of the last column are numbers of the run. */
+export function LensBeside(): VNode | null {
+  const { names, source } = useStore();
+  const told = useSection<Lens>("lens");
+  if (told === null || isLacking(told)) return null;
+  const { place, layer: at } = placesIn(told, names);
+  const layer = place?.layers[at];
+  if (place === undefined || layer === undefined) return null;
+  const { sentence, token } = place.at;
+  const name = "head.probabilities";
+  const last = at === place.layers.length - 1 && names.formulas.has(name);
+  const row = names.run.places.findIndex((each) => each[0] === sentence && each[1] === token);
+  const index = names.axes(name)[0] === "place" ? [row] : [sentence, token];
+  const size = source.shape(name)?.at(-1);
+  return (
+    <>
+      <div class="part">
+        <p class="strong">
+          <Asked place={place} />, {headOf(place, at)}
+        </p>
+        <dl class="bars">
+          {layer.top.map(({ id, text, probability }) => (
+            <div key={id}>
+              <dt class={id === place.answer.id ? "hidden" : ""}>{unmarked(text)}</dt>
+              <dd>
+                <i style={{ width: `${100 * probability}%`, background: "var(--hidden)" }} />
+              </dd>
+              <dd data-guess={probability}>
+                {last ? (
+                  <a href={toNumber(name, [...index, id], names)}>{percent(probability)}</a>
+                ) : (
+                  percent(probability)
+                )}
+              </dd>
+            </div>
+          ))}
+        </dl>
+        <p class="quiet">spread over {short(Math.exp(layer.entropy), 1)} tokens (e to the entropy)</p>
+        <p>
+          The final answer, <b class="hidden">{unmarked(place.answer.text)}</b>, has rank{" "}
+          {layer.rank.toLocaleString("en")}
+          {size !== undefined && ` of ${size.toLocaleString("en")}`}: {percent(layer.probability)}.
+        </p>
+      </div>
+      <div class="part">
+        <p class="label">How it was made</p>
+        {last ? (
+          <p>This is the run’s own answer: each probability is a number with its formula.</p>
+        ) : (
+          <p>
+            The formulas of the last norm and of the vocabulary head, with{" "}
+            <TensorLink name={layer.state} text={`the state ${headOf(place, at)}`} /> in the place of the last one.
+          </p>
+        )}
+        <p class="then">
+          The states between were never trained to be read by this head: an early guess that makes no sense says that
+          the head cannot read it, not that nothing is there.
+        </p>
+        <p class="quiet">Logit lens: nostalgebraist 2020.</p>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+/** Every head as a cell of bars: how much the word in hand looks at each of the words that are asked about. */
+
+import type { Palette } from "../../draw/colour.ts";
+import { Pen } from "../../draw/pen.ts";
+import type { Scene } from "../../draw/scene.ts";
+import type { Spot } from "../../draw/spots.tsx";
+import { short } from "../../run/numbers.ts";
+import type { Tie } from "./ties.ts";
+
+const [LEFT, TOP, BAR, GAP] = [56, 20, 7, 8];
+/** Cells narrower than this have no digits. */
+const DIGITS = 64;
+
+/** How a bar of the first word, of the second and of the third are told apart: full, half, framed. */
+export function drawBar(pen: Pen, place: number, x: number, y: number, w: number, palette: Palette): void {
+  if (w < 0.5) return;
+  const wide = Math.max(w, 1);
+  if (place < 2) pen.rect(x, y, wide, BAR - 2, place === 0 ? palette.fill("attention") : palette.cell("residual", 0.7));
+  else pen.frame(x + 0.5, y + 0.5, Math.max(wide - 1, 1), BAR - 3, palette.quiet);
+}
+
+/** The ties in their grid of blocks and heads; a frame in ink has the head that leads most. */
+export function tiesScene(
+  ties: readonly Tie[],
+  words: readonly string[],
+  best: string,
+  palette: Palette,
+  width: number,
+): { scene: Scene; spots: Spot[] } {
+  const pen = new Pen();
+  const spots: Spot[] = [];
+  const heads = Math.max(1, ...ties.map(({ head }) => head + 1));
+  const pitch = Math.min(Math.floor((width - LEFT) / heads), 128);
+  const [w, h] = [pitch - GAP, words.length * BAR + 6];
+  const digits = w >= DIGITS ? 32 : 0;
+  const most = Math.max(0.01, ...ties.flatMap(({ shares }) => shares));
+  for (let head = 0; head < heads; head++) {
+    const text = head === 0 && pitch > 48 ? "head 0" : String(head);
+    pen.text(LEFT + head * pitch + w / 2, TOP - 8, text, palette.quiet, { align: "center" });
+  }
+  let [row, block] = [-1, ""];
+  for (const tie of ties) {
+    if (tie.weights !== block) [row, block] = [row + 1, tie.weights];
+    const [x, y] = [LEFT + tie.head * pitch, TOP + row * (h + GAP)];
+    if (tie.head === 0) pen.text(LEFT - 8, y + h / 2 + 4, `block ${tie.block}`, palette.quiet, { align: "right" });
+    pen.rect(x, y, w, h, palette.faint);
+    tie.shares.forEach((share, place) => {
+      drawBar(pen, place, x + 3, y + 4 + place * BAR, ((w - 6 - digits) * share) / most, palette);
+    });
+    if (digits > 0) {
+      const text = (tie.shares[0] ?? 0).toFixed(2).replace(/^0/, "");
+      pen.text(x + w - 3, y + h / 2 + 4, text, palette.ink, { align: "right", bold: tie.lead > 0 });
+    }
+    if (tie.id === best)
+      pen.items.push({ kind: "rect", x: x - 1, y: y - 1, w: w + 2, h: h + 2, stroke: palette.ink, line: 2 });
+    const label = `block ${tie.block}, head ${tie.head}: ${words
+      .map((word, place) => `${word} ${short(tie.shares[place] ?? 0)}`)
+      .join(", ")}`;
+    spots.push({ id: tie.id, x, y, w, h, label });
+  }
+  const height = TOP + (row + 1) * (h + GAP) + 2;
+  return { scene: { width: Math.max(width, 1), height, items: pen.items, panels: [] }, spots };
+}

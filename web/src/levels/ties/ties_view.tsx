@@ -1,0 +1,331 @@
+/** Does some head tie a word to one word more than to others? Which, by how much, and how alike their vectors are. */
+
+import type { VNode } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
+import { Spots } from "../../draw/spots.tsx";
+import { useFound } from "../../frame/found.ts";
+import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { Choice, type Option, Table, Twin } from "../../frame/pieces.tsx";
+import { go, link, state } from "../../frame/state.ts";
+import { toNumber, toTensor } from "../../frame/views.ts";
+import { looksOf } from "../../run/looks.ts";
+import { counted, short } from "../../run/numbers.ts";
+import { textOf } from "../head/head_view.tsx";
+import { tokensOf, type Unit, wordsOf } from "../head/units.ts";
+import * as asking from "./ties.ts";
+import { tiesScene } from "./ties_scene.ts";
+
+/** What was asked of one text, and all that answers it. */
+interface Answered {
+  readonly of: string;
+  readonly kind: asking.Kind;
+  readonly sentence: number;
+  readonly word: Unit;
+  readonly targets: readonly Unit[];
+  readonly ties: readonly asking.Tie[];
+  readonly alike: readonly asking.Alike[];
+  readonly missing: number;
+}
+
+export function TiesView(): VNode {
+  const store = useStore();
+  const { names, source } = store;
+  const { sentence, options, at } = state.value;
+  const kinds = useMemo(() => asking.kindsOf(names), [names]);
+  const facts = ["inputs.real", "decoder_inputs.real"].filter((name) => name in names.run.facts);
+  const opened = useOpened(facts);
+  const units = useMemo(() => {
+    const of = (side: asking.Kind["keys"]): Unit[] => {
+      const text = textOf(store, side, sentence);
+      return wordsOf(text, tokensOf(text));
+    };
+    return { inputs: of("inputs"), decoder_inputs: of("decoder_inputs") };
+  }, [store, sentence, opened]);
+  const asked = (kind: asking.Kind): number[] | null => asking.askedIn(units[kind.queries], units[kind.keys]);
+  const kind = kinds.find(({ id }) => id === options[0]) ?? kinds.find((each) => asked(each) !== null) ?? kinds[0];
+  const key = kind === undefined || !opened ? null : `${kind.id} ${sentence} ${at.join()}`;
+  const { value, wrong } = useFound<Answered | null>(key, async () => {
+    if (kind === undefined) return null;
+    const [queries, keys] = [units[kind.queries], units[kind.keys]];
+    const unitAt = (of: readonly Unit[], token: number): number => of.findIndex(({ tokens }) => tokens.includes(token));
+    const given =
+      at.length > 2 ? [unitAt(queries, at[0] ?? 0), ...at.slice(1).map((token) => unitAt(keys, token))] : [];
+    const chosen = given.length > 0 && given.every((each) => each >= 0) ? given : asked(kind);
+    const [own, ...others] = chosen ?? [asking.wordIn(queries)];
+    const word = queries[own ?? 0];
+    if (word === undefined) return null;
+    const found = await Promise.all(kind.weights.map((name) => looksOf(source, name, sentence, word.tokens)));
+    const looks = found.filter((each) => each !== undefined);
+    const within = kind.queries === kind.keys ? (own ?? -1) : -1;
+    const places = others.length > 0 ? others : asking.othersIn(looks, keys, within);
+    const targets = places.flatMap((place) => keys[place] ?? []);
+    const ties = asking.tiesOf(looks, targets);
+    // Words of two stacks have no vectors in common.
+    const streams = kind.queries === kind.keys ? asking.streamsOf(kind, names) : [];
+    const alike = await asking.alikeIn(source, streams, sentence, word, targets);
+    const missing = kind.weights.length - looks.length;
+    return { of: key ?? "", kind, sentence, word, targets, ties, alike, missing };
+  });
+  if (kinds.length === 0) return <p class="wrong">This model has no attention: no head ties words.</p>;
+  if (wrong !== "") return <p class="wrong">The heads cannot be read: {wrong}</p>;
+  return (
+    <>
+      <h1 class="away">{`${names.run.title}: heads that tie two words`}</h1>
+      {value !== null && value.targets.length < 2 && (
+        <p class="wrong">Of this text fewer than two words can be looked at: choose another text.</p>
+      )}
+      {value !== null && value.targets.length > 1 && (
+        <Asked key={value.kind.id} value={value} units={units} kinds={kinds} />
+      )}
+    </>
+  );
+}
+
+interface AskedProps {
+  readonly value: Answered;
+  readonly units: Readonly<Record<asking.Kind["keys"], readonly Unit[]>>;
+  readonly kinds: readonly asking.Kind[];
+}
+
+function Asked({ value, units, kinds }: AskedProps): VNode {
+  const palette = usePalette();
+  const { box, width } = useWidth();
+  const { tensor, cell } = state.value;
+  const { word, targets, ties } = value;
+  const best = asking.largestTie(ties, ({ lead }) => lead);
+  const words = targets.map(({ text }) => text);
+  const drawn = useMemo(() => {
+    return width === 0 ? null : tiesScene(ties, words, best?.id ?? "", palette, width);
+  }, [ties, palette, width]);
+  const asks = word.tokens[0] === cell[2];
+  const inHand = ties.find(({ weights, head }) => asks && weights === tensor && head === cell[1]);
+  const open = (id: string): { tensor: string; cell: number[] } => {
+    const tie = ties.find((each) => each.id === id);
+    return { tensor: tie?.weights ?? "", cell: tie === undefined ? [] : cellOf(value, tie, targets[0]) };
+  };
+  // The number in hand is one of this question.
+  useEffect(() => {
+    if (inHand === undefined && best !== undefined) go(open(best.id), true);
+  }, [value]);
+  return (
+    <>
+      <Answer value={value} best={best} />
+      <Choices value={value} units={units} kinds={kinds} />
+      <Words value={value} best={best} />
+      <p class="legend">
+        {words.map((each, place) => (
+          <span key={each}>
+            <i data-bar={place} />
+            {each}
+          </span>
+        ))}
+        <span>
+          weights of “{word.text}” in each head{best !== undefined && best.lead > 0 && "; framed: the largest lead"}
+        </span>
+      </p>
+      <div ref={box}>
+        {drawn !== null && (
+          <Spots
+            scene={drawn.scene}
+            spots={drawn.spots}
+            label={`All heads: how much “${word.text}” looks at ${words.join(", ")}. Arrow keys move, Enter opens a head.`}
+            inHand={inHand?.id ?? ""}
+            onMove={(id) => go(open(id), true)}
+            onOpen={(id) => go({ level: "head", layout: [], ...shownAs(value), ...open(id) })}
+          />
+        )}
+      </div>
+      <p class="rule-of-heads">
+        A weight says how much of a word’s value a head passes on: neither that the model has understood what “
+        {word.text}” stands for, nor that the words are alike (correction C-38). Switch a head off at its own level (key
+        h) and see what changes. “Yes” is a lead of at least {asking.LEAD}.
+        {isJoined(value) && " Words of several tokens: summed where they are looked at, averaged where they look."}
+        {value.missing > 0 && ` This page does not carry the weights of ${counted(value.missing, "attention")}.`}
+      </p>
+      <Twins value={value} />
+    </>
+  );
+}
+
+function isJoined({ word, targets }: Answered): boolean {
+  return [word, ...targets].some(({ tokens }) => tokens.length > 1);
+}
+
+/** A word of several tokens opens as a word. */
+function shownAs(value: Answered): { show?: string[] } {
+  return isJoined(value) ? { show: [...new Set([...state.value.show, "words"])] } : {};
+}
+
+function cellOf({ sentence, word }: Answered, tie: asking.Tie, target: Unit | undefined): number[] {
+  return [sentence, tie.head, word.tokens[0] ?? 0, target?.tokens[0] ?? 0];
+}
+
+/** A weight, which leads to its number; that of several tokens together leads to the head, which shows them. */
+function Weight({ value, tie, place }: { value: Answered; tie: asking.Tie; place: number }): VNode {
+  const { names } = useStore();
+  const target = value.targets[place];
+  const cell = cellOf(value, tie, target);
+  const alone = value.word.tokens.length === 1 && target?.tokens.length === 1;
+  const href = alone
+    ? toNumber(tie.weights, cell, names)
+    : link({ level: "head", layout: [], tensor: tie.weights, cell, ...shownAs(value) });
+  const share = tie.shares[place] ?? 0;
+  return (
+    <a class="attention" href={href} data-share={share} title={alone ? "" : "several tokens together"}>
+      {short(share)}
+    </a>
+  );
+}
+
+function Answer({ value, best }: { value: Answered; best: asking.Tie | undefined }): VNode | null {
+  const { word, targets, ties } = value;
+  if (best === undefined) return null;
+  const leading = ties.filter(({ lead }) => lead > 0).length;
+  const begin = best.lead >= asking.LEAD ? "Yes" : best.lead > 0 ? "Hardly" : "No";
+  const [one, ...others] = targets.map(({ text }, place) => (
+    <span key={place} class="strong-word">
+      “<bdi>{text}</bdi>”
+    </span>
+  ));
+  return (
+    <p class="answer" data-answer={begin} data-leading={leading}>
+      <span class="quiet">
+        Does some head tie “<bdi>{word.text}</bdi>” to {one} more than to{" "}
+        {others.map((other, place) => [place > 0 && " and ", other])}?
+      </span>{" "}
+      {begin}: {leading} of {counted(ties.length, "head")} {leading === 1 ? "looks" : "look"} more at {one}
+      {best.lead > 0 && (
+        <>
+          ; most of all block {best.block}, head {best.head}: <Weight value={value} tie={best} place={0} /> against{" "}
+          {others.map((_, place) => (
+            <>
+              {place > 0 && " and "}
+              <Weight value={value} tie={best} place={place + 1} />
+            </>
+          ))}
+        </>
+      )}
+      .
+    </p>
+  );
+}
+
+function Choices({ value, units, kinds }: AskedProps): VNode {
+  const { kind, word, targets } = value;
+  const chosen = [word, ...targets].map(({ tokens }) => tokens[0] ?? 0);
+  const select = (place: number, label: string, of: readonly Unit[]): VNode => (
+    <Choice
+      key={place}
+      label={label}
+      value={chosen[place] ?? NOBODY}
+      of={[
+        ...(place > 2 ? [[NOBODY, "–"] as const] : []),
+        ...of.map(({ tokens, text }, order): Option => {
+          const several = of.filter((other) => other.text === text).length > 1;
+          return [tokens[0] ?? 0, several ? `${text} (${order + 1})` : text];
+        }),
+      ]}
+      onChoose={(token) => {
+        const next = [...chosen];
+        next.splice(place, 1, ...(token === NOBODY ? [] : [Number(token)]));
+        go({ at: next, options: [kind.id] }, true);
+      }}
+    />
+  );
+  const [queries, keys] = [units[kind.queries], units[kind.keys]];
+  return (
+    <div class="controls">
+      {kinds.length > 1 && (
+        <Choice
+          label="attention"
+          value={kind.id}
+          of={kinds.map(({ id, title }) => [id, title])}
+          onChoose={(id) => go({ options: [id], at: [] }, true)}
+        />
+      )}
+      {select(0, "the word", queries)}
+      {select(1, "tied to", keys)}
+      {select(2, "more than to", keys)}
+      {select(3, "and to", keys)}
+    </div>
+  );
+}
+
+/** No third word. */
+const NOBODY = "none";
+
+/** For each of the words the head that looks at it most, beside how alike the vectors are. */
+function Words({ value, best }: { value: Answered; best: asking.Tie | undefined }): VNode {
+  const { names } = useStore();
+  const { targets, ties, alike, sentence, word } = value;
+  const streams = alike.filter(({ block }) => block === "" || block === best?.block);
+  return (
+    <Table
+      kind="ties"
+      label="weight beside likeness of vectors"
+      head={[
+        `“${word.text}” and`,
+        "strongest head",
+        "weight",
+        "mean of all",
+        ...streams.map(({ tensor, block }) => (
+          <>
+            cosine of <a href={toTensor(tensor, [sentence, word.tokens[0] ?? 0, 0], names)}>{vectorsIn(block)}</a>
+          </>
+        )),
+      ]}
+      rows={targets.map((target, place) => {
+        const tie = asking.largestTie(ties, ({ shares }) => shares[place] ?? 0);
+        const mean = ties.reduce((sum, { shares }) => sum + (shares[place] ?? 0) / ties.length, 0);
+        return {
+          data: { "data-word": target.text },
+          cells: [
+            <b>{target.text}</b>,
+            tie === undefined ? "" : `block ${tie.block}, head ${tie.head}`,
+            tie === undefined ? "" : <Weight value={value} tie={tie} place={place} />,
+            short(mean),
+            ...streams.map(({ cosines }) => short(cosines[place] ?? 0)),
+          ],
+        };
+      })}
+    />
+  );
+}
+
+function vectorsIn(block: string): string {
+  return block === "" ? "word vectors" : `vectors into block ${block}`;
+}
+
+/** Every weight of the picture, and every likeness. */
+function Twins({ value }: { value: Answered }): VNode {
+  const { targets, ties, alike } = value;
+  const words = targets.map(({ text }) => text);
+  return (
+    <>
+      <Twin
+        label="the weights of all heads"
+        head={["block", "head", ...words, "lead"]}
+        rows={ties.map((tie) => ({
+          data: { "data-tie": tie.id },
+          cells: [
+            tie.block,
+            tie.head,
+            ...targets.map((_, place) => <Weight value={value} tie={tie} place={place} />),
+            short(tie.lead),
+          ],
+        }))}
+      />
+      {alike.length > 0 && (
+        <Twin
+          summary="how alike the vectors are, from block to block"
+          label="how alike the vectors are"
+          head={["cosine", ...words]}
+          rows={alike.map(({ tensor, block, cosines }) => ({
+            data: { "data-stream": tensor, "data-cosines": cosines.join() },
+            cells: [vectorsIn(block), ...cosines.map((cosine) => short(cosine))],
+          }))}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,72 @@
+/** What the sections of *Sum it up for me* tell, as `glassformer/explorer/sums.py` writes them. */
+
+import type { Side } from "./record.ts";
+
+export interface Importance {
+  readonly measure: string;
+  readonly unit: string;
+  readonly baseline: number;
+  readonly rows: number;
+  readonly scored: number;
+  readonly text: string;
+  readonly heads: readonly ImportanceRow[];
+}
+
+/** The loss without a head less the loss with it, and its 95 % interval. */
+export interface ImportanceRow {
+  readonly attention: string;
+  readonly head: number;
+  readonly difference: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+interface Guess {
+  readonly id: number;
+  readonly text: string;
+  readonly probability: number;
+}
+
+/** What the head would answer from a state on the way; rank and probability are those of the final answer. */
+export interface LensLayer {
+  readonly state: string;
+  readonly block: number | null;
+  readonly top: readonly Guess[];
+  readonly rank: number;
+  readonly probability: number;
+  readonly entropy: number;
+}
+
+export interface LensPlace {
+  readonly at: { readonly side: Side; readonly sentence: number; readonly token: number; readonly text: string };
+  readonly answer: Guess;
+  readonly layers: readonly LensLayer[];
+}
+
+export interface Lens {
+  readonly places: readonly LensPlace[];
+  readonly left_out: string;
+}
+
+/** What a goal owes to each token of one side; `tensor` is where the gradient was taken. */
+export interface Attributed {
+  readonly side: Side;
+  readonly tensor: string;
+  readonly gradient: readonly number[];
+  readonly product: readonly number[];
+}
+
+export interface Goal {
+  readonly name: string;
+  readonly cell: readonly number[];
+  readonly text: string;
+  readonly value: number;
+  readonly sentence: number;
+  readonly of: readonly Attributed[];
+}
+
+export interface Attributions {
+  readonly goals: readonly Goal[];
+  readonly note: string;
+  readonly left_out: string;
+}
