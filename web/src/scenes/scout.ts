@@ -197,7 +197,7 @@ export class Scout {
   }
 
   /** Where the vocabulary was scored in this sentence: the steps along its axes, and the word that stands there. */
-  get guesses(): { readonly given: Given; readonly word: Said }[] {
+  get guesses(): { readonly given: Given; readonly word: Said; readonly token: number }[] {
     const name = "head.probabilities";
     if (!this.has(name)) return [];
     const { places } = this.names.run;
@@ -208,10 +208,14 @@ export class Scout {
     };
     if (this.names.axes(name).includes("place")) {
       return places.flatMap(([sentence, token], place) => {
-        return sentence === this.sentence ? [{ given: { place }, word: word(token) }] : [];
+        return sentence === this.sentence ? [{ given: { place }, word: word(token), token }] : [];
       });
     }
-    return Array.from({ length: this.size(name, "token") }, (_, token) => ({ given: { token }, word: word(token) }));
+    return Array.from({ length: this.size(name, "token") }, (_, token) => ({
+      given: { token },
+      word: word(token),
+      token,
+    }));
   }
 
   /** The likeliest entries of the vocabulary at a place, and how likely they are. */
