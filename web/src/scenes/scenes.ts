@@ -5,6 +5,8 @@ import type { Scene } from "../draw/scene.ts";
 import type { Board } from "./board.ts";
 import { drawProduct, drawRecap, drawShared } from "./boxes.ts";
 import { drawCells } from "./cells.ts";
+import { earlierReads } from "./earlier.ts";
+import { drawEarlier } from "./earlier_keys.ts";
 import { drawMixing } from "./mixing.ts";
 import type { Scout } from "./scout.ts";
 import { drawTwins } from "./twins.ts";
@@ -59,6 +61,12 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     says: "At the right what this page has computed with the same weights and the zeros in the other place.",
     reads: weights,
     draw: (board) => drawTwins(board, true),
+  },
+  earlier: {
+    title: "Keys, and the same keys one step earlier",
+    says: "At the right what this page has computed with the same weights, without the last word.",
+    reads: earlierReads,
+    draw: drawEarlier,
   },
 };
 
