@@ -34,6 +34,11 @@ export class Scout {
     this.side = weights?.tokens ?? "inputs";
   }
 
+  /** The same run with other numbers in the place of some tensors. */
+  over(tensors: ReadonlyMap<string, Tensor>): Scout {
+    return new Scout(this.names, (name) => tensors.get(name) ?? this.fetch(name), this.sentence);
+  }
+
   // ------------------------------------------------------------------ tensors
 
   has(name: string): boolean {
