@@ -18,8 +18,8 @@ SIZES = ("base", "large")
 def documents() -> dict[str, Any]:
     """`pictures`: what each picture prints, by its name on the page; `sizes`: of BERT's two presets.
 
-    The sizes are those of Devlin et al. 2019, §3, as the presets of `models/families/bert.py` have them; the page counts
-    their weights from them.
+    The sizes are those of Devlin et al. 2019, §3, as the presets of `models/families/bert.py` have them; the page
+    counts their weights from them.
     """
     file = resources.files(__package__).joinpath("documents.toml")
     return {"pictures": tomllib.loads(file.read_text(encoding="utf-8")), "sizes": [_sizes(size) for size in SIZES]}

@@ -32,11 +32,11 @@ WORDS = 60
 WAIT = 30_000
 
 
-def tell(pages: list[Path]) -> list[dict[str, Any]]:
-    """The tours of these pages, told by the page's own code."""
+def tell(pages: list[Path], tour: str = "slides") -> list[dict[str, Any]]:
+    """A tour of these pages, told by the page's own code."""
     if NODE is None:
         pytest.skip("the tour is told in node, which is not installed")
-    done = subprocess.run([NODE, str(SCRIPT), *map(str, pages)], capture_output=True, text=True, check=False)
+    done = subprocess.run([NODE, str(SCRIPT), tour, *map(str, pages)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     answers: list[dict[str, Any]] = json.loads(done.stdout)
     return answers
@@ -206,6 +206,8 @@ def walk(tab: Page, found: Trace, axe: str | None) -> int:
     """The whole tour by keyboard: start, next, answer; returns how many steps there are."""
     tab.keyboard.press("Tab")
     tab.locator(".tools .tour-start").focus()
+    tab.keyboard.press("Enter")
+    tab.locator("dialog.tours[open] button[data-tour=slides]").focus()
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".tour h2")
     steps = titles(tab)

@@ -26,7 +26,8 @@ export { recompute } from "./run/recompute.ts";
 export { readTensors } from "./run/safetensors.ts";
 export { Store } from "./run/store.ts";
 export { scoutOf } from "./scenes/scout.ts";
-export { ALL, stepsOf, told } from "./tour/tour.ts";
+export { stepsOf, told } from "./tour/tour.ts";
+export { TOURS } from "./tour/tours.ts";
 
 /** What anywidget calls to show a trace in a notebook. */
 export default { render: inNotebook };
@@ -50,7 +51,7 @@ async function start(root: HTMLElement): Promise<void> {
   const { whole } = shown.source;
   if (whole) await shown.open([...formulas.map((formula) => formula.name), ...Object.keys(facts)]);
   else if (LEVELS[state.value.level].Beside === undefined) await shown.open(firstWeights(formulas));
-  if (state.value.tour > 0 && state.value.tensor === "") await enter(shown, state.value.tour, true);
+  if (state.value.tour !== "" && state.value.tensor === "") await enter(shown, state.value.tour, true);
   if (state.value.tensor === "") go(largestWeight(shown, asked), true);
   keepNotice(root);
   root.replaceChildren();

@@ -18,7 +18,7 @@ test("an address leads back to its state", () => {
     options: ["halves", "cosine"],
     at: [3, 7],
     scene: "cells",
-    tour: 7,
+    tour: "decoder.7",
     kept: "2,,mask,inputs,0,1,-",
     shown: "A-B",
     theme: "dark",

@@ -60,11 +60,11 @@ function Page(): VNode {
   }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
   const value = answer === null ? null : answer.kind === "computed" ? answer.found.value : answer.value;
   return (
-    <div class="frame" data-tour={state.value.tour > 0}>
+    <div class="frame" data-tour={state.value.tour !== ""}>
       <Top onHelp={() => help.current?.showModal()} />
       <BusyLine />
       <Rail />
-      {state.value.tour > 0 && <Strip />}
+      {state.value.tour !== "" && <Strip />}
       <main class="main" ref={main} data-level={level}>
         <View answer={answer} />
       </main>

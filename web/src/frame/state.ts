@@ -36,8 +36,8 @@ export interface State {
   readonly at: readonly number[];
   /** Which of the tour's own pictures is shown; empty: none. */
   readonly scene: string;
-  /** The step of the tour, from 1; 0: no tour. */
-  readonly tour: number;
+  /** The tour and its step, counted from 1: `decoder.3`, of the slides' tour `3`; empty: no tour. */
+  readonly tour: string;
   readonly theme: Theme;
   /** The model, of those that a server offers; empty: the one it began with. */
   readonly model: string;
@@ -76,7 +76,7 @@ export const START: State = {
   options: [],
   at: [],
   scene: "",
-  tour: 0,
+  tour: "",
   theme: "auto",
   model: "",
   changes: "",
@@ -104,7 +104,7 @@ export function parse(hash: string): State {
     options: listIn(given.get("options")),
     at: numbersIn(given.get("at")),
     scene: given.get("scene") ?? "",
-    tour: numbersIn(given.get("tour"))[0] ?? 0,
+    tour: tourIn(given.get("tour") ?? ""),
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
     model: given.get("model") ?? START.model,
     changes: given.get("changes") ?? START.changes,
@@ -119,6 +119,12 @@ function numbersIn(text: string | null): number[] {
 
 function listIn(text: string | null): string[] {
   return text?.split(",").filter(Boolean) ?? [];
+}
+
+/** The slides' tour was the first, and has no name in an address. */
+function tourIn(text: string): string {
+  const plain = text.replace(/^slides\./, "");
+  return /^([a-z]+\.)?[1-9]\d*$/.test(plain) ? plain : START.tour;
 }
 
 /** The address of a state, without what is as at the start; a page without a level chooses one by the run. */

@@ -22,7 +22,9 @@ export function SceneView(): VNode {
   const { box, width } = useWidth();
   const { scene: name, tensor, cell, sentence } = state.value;
   const shown = SCENES[name];
-  const scout = useMemo(() => scoutOf(store, sentence), [store, sentence]);
+  // A picture of the decoder's attention has one of its tensors in hand.
+  const within = /^(parameters\.)?decoder\./.test(tensor) ? "decoder" : "";
+  const scout = useMemo(() => scoutOf(store, sentence, within), [store, sentence, within]);
   const opened = useOpened(shown?.reads?.(scout) ?? []);
   const scene = useMemo(() => {
     if (!opened || width === 0 || shown === undefined) return null;

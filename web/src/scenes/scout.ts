@@ -17,18 +17,21 @@ export class Scout {
   readonly names: Names;
   readonly fetch: Fetch;
   readonly sentence: number;
-  /** The first self-attention: `encoder.blocks.0.self_attention`; empty where there is none. */
+  /** The first self-attention of the stack: `encoder.blocks.0.self_attention`; empty where there is none. */
   readonly attention: string;
   /** `encoder` or `decoder`: the stack that is followed. */
   readonly stack: string;
   readonly side: Side;
   #example: Example | undefined;
 
-  constructor(names: Names, fetch: Fetch, sentence: number) {
+  /** `within`: the stack that is followed; empty: the first. */
+  constructor(names: Names, fetch: Fetch, sentence: number, within = "") {
     this.names = names;
     this.fetch = fetch;
     this.sentence = sentence;
-    const weights = names.run.formulas.find((formula) => formula.name.endsWith(".self_attention.weights"));
+    const weights = names.run.formulas.find(({ name }) => {
+      return name.startsWith(within) && name.endsWith(".self_attention.weights");
+    });
     this.attention = weights?.name.replace(/\.weights$/, "") ?? "";
     this.stack = this.attention.split(".")[0] ?? "";
     this.side = weights?.tokens ?? "inputs";
@@ -36,7 +39,12 @@ export class Scout {
 
   /** The same run with other numbers in the place of some tensors. */
   over(tensors: ReadonlyMap<string, Tensor>): Scout {
-    return new Scout(this.names, (name) => tensors.get(name) ?? this.fetch(name), this.sentence);
+    return new Scout(this.names, (name) => tensors.get(name) ?? this.fetch(name), this.sentence, this.stack);
+  }
+
+  /** The same sentence, or the one beside it, in another stack. */
+  beside(stack: "encoder" | "decoder"): Scout {
+    return scoutOf(this, this.sentence, stack);
   }
 
   // ------------------------------------------------------------------ tensors
@@ -285,16 +293,14 @@ export class Scout {
   }
 }
 
-const scouts = new WeakMap<Names, Map<number, Scout>>();
+const scouts = new WeakMap<Names, Map<string, Scout>>();
 
-/** One for each sentence, for its example is searched through all heads. */
-export function scoutOf({ names, fetch }: Store, sentence: number): Scout {
-  const kept = scouts.get(names) ?? new Map<number, Scout>();
+/** One for each sentence and stack, for its example is searched through all heads. */
+export function scoutOf({ names, fetch }: Pick<Store, "names" | "fetch">, sentence: number, within = ""): Scout {
+  const kept = scouts.get(names) ?? new Map<string, Scout>();
   scouts.set(names, kept);
-  let scout = kept.get(sentence);
-  if (scout === undefined) {
-    scout = new Scout(names, fetch, sentence);
-    kept.set(sentence, scout);
-  }
+  const key = `${within} ${sentence}`;
+  const scout = kept.get(key) ?? new Scout(names, fetch, sentence, within);
+  kept.set(key, scout);
   return scout;
 }

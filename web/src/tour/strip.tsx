@@ -7,57 +7,86 @@ import { go, type State, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
 import type { Said } from "../scenes/said.ts";
 import { scoutOf } from "../scenes/scout.ts";
+import { Choice } from "./choice.tsx";
+import { intoSight } from "./sight.ts";
 import type { Told } from "./step.ts";
 import { field, loadTexts, type Texts } from "./texts.ts";
-import { comeBack, enter, leave, needed, stepsOf, told } from "./tour.ts";
+import { enter, leave, needed, stepsOf, told } from "./tour.ts";
+import { addressOf, placeIn, type Tour } from "./tours.ts";
 
-export function Strip(): VNode | null {
+export function Strip(): VNode {
+  const { names } = useStore();
+  const { tour, step } = placeIn(state.value.tour);
+  if (tour?.suits(names) === true) return <Step tour={tour} number={step} />;
+  return <Nowhere says={`This run has no tour called ${state.value.tour.split(".")[0] ?? ""}.`} />;
+}
+
+/** A place that does not exist, with a way back. */
+function Nowhere({ says }: { says: string }): VNode {
+  return (
+    <section class="tour" aria-label="tour">
+      <p>{says}</p>
+      <div class="tour-ways">
+        <Choice text="Choose a tour" />
+        <button type="button" onClick={leave}>
+          Leave
+        </button>
+      </div>
+    </section>
+  );
+}
+
+function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   const store = useStore();
-  const { tour, sentence } = state.value;
-  const ready = useOpened(needed(store.names));
-  const steps = ready ? stepsOf(store) : [];
-  const step = steps[tour - 1];
-  const scout = scoutOf(store, sentence);
+  const { sentence } = state.value;
+  const ready = useOpened(needed(store.names, tour));
+  const steps = ready ? stepsOf(store, tour) : [];
+  const step = steps[number - 1];
+  const scout = scoutOf(store, sentence, tour.stack);
   const opened = useOpened(step?.reads?.(scout) ?? []);
   const [asked, setAsked] = useState("");
   const [texts, setTexts] = useState<Texts | null>(null);
   useEffect(() => {
-    void loadTexts().then(setTexts);
-  }, []);
-  const here = `${tour} ${sentence}`;
+    void loadTexts().then((all) => setTexts(all[tour.name] ?? {}));
+  }, [tour]);
+  const here = `${state.value.tour} ${sentence}`;
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || writes(event.target)) return;
-      if (event.key === "n") void enter(store, tour + 1).then(() => show(true));
-      if (event.key === "p") void enter(store, tour - 1).then(() => show(true));
+      if (event.key === "n") void enter(store, addressOf(tour, number + 1)).then(() => intoSight(true));
+      if (event.key === "p") void enter(store, addressOf(tour, number - 1)).then(() => intoSight(true));
       if (event.key === "q") leave();
       if (event.key === "a") setAsked((known) => (known === here ? "" : here));
     };
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
-  }, [store, tour, here]);
-  useEffect(() => show(), [tour]);
+  }, [store, tour, number, here]);
+  useEffect(() => intoSight(), [tour, number]);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     // The button that started the tour is gone: what is read next is the step.
     if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
   }, [texts]);
+  if (ready && step === undefined) return <Nowhere says={`${tour.title} has no step ${number} in this run.`} />;
   if (step === undefined || texts === null || !opened) return <section class="tour" aria-label="tour" />;
   const text = texts[step.key];
   const found = told(step, text, scout);
   const title = (key: string): string => field(texts[key], "title");
   const [source, act] = [field(text, "source"), field(text, "act")];
   const answered = asked === here || (found.touched?.(state.value) ?? false);
-  const to = (number: number): void => void enter(store, number).then(() => show());
+  const to = (place: number): void => void enter(store, addressOf(tour, place)).then(() => intoSight());
   const away = Object.keys(found.at).length > 0 && !at(found.at, state.value);
   return (
     <section class="tour" aria-label="tour">
       <div class="tour-says" aria-live="polite" aria-atomic="true">
         <p class="label">
-          {source === "" ? <span class="tour-extra">not in this document</span> : `In the slides: ${source}`}
+          {source !== "" && `In ${tour.follows}${source}`}
+          {source === "" && (
+            <span class="tour-extra">{`not in ${tour.follows === "" ? "the" : "this"} document${tour.follows === "" ? "s" : ""}`}</span>
+          )}
         </p>
         <h2 ref={heading} tabIndex={-1}>
-          <span class="away">{`Step ${tour} of ${steps.length}: `}</span>
+          <span class="away">{`${tour.title}, step ${number} of ${steps.length}: `}</span>
           {title(step.key)}
         </h2>
         <p>
@@ -90,7 +119,7 @@ export function Strip(): VNode | null {
         )}
       </div>
       <div class="tour-ways">
-        <button type="button" disabled={tour <= 1} onClick={() => to(tour - 1)}>
+        <button type="button" disabled={number <= 1} onClick={() => to(number - 1)}>
           ← <kbd>p</kbd>
           <span class="away">previous step</span>
         </button>
@@ -102,42 +131,36 @@ export function Strip(): VNode | null {
                 tabIndex={-1}
                 title={`${order + 1} · ${title(each.key)}`}
                 aria-label={`step ${order + 1}: ${title(each.key)}`}
-                aria-current={order + 1 === tour ? "step" : undefined}
+                aria-current={order + 1 === number ? "step" : undefined}
                 data-extra={field(texts[each.key], "source") === ""}
                 onClick={() => to(order + 1)}
               />
             </li>
           ))}
         </ol>
-        <select aria-label="step of the tour" value={tour} onChange={(event) => to(Number(event.currentTarget.value))}>
+        <select
+          aria-label="step of the tour"
+          value={number}
+          onChange={(event) => to(Number(event.currentTarget.value))}
+        >
           {steps.map((each, order) => (
             <option value={order + 1}>{`${order + 1} of ${steps.length} · ${title(each.key)}`}</option>
           ))}
         </select>
         {away && (
-          <button type="button" onClick={() => to(tour)}>
+          <button type="button" onClick={() => to(number)}>
             Back to this step’s picture
           </button>
         )}
+        <Choice text="Other tours" />
         <button type="button" onClick={leave}>
           Leave <kbd>q</kbd>
         </button>
-        <button type="button" class="tour-next" disabled={tour >= steps.length} onClick={() => to(tour + 1)}>
+        <button type="button" class="tour-next" disabled={number >= steps.length} onClick={() => to(number + 1)}>
           Next <kbd>n</kbd> →
         </button>
       </div>
     </section>
-  );
-}
-
-/** The button that starts the tour, or goes on where it was left. */
-export function TourButton({ text }: { text: string }): VNode | null {
-  const store = useStore();
-  if (state.value.tour > 0) return null;
-  return (
-    <button type="button" class="tour-start" onClick={() => void comeBack(store).then(() => show())}>
-      {text}
-    </button>
   );
 }
 
@@ -175,18 +198,4 @@ function at(wanted: Told["at"], now: State): boolean {
 /** A letter typed into a field is no key of the tour. */
 function writes(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
-}
-
-/** Brings the cell in hand into sight, and gives the keys to the picture where nothing else has them. */
-function show(byKey = false): void {
-  requestAnimationFrame(() =>
-    requestAnimationFrame(() => {
-      const held = document.activeElement;
-      if (byKey && (held === document.body || ["CANVAS", "H2"].includes(held?.tagName ?? ""))) {
-        document.querySelector<HTMLElement>(".main canvas")?.focus({ preventScroll: true });
-      }
-      for (const frame of document.querySelectorAll(".main .frame-of-cell"))
-        frame.scrollIntoView({ block: state.value.level === "block" ? "center" : "nearest" });
-    }),
-  );
 }

@@ -1,4 +1,4 @@
-/** The texts of the tour, which travel beside the page: a block of an exported file, an answer of a server. */
+/** The texts of the tours, which travel beside the page: a block of an exported file, an answer of a server. */
 
 import { unpacked } from "../run/source.ts";
 
@@ -6,11 +6,13 @@ export interface Text {
   readonly [field: string]: string | Readonly<Record<string, string>>;
 }
 
+/** The texts of each step by its key. */
 export type Texts = Readonly<Record<string, Text>>;
 
-let known: Promise<Texts> | undefined;
+let known: Promise<Readonly<Record<string, Texts>>> | undefined;
 
-export function loadTexts(): Promise<Texts> {
+/** The texts of each tour by its name. */
+export function loadTexts(): Promise<Readonly<Record<string, Texts>>> {
   known ??= load();
   known.catch(() => {
     known = undefined;
@@ -18,13 +20,13 @@ export function loadTexts(): Promise<Texts> {
   return known;
 }
 
-async function load(): Promise<Texts> {
+async function load(): Promise<Readonly<Record<string, Texts>>> {
   if (document.getElementById("tour") !== null) {
-    return JSON.parse(new TextDecoder().decode(await unpacked("tour"))) as Texts;
+    return JSON.parse(new TextDecoder().decode(await unpacked("tour"))) as Readonly<Record<string, Texts>>;
   }
   const answer = await fetch("api/tour");
   if (!answer.ok) throw new Error(`the server has not sent the texts of the tour: ${answer.statusText}`);
-  return (await answer.json()) as Texts;
+  return (await answer.json()) as Readonly<Record<string, Texts>>;
 }
 
 /** A field of a step's text, in the variant that fits the model. */

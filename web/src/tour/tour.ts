@@ -1,4 +1,4 @@
-/** The tour through a run: its steps in the order of the slides, as far as this model has them. */
+/** A tour through a run: its steps in their order, as far as this model has them. */
 
 import { go, state } from "../frame/state.ts";
 import { MissingTensor } from "../run/evaluator.ts";
@@ -7,29 +7,26 @@ import type { Store } from "../run/store.ts";
 import { filled } from "../scenes/said.ts";
 import { type Scout, scoutOf } from "../scenes/scout.ts";
 import type { Step, Told } from "./step.ts";
-import { ANSWER } from "./steps/answer.ts";
-import { INPUT } from "./steps/input.ts";
-import { SCORES } from "./steps/scores.ts";
-import { VALUES } from "./steps/values.ts";
 import { field, type Text } from "./texts.ts";
-
-export const ALL: readonly Step[] = [...INPUT, ...SCORES, ...VALUES, ...ANSWER];
+import { addressOf, placeIn, type Tour } from "./tours.ts";
 
 /** What must be at hand before a step can be found: the texts' facts, and the weights in which the example is sought. */
-export function needed({ run }: Names): string[] {
-  const weights = run.formulas.find(({ name }) => name.endsWith(".self_attention.weights"));
+export function needed({ run }: Names, { stack }: Tour): string[] {
+  const weights = run.formulas.find(({ name }) => name.startsWith(stack) && name.endsWith(".self_attention.weights"));
   return [...Object.keys(run.facts), ...(weights === undefined ? [] : [weights.name])];
 }
 
-const known = new WeakMap<Names, Step[]>();
+const known = new WeakMap<Names, Map<Tour, Step[]>>();
 
 /** The steps that this run has, for the sentence with which the tour begins. */
-export function stepsOf(store: Store): Step[] {
-  let found = known.get(store.names);
+export function stepsOf(store: Store, tour: Tour): Step[] {
+  const tours = known.get(store.names) ?? new Map<Tour, Step[]>();
+  known.set(store.names, tours);
+  let found = tours.get(tour);
   if (found === undefined) {
-    const scout = scoutOf(store, firstSentence(store.names));
-    found = ALL.filter((step) => step.lacks?.(scout) !== true);
-    known.set(store.names, found);
+    const scout = scoutOf(store, firstSentence(store.names), tour.stack);
+    found = tour.suits(store.names) ? tour.steps.filter((step) => step.lacks?.(scout) !== true) : [];
+    tours.set(tour, found);
   }
   return found;
 }
@@ -68,26 +65,32 @@ function without(text: string): Told {
   return { text: [text], question: [], answer: [], note: [], correction: "", at: {} };
 }
 
-/** Goes to a step, counted from 1; beyond the ends nothing happens. */
-export async function enter(store: Store, number: number, replace = false): Promise<void> {
-  await store.open(needed(store.names));
-  const step = stepsOf(store)[number - 1];
+/** Goes to a place in a tour, as the address writes it; beyond the ends nothing happens. */
+export async function enter(store: Store, address: string, replace = false): Promise<void> {
+  const { tour, step: number } = placeIn(address);
+  if (tour === undefined) return;
+  await store.open(needed(store.names, tour));
+  const step = stepsOf(store, tour)[number - 1];
   if (step === undefined) return;
   const sentence =
-    state.value.tour > 0 && state.value.tensor !== "" ? state.value.sentence : firstSentence(store.names);
-  const scout = scoutOf(store, sentence);
+    state.value.tour !== "" && state.value.tensor !== "" ? state.value.sentence : firstSentence(store.names);
+  const scout = scoutOf(store, sentence, tour.stack);
   await store.open(step.reads?.(scout) ?? []);
-  go({ ...told(step, undefined, scout).at, tour: number }, replace);
+  go({ ...told(step, undefined, scout).at, tour: address }, replace);
 }
 
-/** The step that was shown last, to come back to. */
-let last = 1;
+/** The step that was shown last, to come back to; empty before the first. */
+let last = "";
 
 export function leave(): void {
   last = state.value.tour;
-  go({ tour: 0 });
+  go({ tour: "" });
 }
 
-export function comeBack(store: Store): Promise<void> {
-  return enter(store, last);
+/** Where the tours go on: where one was left, else at the beginning of the only one; null where there is a choice. */
+export function goesOn(tours: readonly Tour[]): string | null {
+  const left = placeIn(last).tour;
+  if (last !== "" && left !== undefined && tours.includes(left)) return last;
+  const [only] = tours;
+  return only !== undefined && tours.length === 1 ? addressOf(only, 1) : null;
 }

@@ -16,7 +16,7 @@ import { percent } from "../../run/numbers.ts";
 import type { RunRecord } from "../../run/record.ts";
 import { at, type Tensor } from "../../run/safetensors.ts";
 import type { Store } from "../../run/store.ts";
-import { TourButton } from "../../tour/strip.tsx";
+import { TourButton } from "../../tour/choice.tsx";
 import { blockScene, drawnTogether } from "./block_scene.ts";
 
 export function BlockView(): VNode {
