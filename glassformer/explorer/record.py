@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from glassformer.errors import ConfigError
 from glassformer.explorer.carried import Carried
+from glassformer.explorer.documents import documents
 from glassformer.explorer.statement import statement_record
 from glassformer.look.saved import WordsRecord
 from glassformer.look.verify import LIMITS
@@ -39,6 +40,7 @@ def run_record(trace: Trace, carried: Carried, title: str) -> dict[str, Any]:
         "honesty": honesty_record(trace),
         "left_out": carried.left_out,
         "limit": carried.limit,
+        "documents": documents(),
     }
 
 

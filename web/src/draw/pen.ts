@@ -3,7 +3,11 @@
 import type { Align, Item } from "./scene.ts";
 
 export class Pen {
-  readonly items: Item[] = [];
+  readonly items: Item[];
+
+  constructor(items: Item[] = []) {
+    this.items = items;
+  }
 
   text(
     x: number,

@@ -81,6 +81,36 @@ export interface RunRecord {
   /** Of a page without a model, what its mask workshop begins with. */
   readonly options?: readonly string[];
   readonly editing?: Editing | null;
+  /** What the source documents show, to set beside the run's own numbers. */
+  readonly documents?: Documents;
+}
+
+/** What a picture of a document prints: see `explorer/documents.toml`. */
+export interface Quoted {
+  readonly text: string;
+  readonly second?: string;
+  readonly shares: Readonly<Record<string, number>>;
+  readonly source: string;
+  readonly picture: string;
+  readonly lacks: string;
+  readonly make: readonly string[];
+}
+
+/** The sizes of a published model. */
+export interface Sizes {
+  readonly name: string;
+  readonly layers: number;
+  readonly width: number;
+  readonly heads: number;
+  readonly feed_forward: number;
+  readonly vocabulary: number;
+  readonly positions: number;
+  readonly segments: number;
+}
+
+export interface Documents {
+  readonly pictures: Readonly<Record<string, Quoted>>;
+  readonly sizes: readonly Sizes[];
 }
 
 export const FORMAT = 1;

@@ -9,10 +9,11 @@ import { useOpened, usePalette, useStore, useWidth } from "../frame/hooks.ts";
 import { go, state } from "../frame/state.ts";
 import { sentenceOf, toNumber } from "../frame/views.ts";
 import { MissingTensor } from "../run/evaluator.ts";
-import { inCell } from "../run/numbers.ts";
+import { inCell, percent } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
 import { SCENES, tourScene } from "./scenes.ts";
-import { scoutOf } from "./scout.ts";
+import { type Scout, scoutOf } from "./scout.ts";
+import { quotedOf } from "./shares.ts";
 
 export function SceneView(): VNode {
   const store = useStore();
@@ -64,10 +65,35 @@ export function SceneView(): VNode {
             }}
           />
         )}
-        {scene !== null && <Twin panels={scene.panels} />}
+        {scene !== null && shown.lacks?.(scout) === true && <Lacks picture={shown.document ?? ""} scout={scout} />}
+        {scene !== null && <Twin panels={scene.panels} rows={shown.table?.(scout) ?? printed(scout, shown.document)} />}
       </div>
     </>
   );
+}
+
+/** Why this run has no such picture of its own, and how one is made that has. */
+function Lacks({ picture, scout }: { picture: string; scout: Scout }): VNode | null {
+  const quoted = quotedOf(scout, picture);
+  if (quoted === undefined) return null;
+  return (
+    <section class="scene-lacks" aria-label="how to make such a run">
+      <p>{quoted.lacks} Such a run is made by</p>
+      <pre tabIndex={0}>{quoted.make.join("\n")}</pre>
+    </section>
+  );
+}
+
+/** What a document prints, as rows of a table. */
+function printed(scout: Scout, picture: string | undefined): string[][] {
+  const quoted = picture === undefined ? undefined : quotedOf(scout, picture);
+  if (quoted === undefined) return [];
+  const { text, second, shares, source } = quoted;
+  const words = second === undefined ? text : `${text} / ${second}`;
+  return [
+    ["the document", ...Object.keys(shares)],
+    [`${words} (${source})`, ...Object.values(shares).map(percent)],
+  ];
 }
 
 /** A step further in the tensor itself, where the picture shows only a part of it. */
@@ -101,13 +127,14 @@ function changed(panel: Panel, rows: boolean): number {
 /** At most so many rows and columns of a panel are written into the table. */
 const [ROWS, COLUMNS] = [12, 16];
 
-/** Every number of the picture as a link. */
-function Twin({ panels }: { panels: readonly Panel[] }): VNode {
+/** Every number of the picture as a link, and those that are no cells of the run. */
+function Twin({ panels, rows }: { panels: readonly Panel[]; rows: readonly (readonly string[])[] }): VNode {
   const { names, fetch } = useStore();
   return (
     <details class="twin">
       <summary>the same as a table</summary>
       <section class="scroll" tabIndex={0} aria-label="the numbers of this picture">
+        {rows.length > 0 && <Rows rows={rows} />}
         <table>
           <thead>
             <tr>
@@ -140,5 +167,30 @@ function Twin({ panels }: { panels: readonly Panel[] }): VNode {
         </table>
       </section>
     </details>
+  );
+}
+
+/** A table whose first row are its headings. */
+function Rows({ rows: [heads = [], ...rows] }: { rows: readonly (readonly string[])[] }): VNode {
+  return (
+    <table class="scene-table">
+      <thead>
+        <tr>
+          {heads.map((text) => (
+            <th key={text}>{text}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([first = "", ...others], order) => (
+          <tr key={`${order} ${first}`}>
+            <th scope="row">{first}</th>
+            {others.map((text, column) => (
+              <td key={column}>{text}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

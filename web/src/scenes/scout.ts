@@ -37,6 +37,11 @@ export class Scout {
     this.side = weights?.tokens ?? "inputs";
   }
 
+  /** The same run with other numbers in the place of some tensors. */
+  over(tensors: ReadonlyMap<string, Tensor>): Scout {
+    return new Scout(this.names, (name) => tensors.get(name) ?? this.fetch(name), this.sentence, this.stack);
+  }
+
   /** The same sentence, or the one beside it, in another stack. */
   beside(stack: "encoder" | "decoder"): Scout {
     return scoutOf(this, this.sentence, stack);

@@ -1,0 +1,42 @@
+"""What the source documents show, for a page to set beside its run's own numbers."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from glassformer.config import StackConfig
+from glassformer.models.families.bert import bert
+
+SIZES = ("base", "large")
+"""The presets that the notes set beside each other (1:30:46)."""
+
+
+@cache
+def documents() -> dict[str, Any]:
+    """`pictures`: what each picture prints, by its name on the page; `sizes`: of BERT's two presets.
+
+    The sizes are those of Devlin et al. 2019, §3, as the presets of `models/families/bert.py` have them; the page
+    counts their weights from them.
+    """
+    file = resources.files(__package__).joinpath("documents.toml")
+    return {"pictures": tomllib.loads(file.read_text(encoding="utf-8")), "sizes": [_sizes(size) for size in SIZES]}
+
+
+def _sizes(size: str) -> dict[str, Any]:
+    stack: StackConfig | None = bert(size=size).encoder
+    assert stack is not None
+    block = stack.blocks[0]
+    assert block.feed_forward is not None
+    return {
+        "name": f"BERT-{size.capitalize()}",
+        "layers": len(stack.blocks),
+        "width": stack.width,
+        "heads": block.self_attention.body.heads,
+        "feed_forward": block.feed_forward.body.width,
+        "vocabulary": stack.embed.vocabulary,
+        "positions": stack.max_length,
+        "segments": stack.embed.segments,
+    }
