@@ -22,7 +22,7 @@ TIMES = """() => {
   const run = asked.find(({ name }) => name.endsWith("/api/runs"));
   const data = asked.filter(({ name }) => name.includes("/api/"));
   return {
-    paint: paint?.startTime ?? NaN,
+    paint: paint.startTime,
     picture: probe.picture,
     answered: run?.responseStart ?? 0,
     asked: data.length,
@@ -46,6 +46,8 @@ def opened(browser: Browser, address: str, place: str = "") -> dict[str, Any]:
         page.goto(f"{address}{place}", wait_until="commit")
         page.wait_for_selector(".frame", timeout=WAIT)
         settle(page)
+        # The browser tells of a paint once it is on the screen, which may be after the last command.
+        page.wait_for_function('performance.getEntriesByName("first-contentful-paint").length > 0', timeout=WAIT)
         times: dict[str, Any] = page.evaluate(TIMES)
         return times
 
