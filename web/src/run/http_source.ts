@@ -128,21 +128,16 @@ export class HttpSource implements Source {
     const run = (await (await asked).json()) as Overview;
     const words = { ...run.words, vocabulary: await model.vocabulary };
     const source = new HttpSource({ ...run, words }, offers, models);
-    if (!run.whole) return source;
-    // A small run is measured in no time.
-    const [honesty] = await Promise.all([source.honesty(), source.#everything()]);
-    return source.#with({ ...source.run, honesty });
-  }
-
-  #with(run: Overview): HttpSource {
-    const source = new HttpSource(run, this.offers, this.#models);
-    source.#numbers = this.#numbers;
-    for (const [name, tensor] of this.#known) source.#known.set(name, tensor);
+    if (run.whole) await source.#everything();
     return source;
   }
 
   get whole(): boolean {
     return this.run.whole;
+  }
+
+  atHand(name: string): Tensor | undefined {
+    return this.#known.get(name);
   }
 
   shape(name: string): readonly number[] | undefined {
