@@ -93,16 +93,26 @@ export function useAnswer(name: string, cell: readonly number[]): Answer | null 
   return name === "" ? null : answer.current;
 }
 
-/** The width of an element, followed. */
-export function useWidth(): { readonly box: { current: HTMLDivElement | null }; readonly width: number } {
+const widths = new Map<string, number>();
+
+/**
+ * The width of an element, followed. One that comes and goes is drawn at once as wide as it was last, by the name that
+ * it is given: to ask for a width has the whole page laid out.
+ */
+export function useWidth(name = ""): { readonly box: { current: HTMLDivElement | null }; readonly width: number } {
   const box = useRef<HTMLDivElement | null>(null);
-  const [width, setWidth] = useState(0);
+  const [width, setWidth] = useState(widths.get(name) ?? 0);
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const observer = new ResizeObserver(() => setWidth(Math.floor(element.clientWidth)));
+    const read = (): void => {
+      const now = Math.floor(element.clientWidth);
+      if (name !== "") widths.set(name, now);
+      setWidth(now);
+    };
+    const observer = new ResizeObserver(read);
     observer.observe(element);
-    setWidth(Math.floor(element.clientWidth));
+    if (width === 0) read();
     return () => observer.disconnect();
   }, []);
   return { box, width };

@@ -121,6 +121,15 @@ export async function unpacked(id: string): Promise<ArrayBuffer> {
   return new Response(new Blob([decoded(text)]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
+/** What came with a page of a server, as JSON or as bytes; undefined where it has to be asked for. Read once. */
+export function arrived(id: string): Promise<ArrayBuffer> | undefined {
+  const block = typeof document === "undefined" ? null : document.getElementById(id);
+  if (block === null) return undefined;
+  const bytes = unpacked(id);
+  block.remove();
+  return bytes;
+}
+
 /** base64 as bytes; browsers of before 2025 have only the slower way. */
 function decoded(text: string): Uint8Array<ArrayBuffer> {
   const native = Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
