@@ -57,7 +57,7 @@ def write(name: str, command: str, values: Mapping[str, Any]) -> Path:
     path = RESULTS / f"{name}.json"
     row = {"name": name, "command": command, **made_on(), **values}
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(row, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.write_text(json.dumps(row, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
     partial.replace(path)
     return path
 

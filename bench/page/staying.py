@@ -80,10 +80,8 @@ def pages(browser: Browser, models: Models, samples: Samples) -> list[Case]:
 def memory_of_an_hour(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     """As much as a person does in an hour, in a minute: the page's objects after each part, and the server's memory."""
     cases = []
-    for what, served in (
-        ("the slides' model", models.serve("slides")),
-        (f"{BASE}, 128 words", models.serve(BASE, text_of(128))),
-    ):
+    for what, size, text in (("the slides' model", "slides", None), (f"{BASE}, 128 words", BASE, text_of(128))):
+        served = models.serve(size, text)  # one at a time: the one before is stopped
         places = [*served_cells(served, 100), *(view.place for view in VIEWS)] * 2
         places += [place.replace("level=number", "level=tensor") for place in served_cells(served, 60)]
         with window(browser) as page:

@@ -96,7 +96,7 @@ def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="expl
 
     `root` begins the element that the views fill.
     """
-    scripts = [f'<script type="application/gzip" id="{name}">{packed(data)}</script>' for name, data in blocks.items()]
+    scripts = [block_of(name, compressed(data)) for name, data in blocks.items()]
     script, style = built("explorer.js"), built("explorer.css")
     policy = (
         f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
@@ -134,9 +134,14 @@ def digest(content: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
-def packed(data: bytes) -> str:
-    """Compressed, as text that stands in HTML; the same bytes for the same data."""
-    return base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode()
+def compressed(data: bytes, *, level: int = 6) -> bytes:
+    """The same bytes for the same data."""
+    return gzip.compress(data, compresslevel=level, mtime=0)
+
+
+def block_of(name: str, data: bytes) -> str:
+    """Compressed bytes as an inert element: in base64 nothing in them can end it."""
+    return f'<script type="application/gzip" id="{name}">{base64.b64encode(data).decode()}</script>'
 
 
 def own_memory(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

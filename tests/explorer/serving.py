@@ -86,9 +86,9 @@ def desk_of(*folders: Path, **limits: Any) -> Desk:
 
 
 @contextmanager
-def served(desk: Desk, **guard: Any) -> Iterator[Page]:
-    """A page before a desk; `guard` are other limits."""
-    app = application(desk, TOKEN, Asked(model="slides", texts=SENTENCES), guard)
+def served(desk: Desk, start: Asked | None = None, **guard: Any) -> Iterator[Page]:
+    """A page before a desk, which begins with the slides' sentences; `guard` are other limits."""
+    app = application(desk, TOKEN, start or Asked(model="slides", texts=SENTENCES), guard)
     with TestClient(app, base_url=HOST) as client:
         yield Page(client, desk)
 

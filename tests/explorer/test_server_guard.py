@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import gzip
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.guard import HEADERS, MOST_BYTES, Guard, hostname
 from tests.explorer.serving import HOST, SENTENCES, TOKEN, Page, desk_of, run, served
 
@@ -90,6 +94,22 @@ def test_a_page_carries_no_script_of_its_own(page: Page) -> None:
     assert text.count("<script") == 1
     assert page.get("explorer.js").headers["content-type"].startswith("text/javascript")
     assert page.get("explorer.css").headers["content-type"].startswith("text/css")
+
+
+def test_what_comes_with_the_page_is_what_the_page_would_ask_for_and_no_script() -> None:
+    desk = desk_of()
+    start = Asked(model="slides", texts=SENTENCES[:2])
+    desk.begin(start)
+    with served(desk, start) as page:
+        text = page.get("").text
+        blocks = dict(re.findall(r'<script type="application/gzip" id="(\w+)">([\w+/=]*)</script>', text))
+        assert text.count("<script") == text.count("</script") == 1 + len(blocks)
+        sent = {name: gzip.decompress(base64.b64decode(block)) for name, block in blocks.items()}
+        assert set(sent) == {"models", "run", "vocabulary", "numbers"}
+        assert json.loads(sent["models"]) == page.get("api/models").json()
+        assert json.loads(sent["run"]) == page.post(start.model_dump_json()).json()
+        assert json.loads(sent["vocabulary"]) == page.get("api/models/slides/vocabulary").json()
+        assert sent["numbers"] == page.get(f"api/runs/{start.key}/numbers").content
 
 
 PATHS = [

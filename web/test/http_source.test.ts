@@ -81,12 +81,18 @@ const EXPLAINED = {
   left: { count: 7, sum: 0.25 },
 };
 
-test("a small run comes whole, in one request, with its honesty", async () => {
+test("a small run comes whole, in one request; its honesty gate is measured after it is shown", async () => {
   answers.push([`api/runs/${KEY}/numbers`, () => file("scaled", [1, 2])]);
   answers.push([`api/runs/${KEY}/honesty`, () => Response.json({ holds: true })]);
   answers.push(["api/runs", () => overview({ whole: true, whole_weights: true })]);
   const source = await HttpSource.open();
-  assert.deepEqual(source.run.honesty, { holds: true });
+  const store = new Store(source);
+  assert.equal(store.honesty.value, null);
+  const checking = store.check();
+  assert.match(String(store.honesty.value), /being checked/);
+  await checking;
+  while (typeof store.honesty.value === "string") await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.deepEqual(store.honesty.value, { holds: true });
   const count = asked.length;
   const tensor = await source.tensor("scaled");
   assert.deepEqual([...((tensor?.data ?? []) as Float32Array)], [1, 2]);

@@ -6,7 +6,7 @@ What is told of a run never changes, for a run is called by what was asked for: 
 from __future__ import annotations
 
 import gzip
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from html import escape
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from glassformer.errors import GlassformerError
-from glassformer.explorer.page import WITHOUT_SCRIPT, built
+from glassformer.explorer.page import WITHOUT_SCRIPT, block_of, built, compressed
 from glassformer.explorer.server.answers import weights_of
 from glassformer.explorer.server.asked import KEY, Asked, read_asked
 from glassformer.explorer.server.desk import Desk
@@ -28,6 +28,8 @@ from glassformer.explorer.tour import tour_texts
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
 BINARY = "application/octet-stream"
+MOST_BESIDE = 256_000
+"""Bytes of one answer that are sent with the page: what is larger must not hold up its script."""
 
 RunKey = Annotated[str, Path(pattern=KEY)]
 ModelName = Annotated[str, Path(max_length=200)]
@@ -55,17 +57,24 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
 
     # ----------------------------------------------------------------- the page
 
+    offered = {
+        "models": [offer.record for offer in desk.models.offers.values()],
+        "start": start.model_dump(mode="json"),
+    }
+    first = shell(begun(desk, start, offered))
+    script, style = (compressed(built(name).encode(), level=9) for name in ("explorer.js", "explorer.css"))
+
     @app.get("/")
     async def page() -> Response:
-        return Response(shell(), media_type="text/html")
+        return Response(first, media_type="text/html")
 
     @app.get("/explorer.js")
-    async def script() -> Response:
-        return Response(built("explorer.js"), media_type="text/javascript")
+    async def send_script(request: Request) -> Response:
+        return packed_as(request, script, "text/javascript")
 
     @app.get("/explorer.css")
-    async def style() -> Response:
-        return Response(built("explorer.css"), media_type="text/css")
+    async def send_style(request: Request) -> Response:
+        return packed_as(request, style, "text/css")
 
     @app.get("/api/tour")
     async def tour(request: Request) -> Response:
@@ -75,8 +84,7 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
 
     @app.get("/api/models")
     async def models() -> dict[str, Any]:
-        offers = [offer.record for offer in desk.models.offers.values()]
-        return {"models": offers, "start": start.model_dump(mode="json")}
+        return offered
 
     @app.get("/api/models/{model:path}/vocabulary")
     async def vocabulary(request: Request, model: ModelName) -> Response:
@@ -154,8 +162,23 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     return app
 
 
-def shell() -> str:
-    """The page before its script has run: script and style are files of this server."""
+def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> dict[str, bytes]:
+    """What a page asks for first, as far as it is there and small, compressed: sent with the page it costs no request."""
+    if start.key not in desk.runs:
+        return {}
+    run = desk.run(start.key)
+    blocks = {
+        "models": packed(offered),
+        "run": run.overview,
+        "vocabulary": packed(desk.models[start.model].tokenizer.vocabulary(), level=6),
+    }
+    if run.whole:
+        blocks["numbers"] = compressed(run.all_numbers())
+    return {name: block for name, block in blocks.items() if len(block) <= MOST_BESIDE}
+
+
+def shell(blocks: Mapping[str, bytes]) -> str:
+    """The page before its script has run: script and style are files of this server, the blocks are inert."""
     return "\n".join(
         (
             "<!doctype html>",
@@ -169,6 +192,7 @@ def shell() -> str:
             "</head>",
             "<body>",
             f'<div id="explorer"><noscript>{escape(WITHOUT_SCRIPT)}</noscript></div>',
+            *(block_of(name, data) for name, data in blocks.items()),
             '<script type="module" src="explorer.js"></script>',
             "</body>",
             "</html>",
@@ -177,12 +201,17 @@ def shell() -> str:
     )
 
 
-def in_json(request: Request, compressed: bytes, headers: dict[str, str] | None = None) -> Response:
-    """Compressed JSON, as it is or unpacked for one who does not take it so."""
+def in_json(request: Request, data: bytes, headers: dict[str, str] | None = None) -> Response:
+    """Compressed JSON."""
+    return packed_as(request, data, "application/json", headers)
+
+
+def packed_as(request: Request, data: bytes, kind: str, headers: dict[str, str] | None = None) -> Response:
+    """What is compressed, as it is or unpacked for one who does not take it so."""
     headers = {"Vary": "Accept-Encoding", **(headers or {})}
     if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(compressed, 200, {**headers, "Content-Encoding": "gzip"}, "application/json")
-    return Response(gzip.decompress(compressed), 200, headers, "application/json")
+        return Response(data, 200, {**headers, "Content-Encoding": "gzip"}, kind)
+    return Response(gzip.decompress(data), 200, headers, kind)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -6,7 +6,7 @@ import { useSession } from "../edit/context.ts";
 import { useStore } from "../frame/hooks.ts";
 import { go, link, type Shown, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
-import { short } from "../run/numbers.ts";
+import { grouped, short } from "../run/numbers.ts";
 import type { Answer } from "../run/store.ts";
 import { formatKept, parseKept } from "./kept.ts";
 
@@ -88,7 +88,7 @@ function Between(): VNode | null {
   const { changed, of, resized, largest } = found;
   return (
     <p class="quiet" role="status" data-differ={changed}>
-      {changed.toLocaleString("en")} of {of.toLocaleString("en")} numbers differ
+      {grouped(changed)} of {grouped(of)} numbers differ
       {largest !== null && (
         <>
           , the most, A − B = <b>{short(largest.by)}</b>:{" "}

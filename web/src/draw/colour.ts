@@ -61,7 +61,13 @@ export function paletteOf(read: (variable: string) => string): Palette {
 /** The page's own palette. */
 export function pagePalette(): Palette {
   const style = getComputedStyle(document.documentElement);
-  return paletteOf((variable) => style.getPropertyValue(variable).trim());
+  const known = new Map<string, string>();
+  return paletteOf((variable) => {
+    // Each look at a style has the browser work out all of them that have changed.
+    const value = known.get(variable) ?? style.getPropertyValue(variable).trim();
+    known.set(variable, value);
+    return value;
+  });
 }
 
 /** A colour so far on the way from one to another, both as `#rrggbb`. */

@@ -6,7 +6,7 @@ import { useStore } from "../frame/hooks.ts";
 import { state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
 import type { Names } from "../run/names.ts";
-import { counted, short } from "../run/numbers.ts";
+import { counted, grouped, short } from "../run/numbers.ts";
 import { type Change, same, type TextChange } from "./changes.ts";
 import { useSession } from "./context.ts";
 import { pythonOf } from "./python.ts";
@@ -110,7 +110,7 @@ function SinceLine(): VNode | null {
   return (
     <p class="since" role="status" data-changed={changed}>
       {changed === 0 && resized === 0 && "The last change has changed no number."}
-      {changed > 0 && `${changed.toLocaleString("en")} of ${of.toLocaleString("en")} numbers changed`}
+      {changed > 0 && `${grouped(changed)} of ${grouped(of)} numbers changed`}
       {largest !== null && (
         <>
           , {largest.name.endsWith(".probabilities") ? "of the probabilities most" : "most"}{" "}

@@ -193,6 +193,10 @@ class MadeSource implements Source {
     return this.#fetch(name);
   }
 
+  atHand(name: string): Tensor | undefined {
+    return this.#fetch(name);
+  }
+
   shape(name: string): readonly number[] | undefined {
     return this.#fetch(name)?.shape ?? this.run.weights[name];
   }

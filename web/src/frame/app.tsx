@@ -1,7 +1,7 @@
 /** The page: what is looked at on the left, the picture in the middle, why on the right. */
 
 import type { VNode } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { BusyLine } from "../edit/busy.tsx";
 import { SessionContext } from "../edit/context.ts";
 import type { Session } from "../edit/session.ts";
@@ -14,7 +14,7 @@ import { Help } from "./help.tsx";
 import { StoreContext, useAnswer, usePalette, useStore } from "./hooks.ts";
 import { Inspector } from "./inspector.tsx";
 import { Rail } from "./rail.tsx";
-import { go, state } from "./state.ts";
+import { go, goTo, state } from "./state.ts";
 import { Top } from "./top.tsx";
 import { toTensor } from "./views.ts";
 
@@ -48,7 +48,7 @@ function Page(): VNode {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "?") help.current?.showModal();
       if (event.key === "Escape" && help.current?.open !== true) up();
-      if (event.key === "t" && level !== "tensor" && tensor !== "") location.hash = toTensor(tensor, cell, names);
+      if (event.key === "t" && level !== "tensor" && tensor !== "") goTo(toTensor(tensor, cell, names));
     };
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
@@ -58,18 +58,23 @@ function Page(): VNode {
     main.current?.scrollTo(0, 0);
     if (level === "number") store.pointed.value = null;
   }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
+  // What does not show the answer is not drawn again when it comes.
+  const [top, rail, foot] = useMemo(
+    () => [<Top onHelp={() => help.current?.showModal()} />, <Rail />, <Foot />] as const,
+    [],
+  );
   const value = answer === null ? null : answer.kind === "computed" ? answer.found.value : answer.value;
   return (
     <div class="frame" data-tour={state.value.tour !== ""}>
-      <Top onHelp={() => help.current?.showModal()} />
+      {top}
       <BusyLine />
-      <Rail />
+      {rail}
       {state.value.tour !== "" && <Strip />}
       <main class="main" ref={main} data-level={level}>
         <View answer={answer} />
       </main>
       <Inspector answer={answer} />
-      <Foot />
+      {foot}
       <Help dialog={help} />
       <p class="away" aria-live="polite">
         {answer !== null &&

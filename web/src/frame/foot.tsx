@@ -2,14 +2,14 @@
 
 import type { VNode } from "preact";
 import { LEVELS } from "../levels/levels.ts";
-import { counted, power } from "../run/numbers.ts";
+import { counted, grouped, power } from "../run/numbers.ts";
 import { useStore } from "./hooks.ts";
 import { state } from "./state.ts";
 
 export function Foot(): VNode {
   const store = useStore();
-  const { honesty, error_limit } = store.names.run;
-  const checked = store.checked.value;
+  const { error_limit } = store.names.run;
+  const [honesty, checked] = [store.honesty.value, store.checked.value];
   const holds = checked === null || checked.error <= error_limit;
   return (
     <footer class="foot">
@@ -17,10 +17,11 @@ export function Foot(): VNode {
       <span data-holds={holds} data-checked={checked?.count ?? 0}>
         {checked !== null &&
           (holds
-            ? `${counted(checked.count, "number")}${checked.count < checked.of ? ` of ${checked.of.toLocaleString("en")}` : ""} recomputed in this page, max error ${power(checked.error)}`
+            ? `${counted(checked.count, "number")}${checked.count < checked.of ? ` of ${grouped(checked.of)}` : ""} recomputed in this page, max error ${power(checked.error)}`
             : `${checked.worst} does not agree with its formula: ${power(checked.error)}`)}
       </span>
-      {honesty !== null && (
+      {typeof honesty === "string" && <span class="quiet">{honesty}</span>}
+      {honesty !== null && typeof honesty !== "string" && (
         <span data-holds={honesty.holds} title={honesty.text}>
           {honesty.holds
             ? `${honesty.before_changes === true ? "before the changes " : ""}looking changes nothing: max difference ${power(honesty.watched)}`

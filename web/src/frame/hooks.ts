@@ -1,7 +1,7 @@
 /** What the views wait for: sizes, numbers and answers; while they wait the old picture stays. */
 
 import { createContext } from "preact";
-import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Palette, pagePalette } from "../draw/colour.ts";
 import type { Answer, Store } from "../run/store.ts";
 import { state } from "./state.ts";
@@ -75,44 +75,59 @@ export function unlessGivenUp(error: unknown): void {
 export function useAnswer(name: string, cell: readonly number[]): Answer | null {
   const store = useStore();
   const asked = cell.join(",");
-  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [, repaint] = useState<Answer | null>(null);
+  const answer = useRef<Answer | null>(null);
+  const now = useMemo(() => (name === "" ? undefined : store.answerAtHand(name, cell)), [store, name, asked]);
+  if (now !== undefined) answer.current = now;
   useLayoutEffect(() => {
     const giveUp = new AbortController();
-    if (name !== "") {
-      const cell = asked === "" ? [] : asked.split(",").map(Number);
+    if (name !== "" && now === undefined) {
       store.answer(name, cell, giveUp.signal).then((found) => {
-        if (!giveUp.signal.aborted) setAnswer(found);
+        if (giveUp.signal.aborted) return;
+        answer.current = found;
+        repaint(found);
       }, unlessGivenUp);
     }
     return () => giveUp.abort();
   }, [store, name, asked]);
-  return name === "" ? null : answer;
+  return name === "" ? null : answer.current;
 }
 
-/** The width of an element, followed. */
-export function useWidth(): { readonly box: { current: HTMLDivElement | null }; readonly width: number } {
+const widths = new Map<string, number>();
+
+/**
+ * The width of an element, followed. One that comes and goes is drawn at once as wide as it was last, by the name that
+ * it is given: to ask for a width has the whole page laid out.
+ */
+export function useWidth(name = ""): { readonly box: { current: HTMLDivElement | null }; readonly width: number } {
   const box = useRef<HTMLDivElement | null>(null);
-  const [width, setWidth] = useState(0);
+  const [width, setWidth] = useState(widths.get(name) ?? 0);
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const observer = new ResizeObserver(() => setWidth(Math.floor(element.clientWidth)));
+    const read = (): void => {
+      const now = Math.floor(element.clientWidth);
+      if (name !== "") widths.set(name, now);
+      setWidth(now);
+    };
+    const observer = new ResizeObserver(read);
     observer.observe(element);
-    setWidth(Math.floor(element.clientWidth));
+    if (width === 0) read();
     return () => observer.disconnect();
   }, []);
   return { box, width };
 }
 
+let last: { readonly theme: string; readonly palette: Palette } | null = null;
+
 /** The theme's colours, read again when it changes. */
 export function usePalette(): Palette {
   const theme = useTheme();
-  const last = useRef<{ theme: string; palette: Palette } | null>(null);
-  if (last.current === null || last.current.theme !== theme) {
+  if (last === null || last.theme !== theme) {
     document.documentElement.dataset["theme"] = theme;
-    last.current = { theme, palette: pagePalette() };
+    last = { theme, palette: pagePalette() };
   }
-  return last.current.palette;
+  return last.palette;
 }
 
 const DARK = "(prefers-color-scheme: dark)";

@@ -11,7 +11,7 @@ import { Check, Sentence, SetByHand } from "../levels/number/number_view.tsx";
 import type { Factor } from "../run/evaluator.ts";
 import { type Explanation, operandsIn } from "../run/interpreter.ts";
 import { lastOf, type Names } from "../run/names.ts";
-import { counted, short } from "../run/numbers.ts";
+import { counted, grouped, short } from "../run/numbers.ts";
 import { givenSentence, sentenceOf } from "../run/sentences.ts";
 import type { Answer, Store } from "../run/store.ts";
 import { type Use, usedBy } from "../run/used_by.ts";
@@ -208,7 +208,7 @@ function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNod
               </span>
             ))}
             {factors.length > shown.length && (
-              <small>and {(factors.length - shown.length + left).toLocaleString("en")} more: see the table</small>
+              <small>and {grouped(factors.length - shown.length + left)} more: see the table</small>
             )}
           </li>
         );
@@ -270,7 +270,7 @@ function UsedBy({ answer, store }: { answer: Answer; store: Store }): VNode | nu
                 </span>
               </span>
             ))}
-            {use.count > cells.length && <small>{(use.count - cells.length).toLocaleString("en")} more</small>}
+            {use.count > cells.length && <small>{grouped(use.count - cells.length)} more</small>}
           </li>
         ))}
       </ul>

@@ -177,21 +177,32 @@ export function given(): string {
   return location.hash || (document.documentElement.dataset["place"] ?? "");
 }
 
+/** Goes to an address of this page. */
+export function goTo(address: string): void {
+  go(parse(address));
+}
+
 /** Follows the address from now on. */
 export function follow(): void {
   const read = (): void => {
-    state.value = parse(given());
+    const next = parse(given());
+    // Browsers tell of one step twice, and a page is drawn once.
+    if (format(next) !== format(state.value)) state.value = next;
   };
   addEventListener("hashchange", read);
   addEventListener("popstate", read);
-  if (location.protocol === "about:") addEventListener("click", stay);
+  addEventListener("click", stay);
   read();
 }
 
-/** Follows a link within the page, which a frame of a notebook would read as a link of the notebook. */
+/**
+ * Follows a link within the page at once: a browser would begin a navigation for it, and a frame of a notebook would
+ * read it as a link of the notebook. With a key held, as for another tab, it is the browser's.
+ */
 function stay(event: MouseEvent): void {
+  const held = event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
   const address = event.target instanceof Element ? event.target.closest("a")?.getAttribute("href") : null;
-  if (event.defaultPrevented || address?.startsWith("#") !== true) return;
+  if (event.defaultPrevented || held || address?.startsWith("#") !== true) return;
   event.preventDefault();
-  location.hash = address;
+  goTo(address);
 }

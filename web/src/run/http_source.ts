@@ -8,7 +8,7 @@ import { type Heads, headsOf, type Measure, measuredFrom } from "./heads.ts";
 import { type Explanation, explainCell } from "./interpreter.ts";
 import { FORMAT, type Formula, type Honesty, type RunRecord, type Side } from "./record.ts";
 import { metadataOf, readTensors, sizeOf, type Tensor } from "./safetensors.ts";
-import { type Large, numbersIn, type Source } from "./source.ts";
+import { arrived, type Large, numbersIn, type Source } from "./source.ts";
 import type { Step } from "./step.ts";
 
 export type { Step };
@@ -79,6 +79,13 @@ export class RefusedError extends Error {
   }
 }
 
+/** What came with the page itself, of the run that it begins with. */
+interface Beside {
+  readonly run?: Promise<unknown> | undefined;
+  readonly vocabulary?: Promise<unknown> | undefined;
+  readonly numbers?: Promise<ArrayBuffer> | undefined;
+}
+
 /** What does not change from run to run. */
 interface Model {
   readonly vocabulary: Promise<readonly string[]>;
@@ -103,46 +110,50 @@ export class HttpSource implements Source {
 
   /** The run that the server starts with. */
   static async open(): Promise<HttpSource> {
-    const { models, start } = (await inJson("api/models")) as { models: Offer[]; start: Wish };
-    return HttpSource.#ask(start, models, new Map());
+    performance.mark("opening");
+    const json = (id: string): Promise<unknown> | undefined => arrived(id)?.then(parsed);
+    const beside = { run: json("run"), vocabulary: json("vocabulary"), numbers: arrived("numbers") };
+    const { models, start } = (await (json("models") ?? inJson("api/models"))) as { models: Offer[]; start: Wish };
+    return HttpSource.#ask(start, models, new Map(), beside);
   }
 
   /** Another run; this one stays as it is. The server stops a run whose `signal` is aborted. */
   ask(wish: Wish, signal?: AbortSignal): Promise<HttpSource> {
-    return HttpSource.#ask(wish, this.offers, this.#models, signal);
+    return HttpSource.#ask(wish, this.offers, this.#models, {}, signal);
   }
 
   static async #ask(
     wish: Wish,
     offers: readonly Offer[],
     models: Map<string, Model>,
+    beside: Beside,
     signal?: AbortSignal,
   ): Promise<HttpSource> {
-    const asked = request("api/runs", { method: "POST", body: JSON.stringify(wish), signal: signal ?? null });
+    const asked =
+      beside.run ??
+      request("api/runs", { method: "POST", body: JSON.stringify(wish), signal: signal ?? null }).then((answer) =>
+        answer.json(),
+      );
     let model = models.get(wish.model);
     if (model === undefined) {
-      model = { vocabulary: inJson(`${modelPath(wish.model)}/vocabulary`) as Promise<string[]>, weights: undefined };
+      const vocabulary = beside.vocabulary ?? inJson(`${modelPath(wish.model)}/vocabulary`);
+      model = { vocabulary: vocabulary as Promise<string[]>, weights: undefined };
       model.vocabulary.catch(() => models.delete(wish.model));
       models.set(wish.model, model);
     }
-    const run = (await (await asked).json()) as Overview;
+    const run = (await asked) as Overview;
     const words = { ...run.words, vocabulary: await model.vocabulary };
     const source = new HttpSource({ ...run, words }, offers, models);
-    if (!run.whole) return source;
-    // A small run is measured in no time.
-    const [honesty] = await Promise.all([source.honesty(), source.#everything()]);
-    return source.#with({ ...source.run, honesty });
-  }
-
-  #with(run: Overview): HttpSource {
-    const source = new HttpSource(run, this.offers, this.#models);
-    source.#numbers = this.#numbers;
-    for (const [name, tensor] of this.#known) source.#known.set(name, tensor);
+    if (run.whole) await source.#everything(beside.numbers);
     return source;
   }
 
   get whole(): boolean {
     return this.run.whole;
+  }
+
+  atHand(name: string): Tensor | undefined {
+    return this.#known.get(name);
   }
 
   shape(name: string): readonly number[] | undefined {
@@ -185,8 +196,10 @@ export class HttpSource implements Source {
     return found;
   }
 
-  #everything(): Promise<Map<string, Tensor>> {
-    this.#numbers ??= this.#again(async () => readTensors(await inBytes(this.#path("numbers")))).then((found) => {
+  #everything(beside?: Promise<ArrayBuffer>): Promise<Map<string, Tensor>> {
+    const bytes = (): Promise<ArrayBuffer> => beside ?? this.#again(() => inBytes(this.#path("numbers")));
+    this.#numbers ??= bytes().then((sent) => {
+      const found = readTensors(sent);
       for (const [name, tensor] of found) this.#known.set(name, tensor);
       return found;
     });
@@ -355,6 +368,10 @@ function termOf(told: ToldTerm): Term {
 function sharesOfDots(lowest: number, highest: number): Float32Array {
   const ratio = Math.log(highest / lowest);
   return Float32Array.from({ length: 256 }, (_, dot) => (dot === 0 ? 0 : lowest * Math.exp((ratio * (dot - 1)) / 254)));
+}
+
+function parsed(bytes: ArrayBuffer): unknown {
+  return JSON.parse(new TextDecoder().decode(bytes));
 }
 
 function modelPath(name: string): string {

@@ -5,7 +5,7 @@ import type { Dots, Part } from "./dots.ts";
 import { MissingTensor } from "./evaluator.ts";
 import { type Heads, headsOf, slice } from "./heads.ts";
 import { type Explanation, explainCell } from "./interpreter.ts";
-import { FORMAT, type Formula, type RunRecord } from "./record.ts";
+import { FORMAT, type Formula, type Honesty, type RunRecord } from "./record.ts";
 import { readTensors, sizeOf, type Tensor } from "./safetensors.ts";
 
 export interface Source {
@@ -20,10 +20,14 @@ export interface Source {
   heads(attention: string, sentence: number, dots: number): Promise<Heads | undefined>;
   /** The numbers of a tensor, a weight or a fact; undefined where this source does not have them. */
   tensor(name: string): Promise<Tensor | undefined>;
+  /** A tensor that is here already; undefined for one that would have to be opened first. */
+  atHand?(name: string): Tensor | undefined;
   /** One number and what it was made of; throws MissingTensor where an operand is not to be had. */
   explain(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Explanation>;
   /** What a view needs beside the tensors, as `explorer/sections.py` names it; undefined where it is not to be had. */
   section(name: string): Promise<unknown>;
+  /** The honesty gate, where it is measured when it is asked for and not told with the run. */
+  honesty?(): Promise<Honesty | null>;
   /** Where tensors are too large to be had whole: their sizes, pictures and parts; undefined where all are. */
   readonly large?: Large | undefined;
 }
@@ -62,6 +66,10 @@ export class EmbeddedSource implements Source {
       this.#weights ??= this.#openWeights();
       await this.#weights;
     }
+    return this.#tensors.get(name);
+  }
+
+  atHand(name: string): Tensor | undefined {
     return this.#tensors.get(name);
   }
 
@@ -111,6 +119,15 @@ export async function unpacked(id: string): Promise<ArrayBuffer> {
   const text = document.getElementById(id)?.textContent;
   if (text == null) throw new Error(`this page has no block ${id}`);
   return new Response(new Blob([decoded(text)]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+
+/** What came with a page of a server, as JSON or as bytes; undefined where it has to be asked for. Read once. */
+export function arrived(id: string): Promise<ArrayBuffer> | undefined {
+  const block = typeof document === "undefined" ? null : document.getElementById(id);
+  if (block === null) return undefined;
+  const bytes = unpacked(id);
+  block.remove();
+  return bytes;
 }
 
 /** base64 as bytes; browsers of before 2025 have only the slower way. */

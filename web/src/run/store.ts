@@ -8,7 +8,7 @@ import { type Dots, DRAWN_WHOLE } from "./dots.ts";
 import { MissingTensor } from "./evaluator.ts";
 import { cellAt, type Explanation, explainCell } from "./interpreter.ts";
 import { Names } from "./names.ts";
-import type { Formula } from "./record.ts";
+import type { Formula, Honesty } from "./record.ts";
 import { at, sizeOf, type Tensor } from "./safetensors.ts";
 import type { Large, Source } from "./source.ts";
 import type { Step } from "./step.ts";
@@ -63,6 +63,8 @@ export class Store {
   /** The cell that the mouse points at, until it points at another one. */
   readonly pointed = signal<{ readonly name: string; readonly cell: readonly number[] } | null>(null);
   readonly checked = signal<Checked | null>(null);
+  /** Whether looking changes a number: the honesty gate, or in words that it is still measured, or could not be. */
+  readonly honesty;
   /** The changes that set numbers by hand. */
   readonly steps: readonly Step[];
   /** What the views on the page have opened: what the store of another run opens before it takes this one's place. */
@@ -75,6 +77,7 @@ export class Store {
   constructor(source: Source, steps: readonly Step[] = source.run.editing?.steps ?? []) {
     this.source = source;
     this.steps = steps;
+    this.honesty = signal<Honesty | string | null>(source.run.honesty);
     this.names = new Names(source.run);
   }
 
@@ -115,6 +118,23 @@ export class Store {
   readonly shape = (name: string): readonly number[] | undefined => {
     return this.#opened.get(name)?.shape ?? this.source.large?.shape(name) ?? this.names.run.weights[name];
   };
+
+  /** What is known of one number, where all that it takes is here; undefined where something is to be waited for. */
+  answerAtHand(name: string, cell: readonly number[]): Answer | undefined {
+    const { source } = this;
+    const tensor = source.whole ? source.atHand?.(name) : undefined;
+    if (tensor === undefined || cell.length !== tensor.shape.length) return undefined;
+    this.#opened.set(name, tensor);
+    const [formula, value] = [this.names.formulas.get(name), at(tensor, cell)];
+    if (formula === undefined) return { kind: "given", name, cell, value };
+    try {
+      const fetch = (operand: string): Tensor | undefined => source.atHand?.(operand);
+      return this.#found(name, cell, value, explainCell(formula, this.#named(name, cell), fetch, source.run));
+    } catch (error) {
+      if (error instanceof MissingTensor) return undefined;
+      throw error;
+    }
+  }
 
   /** What is known of one number; rejects with an AbortError once `signal` is aborted. */
   async answer(name: string, cell: readonly number[], signal?: AbortSignal): Promise<Answer> {
@@ -184,6 +204,7 @@ export class Store {
 
   /** Works numbers out again while nothing else is to be done. */
   async check(): Promise<void> {
+    void this.#gate();
     const formulas = this.source.run.formulas.filter((formula) => this.fetch(formula.name) !== undefined);
     const share = Math.ceil(CHECKS / Math.max(formulas.length, 1));
     let [count, of, error, worst] = [0, 0, 0, ""];
@@ -211,6 +232,19 @@ export class Store {
         }
       }
       this.checked.value = { count, of, error, worst };
+    }
+  }
+
+  /** Has the gate measured, once, after the picture: it takes as long as the run. */
+  async #gate(): Promise<void> {
+    if (this.source.honesty === undefined || this.honesty.value !== null) return;
+    this.honesty.value = "whether looking changes a number is being checked";
+    await idle();
+    try {
+      this.honesty.value = await this.source.honesty();
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.honesty.value = `whether looking changes a number could not be checked: ${why}`;
     }
   }
 }

@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 import { pointedSpot } from "../../draw/spots.tsx";
 import { useStore } from "../../frame/hooks.ts";
 import { link, state } from "../../frame/state.ts";
-import { counted, percent } from "../../run/numbers.ts";
+import { counted, grouped, percent } from "../../run/numbers.ts";
 import { KIND_WORDS, KINDS, type Part, partsOf } from "./parts.ts";
 
 export function ModelBeside(): VNode {
@@ -38,7 +38,7 @@ export function ModelBeside(): VNode {
         </p>
         {KINDS.filter((kind) => part.kinds[kind] > 0).map((kind) => (
           <p class="quiet" key={kind}>
-            {KIND_WORDS[kind]} {part.kinds[kind].toLocaleString("en")}
+            {KIND_WORDS[kind]} {grouped(part.kinds[kind])}
           </p>
         ))}
         {part.tied.map((name) => (

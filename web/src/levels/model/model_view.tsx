@@ -7,7 +7,7 @@ import { Spots } from "../../draw/spots.tsx";
 import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
 import { toNumber } from "../../frame/views.ts";
-import { counted, percent } from "../../run/numbers.ts";
+import { counted, grouped, percent } from "../../run/numbers.ts";
 import { headInHand } from "../heads/about.ts";
 import { attentionsOf, useRows } from "../heads/rows.ts";
 import { Sentence } from "../number/number_view.tsx";
@@ -149,11 +149,11 @@ function Parts({ parts, predicted }: { parts: readonly Part[]; predicted: Predic
                   <a href={link({ level: "block", unit: part.unit, layout: [] })}>{names.unit(part.unit)}</a>
                 </th>
                 <td>
-                  {part.weights.toLocaleString("en")}
+                  {grouped(part.weights)}
                   {part.tied.length > 0 && " + tied"}
                 </td>
                 {kinds.map((kind) => (
-                  <td key={kind}>{part.kinds[kind].toLocaleString("en")}</td>
+                  <td key={kind}>{grouped(part.kinds[kind])}</td>
                 ))}
                 <td>{[...part.reads.keys()].map((unit) => names.unit(unit)).join(", ") || "the text"}</td>
                 <td>

@@ -2,6 +2,7 @@
 
 import { operandsOf } from "../../run/evaluator.ts";
 import type { Names } from "../../run/names.ts";
+import { grouped } from "../../run/numbers.ts";
 import { sizeOf } from "../../run/safetensors.ts";
 
 /** What weights are used for. */
@@ -88,7 +89,7 @@ export function memoryOf(parts: readonly Part[]): Part | undefined {
 
 /** 14,352,384 as `14.4 M`. */
 export function rough(count: number): string {
-  if (count < 10_000) return count.toLocaleString("en");
+  if (count < 10_000) return grouped(count);
   const [size, unit] = count < 1e6 ? [count / 1e3, "k"] : count < 1e9 ? [count / 1e6, "M"] : [count / 1e9, "G"];
   return `${size.toPrecision(3).replace(/\.0+$/, "")} ${unit}`;
 }

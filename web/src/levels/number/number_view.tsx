@@ -168,7 +168,7 @@ const WORTH: Readonly<Record<string, string>> = { softmax: "e to the power", log
 function Terms({ found, labels }: { found: Explanation; labels: readonly string[] }): VNode {
   const { names } = useStore();
   const palette = usePalette();
-  const { box, width } = useWidth();
+  const { box, width } = useWidth("terms");
   const bars: Bars = useMemo(() => {
     const worth = WORTH[found.formula.rule.rule] ?? "product";
     return barsOf(found.terms, names, worth, names.role(found.name), labels);
