@@ -24,7 +24,7 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.explorer.carried import carry
 from glassformer.explorer.editing import editing_record
 from glassformer.explorer.record import run_record
-from glassformer.explorer.tour import tour_texts
+from glassformer.explorer.tour import pictures, tour_texts
 from glassformer.paths import behind_links, check_path
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def page(
         "tensors": save(own_memory(carried.tensors)),
         "weights": save(own_memory(carried.weights)),
         "tour": json.dumps(tour_texts(), ensure_ascii=False).encode(),
+        "pictures": json.dumps(pictures(), ensure_ascii=False).encode(),
     }
     for name, section in (sections or {}).items():
         blocks[f"section-{name}"] = json.dumps(section, allow_nan=False, ensure_ascii=False).encode()
