@@ -75,7 +75,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   },
   scene: {
     View: SceneView,
-    hint: "Arrow keys, Page Up, Page Down: the number in hand. Enter or double click: its formula. Escape: back to the boxes",
+    hint: "Arrow keys, Page Up and Down: the number in hand. Enter: its formula. Escape: back to the boxes",
     crumb({ level, scene }) {
       return level === "scene" ? { text: SCENES[scene]?.title ?? scene, href: link({}) } : null;
     },

@@ -13,7 +13,10 @@ export interface Alone {
   readonly tensors: ReadonlyMap<string, Tensor>;
   /** The real places of each side. */
   readonly real: Readonly<Record<Side, readonly number[]>>;
-  /** How many numbers of the real words were compared, in how many blocks, and the largest difference. */
+  /**
+   * How many numbers of the real words were compared, in how many blocks, and the largest difference, as a
+   * share of the largest number of its tensor.
+   */
   readonly count: number;
   readonly blocks: number;
   readonly largest: number;
@@ -58,13 +61,17 @@ function computed({ run }: Names, fetch: Fetch, sentence: number): Alone {
   for (const { name, axes, tokens } of formulas) {
     const [all, alone] = [fetch(name), tensors.get(name)];
     if (axes !== "sentence token channel" || all === undefined || alone === undefined) continue;
+    let [off, size] = [0, 0];
+    const row = Math.min(sentence, (all.shape[0] ?? 1) - 1);
     real[tokens].forEach((token, place) => {
       for (let channel = 0; channel < (alone.shape[2] ?? 0); channel++) {
-        const row = Math.min(sentence, (all.shape[0] ?? 1) - 1);
-        const off = Math.abs(at(all, [row, token, channel]) - at(alone, [0, place, channel]));
-        [count, largest] = [count + 1, Math.max(largest, off)];
+        const value = at(all, [row, token, channel]);
+        off = Math.max(off, Math.abs(value - at(alone, [0, place, channel])));
+        size = Math.max(size, Math.abs(value));
+        count += 1;
       }
     });
+    largest = Math.max(largest, size === 0 ? off : off / size);
   }
   const blocks = new Set(formulas.flatMap(({ unit }) => (unit.includes(".blocks.") ? [unit] : []))).size;
   return { tensors, real, count, blocks, largest };

@@ -1,5 +1,6 @@
 /** A word, its id, the row of the table of that number, and the vector that it is. */
 
+import { short } from "../run/numbers.ts";
 import { sizeOf } from "../run/safetensors.ts";
 import { around, arrow, type Board, caption, drawGrid, drawText, frame, laidOut } from "./board.ts";
 import type { Ask } from "./scenes.ts";
@@ -39,8 +40,11 @@ export function drawLookUp(board: Board): number {
   const side = s.formula(word)?.tokens ?? s.side;
   const { text, hidden } = s.names.word(side, s.sentence, token);
   const id = s.value(ids, { token });
+  const rule = s.formula(word)?.rule;
+  const place = id + Number(rule?.["offset"] ?? 0);
+  const by = Number(rule?.["scale"] ?? 1);
   const [rows = 1, channels = 1] = s.shape(table);
-  const read = s.names.run.words.vocabulary.length > 0 ? s.names.label(table, "row", id, s.sentence).text : text;
+  const read = s.names.run.words.vocabulary.length > 0 ? s.names.label(table, "row", place, s.sentence).text : text;
 
   // The word and its number.
   items.push({
@@ -73,7 +77,7 @@ export function drawLookUp(board: Board): number {
     board,
     0,
     y,
-    `row ${id.toLocaleString("en")} of the table, ${rows.toLocaleString("en")} rows × ${channels}`,
+    `row ${place.toLocaleString("en")} of the table, ${rows.toLocaleString("en")} rows × ${channels}`,
     "residual",
   );
   y += 12;
@@ -86,7 +90,7 @@ export function drawLookUp(board: Board): number {
       sheets: null,
       depth: null,
     });
-    const shown = around(id, rows, 7);
+    const shown = around(place, rows, 7);
     const left = narrow ? 112 : 152;
     const count = Math.min(channels, Math.floor((width - left - 24) / 42));
     const cw = Math.min(48, (width - left - 24) / count);
@@ -94,17 +98,17 @@ export function drawLookUp(board: Board): number {
     drawGrid(board, { sheet, base: [0, 0], x: left, y, cw, ch: 24, rows: shown, columns });
     shown.forEach((row, order) => {
       const name = s.names.run.words.vocabulary.length > 0 ? s.names.label(table, "row", row, s.sentence).text : "";
-      const [fill, bold] = [row === id ? ink : quiet, row === id];
+      const [fill, bold] = [row === place ? ink : quiet, row === place];
       const at = { y: y + order * 24 + 16, size: 12 as const, fill, bold };
       items.push({ kind: "text", x: 48, text: row.toLocaleString("en"), align: "right", ...at });
       items.push({ kind: "text", x: 56, text: [...name].slice(0, narrow ? 7 : 13).join(""), ...at });
     });
-    frame(board, left, y + shown.indexOf(id) * 24, count * cw, 24);
+    frame(board, left, y + shown.indexOf(place) * 24, count * cw, 24);
     if (count < channels)
       items.push({
         kind: "text",
         x: left + count * cw + 8,
-        y: y + shown.indexOf(id) * 24 + 16,
+        y: y + shown.indexOf(place) * 24 + 16,
         text: "…",
         size: 14,
         fill: quiet,
@@ -121,5 +125,6 @@ export function drawLookUp(board: Board): number {
     : hidden || read !== text
       ? `The model reads ${read}: the row of that entry.`
       : "The same word has the same row in every sentence; what stands around it is added by attention.";
+  if (by !== 1) y = drawText(board, 0, y, `Each number of the row is multiplied by ${short(by, 2)}.`);
   return drawText(board, 0, y, says);
 }

@@ -9,7 +9,7 @@ import { sign } from "./boxes.ts";
 export const PROJECTED = ["query", "key", "value"];
 
 /** Heads that are drawn apart; how many more there are is said. */
-const APART = 3;
+const APART = 4;
 
 /** Boxes in a line, with signs between them, all at one height; returns where the next line begins. */
 function line(board: Board, y: number, parts: readonly (Box | string)[]): number {
@@ -37,7 +37,13 @@ const drawnWith = (board: Board): Board => ({ ...board, look: { ...board.look, s
 /** A table of weights, what comes in downwards. */
 function tableOf(board: Board, name: string, title: string, most: number): Box {
   const [columns = null, rows = null] = board.s.names.axes(name);
-  return boxOf(board, name, title, { layout: { rows, columns, sheets: null, depth: null }, most });
+  return low(boxOf(board, name, title, { layout: { rows, columns, sheets: null, depth: null }, most }));
+}
+
+/** A box that is no taller than a few words, so that the products stand on one screen. */
+function low(box: Box): Box {
+  const h = Math.min(box.h, 96);
+  return { ...box, h, height: box.height - box.h + h };
 }
 
 export function drawMatrix(whole: Board): number {
@@ -58,7 +64,7 @@ export function drawMatrix(whole: Board): number {
   const scaled = s.formula(s.of("scaled"))?.rule["by"];
   const by = typeof scaled === "number" ? `÷ ${short(1 / scaled, 2)} =` : "=";
   const own = (last: string, title: string, words = false, layout?: typeof turned): Box => {
-    return boxOf(board, s.of(last), title, { head, words, most, ...(layout === undefined ? {} : { layout }) });
+    return low(boxOf(board, s.of(last), title, { head, words, most, ...(layout === undefined ? {} : { layout }) }));
   };
   const rotated = s.has(s.of("query_rotated")) ? "_rotated" : "";
   const scores = typeof scaled === "number" ? "scaled" : "scores";
@@ -83,26 +89,27 @@ export function drawSplit(whole: Board): number {
   const { s, look, width } = board;
   const most = Math.max(40, Math.min(176, (width - 200) / 3));
   const heads = Math.min(s.heads, APART);
-  const apart = (last: string, mark: string, words: boolean): (Box | string)[] =>
+  const wide = Math.min(176, width / 4);
+  const apart = (last: string, mark: string, words: boolean): Box[] =>
     Array.from({ length: heads }, (_, head) => {
-      const room = Math.max(32, Math.min(most, (width - 120) / (heads + 1) - 24));
+      const room = Math.max(24, Math.min(most, (width - 108 - wide) / heads - 24));
       return boxOf(board, s.of(last), `${mark} ${head}`, { head, words: words && head === 0, most: room });
     });
   const query = measureBox(
     laidOut(s, s.of("query")),
     "Q, all heads",
-    { ...look, largest: { width: most, height: 208 } },
+    { ...look, largest: { width: wide, height: 208 } },
     true,
   );
-  const more = s.heads > heads ? `… ${s.heads - heads} more` : "";
+  const more = s.heads > heads ? ` The first ${heads} are drawn.` : "";
   const says = (y: number, text: string): number => drawText(board, 0, y + 14, text) - 4;
   let y = says(
     0,
-    `One product gives ${counted(s.heads * s.size(s.of("query"), "channel"), "number")} for each word; they are cut into ${counted(s.heads, "head")}.`,
+    `One product gives ${counted(s.heads * s.size(s.of("query"), "channel"), "number")} for each word; they are cut into ${counted(s.heads, "head")}.${more}`,
   );
-  y = line(board, y, [query, "→", ...apart("query", "Q", false), more]);
+  y = line(board, y, [query, "→", ...apart("query", "Q", false)]);
   y = says(y, "Each head makes its own Z from its own queries, keys and values.");
-  y = line(board, y, [...apart("mixed", "Z", true), more]);
+  y = line(board, y, [...apart("mixed", "Z", true)]);
   y = says(y, "The Z of all heads are put beside each other, and multiplied with W_O.");
   return line(board, y, [
     boxOf(board, s.of("merged"), "heads joined", { words: true, most }),

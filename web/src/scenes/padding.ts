@@ -75,7 +75,7 @@ export function drawPadding(board: Board): number {
       columns: places,
     });
     places.forEach((token, place) => {
-      if (real.value([sentence, token]) === 0) stripes(board, place * cw, y + 20, cw, 20);
+      if (real.value([sentence, token]) === 0) stripes(board, place * cw, y + 20, cw, 20, 1);
     });
     y += 52;
   }
@@ -97,13 +97,21 @@ function firstPadded(s: Scout, side: Side): number {
   return Array.from({ length: count }, (_, row) => row).find((row) => isPadded(s, side, row)) ?? 0;
 }
 
-function stripes({ items, look }: Board, x: number, y: number, w: number, h: number): void {
+/** Cells that nobody looks at, so many under each other, each with its zero. */
+function stripes({ items, look }: Board, x: number, top: number, w: number, h: number, count: number): void {
   let d = "";
-  for (let at = x + 6; at < x + w + h; at += 6) {
-    const [from, to] = [Math.min(at, x + w), Math.max(at - h, x)];
-    d += `M${from} ${y + (at - from)}L${to} ${y + (at - to)}`;
+  for (let row = 0; row < count; row++) {
+    for (let at = x + 6; at < x + w + h; at += 6) {
+      const [from, to] = [Math.min(at, x + w), Math.max(at - h, x)];
+      d += `M${from} ${top + row * h + (at - from)}L${to} ${top + row * h + (at - to)}`;
+    }
   }
-  items.push({ kind: "path", d, stroke: look.palette.quiet, line: 0.75 });
+  items.push({ kind: "path", d, stroke: look.palette.hair, line: 1 });
+  for (let row = 0; row < count; row++) {
+    const [cx, cy] = [x + w / 2, top + row * h + h / 2];
+    items.push({ kind: "rect", x: cx - 6, y: cy - 7, w: 12, h: 14, fill: look.palette.paper });
+    items.push({ kind: "text", x: cx, y: cy + 4, text: "0", size: 12, fill: look.palette.quiet, align: "center" });
+  }
 }
 
 function drawMask(board: Board, side: Side, sentence: number, top: number): number {
@@ -130,7 +138,7 @@ function drawMask(board: Board, side: Side, sentence: number, top: number): numb
   drawWords(board, queries, left - 8, y, 24, false, left - 12, { side: found.tokens, sentence });
   drawGrid(board, { sheet, base: [sentence, head, 0, 0], x: left, y, cw, ch: 24, rows: queries, columns: keys });
   keys.forEach((key, place) => {
-    if (!places.includes(key)) stripes(board, left + place * cw, y, cw, queries.length * 24);
+    if (!places.includes(key)) stripes(board, left + place * cw, y, cw, 24, queries.length);
   });
   return drawText(
     board,
@@ -147,9 +155,15 @@ function drawProof(board: Board, side: Side, sentence: number, top: number): num
   try {
     const { tensors, real, count, blocks, largest } = aloneOf(s.names, s.fetch, sentence);
     const name = [...tensors.keys()]
-      .filter((each) => s.formula(each)?.axes === "sentence token channel" && s.formula(each)?.tokens === side)
+      .filter(
+        (each) =>
+          each.includes(".blocks.") &&
+          s.formula(each)?.axes === "sentence token channel" &&
+          s.formula(each)?.tokens === side,
+      )
       .at(-1);
-    const [token = 0] = real[side];
+    const token = real[side][Math.floor(real[side].length / 2)] ?? 0;
+    const place = real[side].indexOf(token);
     const alone = tensors.get(name ?? "");
     if (name === undefined || alone === undefined) return top;
     const sheet = laidOut(s, name);
@@ -159,10 +173,10 @@ function drawProof(board: Board, side: Side, sentence: number, top: number): num
       { length: Math.min(sheet.columns, Math.floor((width - left) / 46), 12) },
       (_, at) => at,
     );
-    caption(board, 0, top, `${text} after ${blocks === 0 ? "the embedding" : s.names.place(name)}`, sheet.role);
+    caption(board, 0, top, `“${text}” after ${blocks === 0 ? "the embedding" : s.names.place(name)}`, sheet.role);
     const both = [
       ["in the batch", sheet, sentence, token],
-      ["alone", new Sheet(name, alone, s.names, sheet.layout, sheet.scale), 0, 0],
+      ["alone", new Sheet(name, alone, s.names, sheet.layout, sheet.scale), 0, place],
     ] as const;
     both.forEach(([label, drawn, row, at], order) => {
       const y = top + 10 + order * 30;
@@ -179,7 +193,7 @@ function drawProof(board: Board, side: Side, sentence: number, top: number): num
         apart: order === 1,
       });
     });
-    const said = `The sentence worked out again in this page without its padding: of ${count.toLocaleString("en")} numbers of its real words none differs by more than ${power(largest)}.`;
+    const said = `The sentence worked out again in this page without its padding: of ${count.toLocaleString("en")} numbers of its real words none differs by more than ${power(largest)} of the largest in its tensor: rounding.`;
     return drawText(board, 0, top + 10 + 60 + 20, said, look.palette.ink);
   } catch (error) {
     if (!(error instanceof MissingTensor)) throw error;

@@ -22,10 +22,10 @@ export function SceneView(): VNode {
   const { scene: name, tensor, cell, sentence, at: asked } = state.value;
   const shown = SCENES[name];
   const scout = useMemo(() => scoutOf(store, sentence), [store, sentence]);
-  const opened = useOpened([...attentionOf(scout), ...(shown?.reads?.(scout) ?? [])]);
+  const opened = useOpened([...attentionOf(scout), ...(shown?.reads?.(scout, asked) ?? [])]);
   const lacks = opened ? (shown?.lacks?.(scout) ?? null) : null;
   const scene = useMemo(() => {
-    if (!opened || width === 0 || shown === undefined || lacks !== null) return null;
+    if (!opened || width === 0 || shown?.draw === undefined || lacks !== null) return null;
     const side = width < 560 ? 12 : 16;
     const look: Look = { palette, measure, side, step: width < 560 ? 3 : 6, sentence, text: "", word: -1 };
     try {
@@ -51,6 +51,7 @@ export function SceneView(): VNode {
     <>
       <h1 class="strong">{shown.title}</h1>
       <p class="quiet scene-says">{shown.says}</p>
+      {opened && shown.View !== undefined && <shown.View s={scout} />}
       {scene !== null && <Asks name={name} scout={scout} />}
       <div ref={box}>
         {scene !== null && (

@@ -1,10 +1,12 @@
 /** Pictures of the documents and of the tour, by name: what the levels of the page do not draw. */
 
+import type { FunctionComponent } from "preact";
 import type { Look } from "../draw/box.ts";
 import type { Scene } from "../draw/scene.ts";
 import type { Board } from "./board.ts";
 import { drawProduct, drawRecap, drawShared } from "./boxes.ts";
 import { drawCells } from "./cells.ts";
+import { GradientsView } from "./gradients_view.tsx";
 import { drawLookUp, drawnFrom, LOOK_UP } from "./look_up.ts";
 import { drawMatrix, drawSplit, PROJECTED } from "./matrix.ts";
 import { drawMixing } from "./mixing.ts";
@@ -31,9 +33,11 @@ export interface TourScene {
   /** What can be chosen, in the order of the numbers of `at`. */
   asks?(s: Scout): readonly Ask[];
   /** Tensors beside those of the attention that must be opened. */
-  reads?(s: Scout): string[];
+  reads?(s: Scout, at: readonly number[]): string[];
   /** Draws it; returns how high it is. */
-  draw(board: Board): number;
+  draw?(board: Board): number;
+  /** What stands in the place of a drawing. */
+  readonly View?: FunctionComponent<{ readonly s: Scout }>;
 }
 
 const weights = (s: Scout): string[] => Object.keys(s.names.run.weights);
@@ -122,6 +126,11 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     reads: () => ["head.probabilities"],
     draw: drawWriting,
   },
+  gradients: {
+    title: "The loss flows back",
+    says: "The size of the gradient of the loss, part by part and word by word: how training knows what to change.",
+    View: GradientsView,
+  },
   padding: {
     title: "Padding",
     says: "Shorter sentences are filled up to the longest. The mask hides what was filled in.",
@@ -139,7 +148,7 @@ export function tourScene(
   hand: { readonly tensor: string; readonly cell: readonly number[]; readonly at?: readonly number[] },
 ): Scene {
   const board: Board = { s, look, width, ...hand, at: chosen(name, s, hand.at ?? []), items: [], panels: [] };
-  const height = SCENES[name]?.draw(board) ?? 0;
+  const height = SCENES[name]?.draw?.(board) ?? 0;
   return { width, height: Math.ceil(height), items: board.items, panels: board.panels };
 }
 

@@ -29,12 +29,16 @@ export function drawWriting(board: Board): number {
   const left = narrow ? 0 : Math.min(216, width * 0.3);
   const count = Math.min(narrow ? 3 : 4, s.size(PROBABILITIES, "vocabulary"));
   const wide = Math.min(136, (width - left) / count);
-  const [words, high] = narrow ? [24, 84] : [0, 60];
+  const [words, high] = narrow ? [48, 84] : [24, 60];
   const most = narrow ? width : left - 36;
   const text = (token: number): string => s.names.word(side, s.sentence, token).text;
   const told = s.names.run.words[side][s.sentence] ?? [];
   const rows: { readonly base: readonly number[]; readonly ids: readonly number[] }[] = [];
   let other = 0;
+  const head = { y: 12, size: 12 as const, bold: true };
+  if (!narrow) items.push({ kind: "text", x: left - 36, text: "so far", align: "right", fill: quiet, ...head });
+  items.push({ kind: "text", x: left + 8, text: "argmax", fill: look.palette.text("hidden"), ...head });
+  items.push({ kind: "text", x: left + wide + 8, text: "the next likeliest", fill: quiet, ...head });
   shown.forEach((step, order) => {
     const given: Given = all[step]?.given ?? {};
     const token = axis === "token" ? (given["token"] ?? 0) : (s.names.run.places[given["place"] ?? 0]?.[1] ?? 0);
@@ -94,7 +98,7 @@ export function drawWriting(board: Board): number {
       return column < 0 ? null : [row, column];
     },
   });
-  let y = rows.length * high + 24;
+  let y = words + rows.length * high + 16;
   if (all.length > shown.length)
     y = drawText(board, 0, y, `${all.length - shown.length} more steps: arrow down leads on.`);
   const says =
