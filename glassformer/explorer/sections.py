@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from glassformer.errors import ConfigError
-from glassformer.explorer import summed
+from glassformer.explorer import gradients, summed
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
@@ -37,6 +37,7 @@ MAKERS: Mapping[str, Maker] = {
     "lens": or_reason(summed.lens_section),
     "attributions": or_reason(summed.attributions_section),
     "ties": or_reason(summed.ties_section),
+    gradients.NAME: gradients.gradient_section,
 }
 """The sections that a server works out for a page that asks."""
 

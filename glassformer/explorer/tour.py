@@ -1,4 +1,4 @@
-"""The texts of the tours: what the page says at each step; the page puts the run's own numbers in."""
+"""The texts that travel beside a page: those of the tours, and the list of the documents' pictures."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ def tour_texts() -> dict[str, Any]:
         file.name.removesuffix(".toml"): tomllib.loads(file.read_text(encoding="utf-8"))
         for file in sorted(files, key=lambda file: file.name)
     }
+
+
+def pictures() -> dict[str, Any]:
+    """The pictures of the source documents and where each is alive in the page, as `pictures.toml` has them."""
+    return tomllib.loads(resources.files(__package__).joinpath("pictures.toml").read_text(encoding="utf-8"))

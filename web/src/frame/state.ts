@@ -14,7 +14,8 @@ export type Level =
   | "ties"
   | "rollout"
   | "lens"
-  | "gradients";
+  | "gradients"
+  | "pictures";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 /** Of two runs: the one of now, the one that was kept, or the first subtracted from the second. */
@@ -73,6 +74,7 @@ const LEVELS: readonly string[] = [
   "rollout",
   "lens",
   "gradients",
+  "pictures",
 ] satisfies Level[];
 const SHOWN: readonly Shown[] = ["", "A", "A-B"];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];

@@ -19,6 +19,7 @@ import { MaskView } from "./mask/mask_view.tsx";
 import { ModelBeside } from "./model/model_beside.tsx";
 import { ModelView } from "./model/model_view.tsx";
 import { NumberView } from "./number/number_view.tsx";
+import { PicturesView } from "./pictures/pictures_view.tsx";
 import { AboutRollout, RolloutView } from "./rollout/rollout_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
 import { TiesView } from "./ties/ties_view.tsx";
@@ -80,7 +81,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   },
   scene: {
     View: SceneView,
-    hint: "Arrow keys: the number in hand. Enter or double click: its formula. Escape: back to the boxes",
+    hint: "Arrow keys, Page Up and Down: the number in hand. Enter: its formula. Escape: back to the boxes",
     crumb({ level, scene }) {
       return level === "scene" ? { text: SCENES[scene]?.title ?? scene, href: link({}) } : null;
     },
@@ -137,6 +138,12 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     hint: "Choose an answer, a block and a head. Escape: the whole model. ? all keys",
     crumb: () => ({ text: "attention beside gradients", href: link({ level: "gradients" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
+  },
+  pictures: {
+    View: PicturesView,
+    hint: "Tab: the next picture. Enter: open it. Escape: the whole model",
+    crumb: () => ({ text: "pictures of the documents", href: link({ level: "pictures", picture: "" }) }),
+    up: () => ({ level: "model", picture: "" }),
   },
 };
 

@@ -11,7 +11,7 @@ import { field, type Text } from "./texts.ts";
 import { addressOf, placeIn, type Tour } from "./tours.ts";
 
 /** What must be at hand before a step can be found: the texts' facts, and the weights in which the example is sought. */
-export function needed({ run }: Names, { stack }: Tour): string[] {
+export function needed({ run }: Names, { stack }: Pick<Tour, "stack">): string[] {
   const weights = run.formulas.find(({ name }) => name.startsWith(stack) && name.endsWith(".self_attention.weights"));
   return [...Object.keys(run.facts), ...(weights === undefined ? [] : [weights.name])];
 }
