@@ -182,7 +182,15 @@ DECODING: dict[str, tuple[Any, object]] = {
         Annotated[bool, typer.Option("--stream", help="Show words as soon as they are decided, text after text.")],
         False,
     ),
+    "tree": (
+        Annotated[
+            bool,
+            typer.Option("--tree", help="Show the search as a tree: what went on at each step, what did not, and why."),
+        ],
+        False,
+    ),
 }
+
 
 # What is typed for each of them.
 TYPED = {name: f"--{name.replace('_', '-')}" for name in DECODING} | {"forced": "--force", "forbidden": "--forbid"}

@@ -21,6 +21,7 @@ from glassformer.wrapping import in_one_line
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.config import ModelConfig
+    from glassformer.look.search_tree import SearchTree
     from glassformer.look.trace import Trace
     from glassformer.look.walkthrough import Note, NotesOf
 
@@ -105,9 +106,22 @@ def _page(
     """All texts together on one page."""
     given = texts[0] if len(texts) == 1 else list(texts)
     trace = opened.trace(given, second, choices=choices or None)
-    trace.to_html(out, title=title, megabytes=megabytes)
+    alone = second is None and not choices and trace.words.decoder_inputs
+    searches = [_search(opened, text) for text in texts] if alone else ()
+    trace.to_html(out, title=title, megabytes=megabytes, searches=searches)
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
     _note(str(trace.honesty))
+
+
+def _search(opened: Model, text: str) -> SearchTree | None:
+    """The search for the translation that the page shows; none where a text is translated in several parts."""
+    from glassformer.errors import DataError
+
+    try:
+        return opened.search_tree(text)
+    except DataError as error:
+        note(str(error))
+        return None
 
 
 def _walk(

@@ -24,6 +24,7 @@ from glassformer.explorer.server.guard import Guard
 from glassformer.explorer.server.overview import packed
 from glassformer.explorer.server.pictures import Scale
 from glassformer.explorer.server.refusals import MethodError, MissingError, RequestError, refused
+from glassformer.explorer.server.trees import read_asked_tree
 from glassformer.explorer.tour import tour_texts
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -93,6 +94,10 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     async def ask(request: Request) -> Response:
         run = await desk.ask(read_asked(await request.body()))
         return in_json(request, run.overview)
+
+    @app.post("/api/trees")
+    async def tree(request: Request) -> Response:
+        return in_json(request, await desk.tree(read_asked_tree(await request.body())))
 
     @app.get("/api/runs/{key}")
     async def overview(request: Request, key: RunKey) -> Response:
