@@ -59,6 +59,11 @@ export function Rail(): VNode {
           <a class="choice" href={link({ level: "heads" })} aria-current={level === "heads"}>
             all heads
           </a>
+          {run.model.stacks.some(({ side }) => side === "decoder") && (
+            <a class="choice" href={link({ level: "tree", picture: "", at: [] })} aria-current={level === "tree"}>
+              how it writes
+            </a>
+          )}
           {together ? (
             <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>
               all tensors

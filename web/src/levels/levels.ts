@@ -18,6 +18,8 @@ import { ModelBeside } from "./model/model_beside.tsx";
 import { ModelView } from "./model/model_view.tsx";
 import { NumberView } from "./number/number_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
+import { TreeBeside } from "./tree/tree_beside.tsx";
+import { TreeView } from "./tree/tree_view.tsx";
 
 export interface LevelView {
   /** The picture; `answer` is what is known of the number in hand. */
@@ -100,6 +102,17 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     hint: "Click a word to hide it, a cell to forbid or allow it. Arrow keys move, Enter changes the cell",
     crumb: () => ({ text: "mask workshop", href: link({ level: "mask" }) }),
     up: () => ({ level: "block", options: [], at: [] }),
+  },
+  tree: {
+    View: TreeView,
+    Beside: { title: "The word in hand", View: TreeBeside },
+    hint: "← where it comes from, → how it goes on, ↑ ↓ the same step. Enter or double click: open it. Escape: back",
+    crumb: ({ picture }) => ({
+      text: picture === "words" ? "word by word" : "the search",
+      href: link({ level: "tree" }),
+    }),
+    up: ({ picture, at }) =>
+      picture === "words" ? { picture: "", at: at.slice(1) } : { level: "model", picture: "", options: [], at: [] },
   },
 };
 
