@@ -81,7 +81,7 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
 
     @app.get("/api/models/{model:path}/vocabulary")
     async def vocabulary(request: Request, model: ModelName) -> Response:
-        told = await desk.answer(lambda: packed(desk.models[model].tokenizer.vocabulary(), level=6))
+        told = await desk.answer(lambda: packed(desk.models[model].tokenizer.target.shown, level=6))
         return in_json(request, told, NEVER_CHANGES)
 
     @app.get("/api/models/{model:path}/weights")
