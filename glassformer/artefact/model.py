@@ -17,6 +17,7 @@ from glassformer.artefact.verbs import answer, stream_generation, stream_transla
 if TYPE_CHECKING:
     from glassformer.decode.settings import DecodeSettings
     from glassformer.look.interventions import Intervention
+    from glassformer.look.search_tree import SearchTree
     from glassformer.look.trace import Trace
     from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled
@@ -309,6 +310,27 @@ class Model(Artefact):
         }
         return stream_generation(self, {"text": prompt}, "", options)
 
+    def search_tree(
+        self,
+        text: str,
+        *,
+        beams: int | None = None,
+        n_best: int | None = None,
+        max_tokens: int | None = None,
+        prefix: str = "",
+        search: DecodeSettings | None = None,
+    ) -> SearchTree:
+        """The search that `translate` makes with these options, as a tree: what went on at each step, what did not, and
+        why. `tree.best` is the end of the best answer, `tree.path(node)` leads to it, `print(tree)` shows all.
+
+        `model.trace(text, target_ids=tree.decoder_ids(node))` has the numbers behind a node. Raises as `translate`
+        does, ConfigError for a model without a decoder, and DataError for a text of several parts and for blanks.
+        """
+        from glassformer.artefact.search_tree import search_tree
+
+        options = {"beams": beams, "n_best": n_best, "max_tokens": max_tokens, "prefix": prefix, "search": search}
+        return search_tree(self, text, options)
+
     def evaluate(self, *files: str | Path) -> dict[str, float]:
         """The task's scores on these files, beside baselines.
 
@@ -331,12 +353,14 @@ class Model(Artefact):
         interventions: Sequence[Intervention] = (),
         gradients: str | None = None,
         choices: Sequence[str] | None = None,
+        target_ids: Sequence[int] | Sequence[Sequence[int]] | None = None,
     ) -> Trace:
         """Run a text, a pair of texts, or the source and the target of an encoder–decoder, and give access to every
         tensor; several texts are run as one batch, and so is a text with each of its candidates (`choices`).
 
         Always in float32 or float64 (`dtype`), whatever type the model predicts in. The options are those of
-        `glassformer.trace`. Without a target an encoder–decoder reads its own translation. Raises DataError for blanks.
+        `glassformer.trace`. Without a target an encoder–decoder reads its own translation; `target_ids` are what its
+        decoder reads as tokens, its start token first, for each text. Raises DataError for blanks.
         """
         from glassformer.artefact.trace import trace
         from glassformer.runtime.device import check_float64
@@ -354,6 +378,7 @@ class Model(Artefact):
             interventions=interventions,
             gradients=gradients,
             choices=choices,
+            target_ids=target_ids,
         )
 
     def info(self) -> dict[str, Any]:

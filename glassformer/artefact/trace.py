@@ -32,6 +32,7 @@ from glassformer.text.windows import Window, text_rows
 SLIDES = Path(__file__).resolve().parents[1] / "demo" / "slides"
 
 Texts = str | Sequence[str]
+TargetIds = Sequence[int] | Sequence[Sequence[int]]
 Rows = list[tuple[Row, list[str]]]
 """Each text as a row, and its tokens as people read them."""
 TAG = "tag"
@@ -51,6 +52,7 @@ def trace(
     interventions: Sequence[Intervention] = (),
     gradients: str | None = None,
     choices: Sequence[str] | None = None,
+    target_ids: TargetIds | None = None,
 ) -> Trace:
     """Run a text, a pair, or a source and its target, or several of them as one batch, and trace it; always in float32
     or float64, whatever type the model predicts in. The options are those of `glassformer.trace`.
@@ -59,13 +61,14 @@ def trace(
     compared as `choose` does, in `choice.probabilities`.
 
     A masked word can be named by its token, or by the model's best guess for it. The target of an encoder–decoder is by
-    default its own translation. Raises ConfigError for one that does not translate and for candidates of a model that
+    default its own translation; `target_ids` are the tokens that its decoder reads, of one text or of each, its start
+    token first. Raises ConfigError for one that does not translate and for candidates of a model that
     does not choose, DataError for a text of only blanks and for candidates beside a second text or several texts.
     """
     texts, pairs = listed(text), None if pair is None else listed(pair, "second text")
     if choices is not None:
         texts, pairs = beside_choices(model, texts, pairs, choices)
-    first, second = rows_of(model, texts, pairs)
+    first, second = rows_of(model, texts, pairs, target_ids)
     found = look(
         model.module,
         inputs_of(model, first),
@@ -96,6 +99,7 @@ def trace(
         texts=tuple(texts if choices is None else texts[:1]),
         seconds=seconds,
         choices=None if choices is None else tuple(choices),
+        target_ids=None if target_ids is None else tuple(map(tuple, read_target_ids(model, target_ids, len(texts)))),
         command=command_for(model, where, texts if choices is None else texts[:1], seconds, choices),
         by_word=reads_by_word(model),
         mask_id=model.tokenizer.mask_id,
@@ -179,12 +183,14 @@ def closing_ids(model: Artefact) -> dict[str, int]:
     return {side: id_ for side, id_ in found.items() if id_ is not None}
 
 
-def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[Rows, Rows | None]:
+def rows_of(
+    model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None, target_ids: TargetIds | None = None
+) -> tuple[Rows, Rows | None]:
     """The rows of the only stack, or of the encoder, and beside them those of the decoder of an encoder–decoder.
 
     Without targets an encoder–decoder reads its own translations. Raises ConfigError for one that does not translate,
-    DataError for a text of only blanks, for no text, and
-    where there are not as many second texts as first ones.
+    and for tokens of a target of another model; DataError for a text of only blanks, for no text, for tokens that are
+    none, and where there are not as many second texts as first ones.
     """
     two_stacks = model.config.encoder is not None and model.config.decoder is not None
     if not texts:
@@ -192,6 +198,14 @@ def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) 
     if pairs is not None and len(pairs) != len(texts):
         wanted = "target for each source" if two_stacks else "second text for each first one"
         raise DataError(f"there must be one {wanted}", got=f"{len(texts)} and {len(pairs)}")
+    if target_ids is not None:
+        if not two_stacks or pairs is not None:
+            got = "a target as text too" if two_stacks else f"the family {model.config.family}"
+            raise ConfigError("target_ids are the target of an encoder–decoder", got=got, do="leave one of them out")
+        read = read_target_ids(model, target_ids, len(texts))
+        return [row_of(model, one) for one in texts], [
+            (Row(ids=ids), shown(model.tokenizer.target, ids)) for ids in read
+        ]
     if not two_stacks:
         if pairs is None:
             return [row_of(model, one) for one in texts], None
@@ -203,6 +217,23 @@ def rows_of(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) 
         targets = replies(model, [row for row, _ in first], start_id(model))
         return first, [(Row(ids=ids), shown(model.tokenizer.target, ids)) for ids in targets]
     return first, [target_of(model, two) for two in pairs]
+
+
+def read_target_ids(model: Artefact, target_ids: TargetIds, count: int) -> list[list[int]]:
+    """The tokens that the decoder reads for each text; raises DataError for what is none."""
+    several = [list(each) for each in target_ids if not isinstance(each, int)]
+    rows = several or [[each for each in target_ids if isinstance(each, int)]]
+    vocabulary, limit = model.config.output_stack.embed.vocabulary, model.module.output_stack.max_length
+    if len(rows) != count:
+        raise DataError("there must be target tokens for each text", got=f"{len(rows)} for {count} texts")
+    for row in rows:
+        strange = next((each for each in row if not 0 <= each < vocabulary), None)
+        if strange is not None or not row:
+            got = "none" if strange is None else str(strange)
+            raise DataError(f"target tokens are numbers from 0 to {vocabulary - 1}, at least one", got=got)
+        if limit is not None and len(row) > limit:
+            raise DataError(f"a target has at most {limit} tokens", got=str(len(row)))
+    return rows
 
 
 def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, list[str]]:

@@ -31,6 +31,7 @@ from glassformer.cli.screen import Few, note, note_windows, record, refuse_out_o
 from glassformer.cli.show import SHOW
 from glassformer.cli.stream_words import can_stream, check_streamed, stream_words
 from glassformer.cli.texts import batches, records
+from glassformer.cli.tree import check_tree, show_trees
 from glassformer.data.lines import stop_unless
 from glassformer.errors import DataError
 from glassformer.tasks import VERBS
@@ -142,6 +143,8 @@ def asking(verb: str) -> Callable[..., None]:
             check_streamed(values)
         elif "stream" in options and options["stream"] is None:
             values["stream"] = can_stream(values)
+        if options.pop("tree", False):
+            check_tree(values)
         columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"]}
         _answer(verb, values, options, columns)
 
@@ -200,6 +203,8 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
         asked = records(texts, values["file"], reader, also, bad=bad or stop_unless("rejects"))
         if values.get("stream"):
             stream_words(opened, verb, asked, options, out.handle)
+        elif values.get("tree"):
+            show_trees(opened, asked, options, out.handle, json=values["json"])
         else:
             _write(opened, verb, asked, options, out, advance, json=values["json"], bad=bad)
 

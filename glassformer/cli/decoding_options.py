@@ -186,12 +186,21 @@ def decoding_options(word: str) -> dict[str, tuple[Any, object]]:
             Annotated[bool, typer.Option("--stream", help="Show words as soon as they are decided, text after text.")],
             False,
         ),
+        "tree": (
+            Annotated[
+                bool,
+                typer.Option(
+                    "--tree", help="Show the search as a tree: what went on at each step, what did not, and why."
+                ),
+            ],
+            False,
+        ),
     }
 
 
 # With what `tasks/translator.py` reads beside the settings; and those of `tasks/generate.py`.
 DECODING = decoding_options("translation")
-_OF_TRANSLATIONS = ("coverage_penalty", "groups", "diversity", "prefix", "paragraphs", "alignment", "stream")
+_OF_TRANSLATIONS = ("coverage_penalty", "groups", "diversity", "prefix", "paragraphs", "alignment", "stream", "tree")
 _N_BEST = "Write so many texts behind each prompt.  [default: 1]"
 _WARM = "Draw, below 1 with likely tokens more often, above 1 with unlikely ones.  [default: 0.8]"
 _TOGETHER = "Draw among the likeliest tokens that together have this probability.  [default: 0.9]"
@@ -209,6 +218,7 @@ WRITING = {
     "max_tokens": (Annotated[int | None, typer.Option("--max-tokens", min=1, help=_MOST)], None),
     "stream": (Annotated[bool | None, _STREAM], None),
 }
+
 
 # What is typed for each of them.
 TYPED = {name: f"--{name.replace('_', '-')}" for name in DECODING} | {"forced": "--force", "forbidden": "--forbid"}

@@ -21,6 +21,7 @@ from glassformer.wrapping import in_one_line
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.config import ModelConfig
+    from glassformer.look.search_tree import SearchTree
     from glassformer.look.trace import Trace
     from glassformer.look.walkthrough import Note, NotesOf
 
@@ -60,7 +61,9 @@ def explain(
     ] = 64,
     gradients: Annotated[
         bool,
-        typer.Option("--gradients", help="Put the gradients of the loss into the page: how it flows back to each word."),
+        typer.Option(
+            "--gradients", help="Put the gradients of the loss into the page: how it flows back to each word."
+        ),
     ] = False,
     json: Json = False,
     device: Device = "auto",
@@ -76,7 +79,16 @@ def explain(
     opened = open_model(which, device=device, threads=threads)
     second = second_text(opened, pair, target)
     if html is not None:
-        _page(opened, list(texts_to_explain(texts)), second, choice, html, megabytes, title=Path(which).name, gradients=gradients)
+        _page(
+            opened,
+            list(texts_to_explain(texts)),
+            second,
+            choice,
+            html,
+            megabytes,
+            title=Path(which).name,
+            gradients=gradients,
+        )
         return
     if gradients:
         raise UnknownNameError("--gradients are drawn on a page", got="no page", do="add --html FILE")
@@ -110,15 +122,24 @@ def _page(
     gradients: bool,
 ) -> None:
     """All texts together on one page."""
-    from glassformer.explorer.gradients import NAME, gradient_section
-    from glassformer.explorer.page import write_page
-
     given = texts[0] if len(texts) == 1 else list(texts)
     trace = opened.trace(given, second, choices=choices or None)
-    sections = {NAME: gradient_section(trace)} if gradients else None
-    write_page(trace, out, title=title, megabytes=megabytes, sections=sections)
+    alone = second is None and not choices and trace.words.decoder_inputs
+    searches = [_search(opened, text) for text in texts] if alone else ()
+    trace.to_html(out, title=title, megabytes=megabytes, searches=searches, gradients=gradients)
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
     _note(str(trace.honesty))
+
+
+def _search(opened: Model, text: str) -> SearchTree | None:
+    """The search for the translation that the page shows; none where a text is translated in several parts."""
+    from glassformer.errors import DataError
+
+    try:
+        return opened.search_tree(text)
+    except DataError as error:
+        note(str(error))
+        return None
 
 
 def _walk(

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
+from glassformer.decode.record import Recorder
 from glassformer.decode.request import Finished, Request, SpecialIds, check_request
 from glassformer.decode.search import Search, TextOf
 from glassformer.decode.settings import DecodeSettings
@@ -42,12 +43,14 @@ def decode(
     text_of: TextOf | None = None,
     ids_of: IdsOf | None = None,
     forced: bool = False,
+    recorder: Recorder | None = None,
 ) -> Iterator[Step]:
     """Answer requests in the order in which they finish, `slots` at a time; yields after each token.
 
     With `attention`, answers carry how much each token looked at the source in these blocks of the decoder, by one
     `head` or the mean of all. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text,
-    which forced and forbidden words need. `forced`: requests may have such words of their own beside the settings'.
+    which forced and forbidden words need. `forced`: requests may have such words of their own beside the settings'. A
+    `recorder` keeps what the search looked at.
     Raises ConfigError for a request that no answer can satisfy; requests are taken up to `slots` ahead.
     """
     if settings.forced or settings.forbidden:
@@ -60,7 +63,7 @@ def decode(
     _refuse_impossible(model, settings, slots, attention, head, text_of)
     if settings.coverage_penalty and not attention:
         attention = (len(model.output_stack.blocks) - 1,)
-    search = Search(settings, ids, text_of, forced=forced or bool(settings.forced))
+    search = Search(settings, ids, text_of, forced=forced or bool(settings.forced), recorder=recorder)
     loop = Loop(model, iter(requests), search, slots, attention, head)
     while True:
         with torch.inference_mode():

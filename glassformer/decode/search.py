@@ -16,8 +16,9 @@ from glassformer.decode.candidates import best_in_groups, repeated, with_forced
 from glassformer.decode.choose import Candidates, best_candidates, best_tokens, drawn, filtered, log_totals
 from glassformer.decode.control import Control
 from glassformer.decode.hypotheses import Hypotheses, Sentence
+from glassformer.decode.record import Chosen, Recorder
 from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
-from glassformer.decode.score import coverage_penalty, final_score, upper_bound
+from glassformer.decode.score import coverage_penalty, final_score, length_penalty, upper_bound
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.words import before_stop, contains
 
@@ -32,8 +33,17 @@ class Search:
     contains the words without being asked to.
     """
 
-    def __init__(self, settings: DecodeSettings, ids: SpecialIds, text_of: TextOf | None, *, forced: bool) -> None:
+    def __init__(
+        self,
+        settings: DecodeSettings,
+        ids: SpecialIds,
+        text_of: TextOf | None,
+        *,
+        forced: bool,
+        recorder: Recorder | None = None,
+    ) -> None:
         self.settings, self.ids, self.text_of, self.forced = settings, ids, text_of, forced
+        self.recorder = recorder
         self.beams, self.beam = settings.width, settings.method == "beam"
         self.groups = 2 if forced else settings.groups
         self.of_group = self.beams if forced else self.beams // settings.groups  # hypotheses of each
@@ -84,47 +94,75 @@ class Search:
         if self.settings.stop:
             over = over | self.stopped(hypotheses, candidates, over)
         score = final_score(candidates.score, answer, self.settings)  # [R, C]
+        coverage = None
         if self.settings.coverage_penalty and memory_real is not None:
             coverage = coverage_penalty(hypotheses.coverage[:, :, : memory_real.shape[1]], memory_real, self.settings)
-            score = score + coverage.gather(1, candidates.parent)
-        complete = self.complete(over, candidates)  # [R, C]
+            coverage = coverage.gather(1, candidates.parent)  # [R, C]
+            score = score + coverage
+        found = complete = self.complete(over, candidates)  # [R, C]
         if self.groups > 1:
-            complete = complete & ~repeated(candidates, hypotheses, complete)
+            found = complete = complete & ~repeated(candidates, hypotheses, complete)
         if self.forced:
             complete = self.with_words(hypotheses, candidates, ended, complete, score, sentences)  # [R, C]
-        self.report(hypotheses, candidates, log_probability, ended, complete, score, sentences)
+        answers = complete
+        if self.beam:
+            answers = complete & (score > hypotheses.complete[:, -1:])
+        self.report(hypotheses, candidates, log_probability, ended, answers, score, sentences)
         hypotheses.score = candidates.score.masked_fill(over, -torch.inf)  # [R, C]
-        parent, token = candidates.parent, candidates.token
+        parent, token, of_token = candidates.parent, candidates.token, log_probability
+        on = torch.arange(parent.shape[1], device=parent.device).expand_as(parent)  # [R, C]
         if self.beam:
             best = torch.cat((hypotheses.complete, score.masked_fill(~complete, -torch.inf)), dim=1)  # [R, B + C]
             hypotheses.complete = best.topk(self.beams, dim=1).values  # [R, B]
             on = self.going_on(over)  # [R, B]
-            parent, token, log_probability = (each.gather(1, on) for each in (parent, token, log_probability))
+            parent, token, of_token = (each.gather(1, on) for each in (parent, token, log_probability))
             hypotheses.score = hypotheses.score.gather(1, on)  # [R, B]
-        hypotheses.follow(parent, token, log_probability)
+        hypotheses.follow(parent, token, of_token)
         if self.beam:
             self.give_up(hypotheses, answer)
+        if self.recorder is not None:
+            within = self.complete(over, candidates)  # [R, C]
+            chosen = Chosen(
+                candidates=candidates,
+                log_probability=log_probability,
+                score=score,
+                penalty=length_penalty(answer, self.settings),
+                coverage=torch.zeros_like(score) if coverage is None else coverage,
+                over=over,
+                answers=answers,
+                repeated=within & ~found,
+                wordless=found & ~complete,
+                going_on=on,
+                alive=hypotheses.score > -torch.inf,
+            )
+            self.recorder.record(chosen, sentences)
 
     def choose(
         self, hypotheses: Hypotheses, logits: Tensor, log_total: Tensor, sentences: Sequence[Sentence | None]
     ) -> Candidates:
         """The candidates for the next step, [R, C]: the best of all of a row, or one for each hypothesis."""
-        settings = self.settings
+        settings, given, own_total = self.settings, logits, log_total
         forbidden = [() if each is None else each.request.forbidden for each in sentences]
         logits, log_total = self.control(hypotheses, logits, log_total, forbidden, _following(hypotheses, sentences))
         offset = hypotheses.score - log_total  # [R, B]
+        # So many candidates that enough go on when each of the best ends.
+        count = (1 + max(1, len(self.ids.end))) * self.of_group
+        if self.recorder is not None:
+            self.recorder.before(hypotheses, given, own_total, logits, count if self.beam else None)
         if self.beam:
-            # So many candidates that enough go on when each of the best ends.
-            count = (1 + max(1, len(self.ids.end))) * self.of_group
             if not self.forced:
                 return best_in_groups(logits, offset, count, settings, self.ids)
             free = best_candidates(logits[:, : self.beams], offset[:, : self.beams], count)
             return with_forced(free, hypotheses, logits, offset, sentences, self.ids)
+        chance = None
         if settings.method == "greedy":
             token = best_tokens(logits)  # [R, B]
         else:
             kept = filtered(logits / settings.temperature, settings.top_k, settings.top_p, settings.min_p)
-            token = drawn(kept, self.chances(hypotheses))  # [R, B]
+            chance = self.chances(hypotheses)  # [R, B]
+            token = drawn(kept, chance)  # [R, B]
+        if self.recorder is not None:
+            self.recorder.drawing(hypotheses, given, own_total, logits, token, settings, chance)
         score = logits.gather(2, token[:, :, None])[..., 0] + offset  # [R, B]
         parent = torch.arange(token.shape[1], device=token.device).expand_as(token)  # [R, B]
         return Candidates(score, parent, token)
@@ -199,14 +237,12 @@ class Search:
         candidates: Candidates,
         log_probability: Tensor,
         ended: Tensor,
-        complete: Tensor,
+        answers: Tensor,
         score: Tensor,
         sentences: Sequence[Sentence | None],
     ) -> None:
-        """Complete candidates [R, C] become answers of their sentences where they are among the best."""
-        if self.beam:
-            complete = complete & (score > hypotheses.complete[:, -1:])
-        rows, places = complete.nonzero().unbind(dim=1)  # [N], [N]
+        """These candidates [R, C] become answers of their sentences."""
+        rows, places = answers.nonzero().unbind(dim=1)  # [N], [N]
         if not len(rows):
             return
         # Read at once: a number that is read by itself costs as much as all of them.

@@ -32,6 +32,7 @@ def editing_record(trace: Trace, *, alone: bool) -> dict[str, Any]:
         "texts": None if trace.origin is None else list(origin.texts),
         "seconds": None if origin.seconds is None else list(origin.seconds),
         "choices": None if origin.choices is None else list(origin.choices),
+        "target_ids": None if origin.target_ids is None else [list(ids) for ids in origin.target_ids],
         "by_word": origin.by_word,
         "mask_id": origin.mask_id,
         "marks": {side: reads_marks(stack) for side, stack in sides.items()},

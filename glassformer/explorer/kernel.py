@@ -65,6 +65,12 @@ class Kernel:
                 return packed_weights(self.trace.parameters)
             case ("POST", "api", "runs"):
                 return gzip.decompress(self.ask(read_asked(body)).overview)
+            case ("POST", "api", "trees"):
+                raise MissingError(
+                    "a page in a notebook shows one trace, without the model's tokenizer",
+                    got="a wish for a search",
+                    do="print(model.search_tree(text)) shows it, trace.to_html(path, searches=[...]) draws it",
+                )
             case ("DELETE", "api", "runs", key):
                 self.runs.pop(key, None)
                 return b""

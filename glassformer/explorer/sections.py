@@ -42,6 +42,10 @@ MAKERS: Mapping[str, Maker] = {
 """The sections that a server works out for a page that asks."""
 
 
-def sections_of(trace: Trace, names: Mapping[str, Maker] | None = None) -> dict[str, Any]:
+CARRIED: Mapping[str, Maker] = {name: make for name, make in MAKERS.items() if name != gradients.NAME}
+"""Those that every exported page carries: all but the one that costs a backward pass."""
+
+
+def sections_of(trace: Trace, makers: Mapping[str, Maker] = CARRIED) -> dict[str, Any]:
     """Each section of a run by its name."""
-    return {name: make(trace) for name, make in (MAKERS if names is None else names).items()}
+    return {name: make(trace) for name, make in makers.items()}

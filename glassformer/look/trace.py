@@ -31,6 +31,7 @@ from glassformer.models.transformer import Transformer
 
 if TYPE_CHECKING:
     from glassformer.explorer.notebook import Shown
+    from glassformer.look.search_tree import SearchTree
 
 REPEATED = 12
 """How many words of a text fit into the line that describes a trace."""
@@ -190,16 +191,30 @@ class Trace(Tensors):
 
     # ----------------------------------------------------------------- outside
 
-    def to_html(self, path: str | Path, *, title: str | None = None, megabytes: int = 64) -> None:
+    def to_html(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        megabytes: int = 64,
+        searches: Sequence[SearchTree | None] = (),
+        gradients: bool = False,
+    ) -> None:
         """Write a page that shows every number of this run and what it was made of: one file, which works from disk.
 
-        It carries at most so many megabytes of numbers, and says what it had to leave out. Raises DataError where it
-        cannot be written, ConfigError for a limit below 1.
+        It carries at most so many megabytes of numbers, and says what it had to leave out. `searches` are the trees of
+        its texts, as `Model.search_tree` gives them (None: of this text none): the page draws them. With `gradients` it
+        carries the gradient of the loss, which costs a backward pass. Raises DataError
+        where it cannot be written, ConfigError for a limit below 1.
         """
         from glassformer.explorer.page import write_page
-        from glassformer.explorer.sections import sections_of
+        from glassformer.explorer.search import NAME, search_section
+        from glassformer.explorer.sections import CARRIED, MAKERS, sections_of
 
-        write_page(self, path, title=title, megabytes=megabytes, sections=sections_of(self))
+        sections = sections_of(self, MAKERS if gradients else CARRIED)
+        if searches:
+            sections[NAME] = search_section(searches)
+        write_page(self, path, title=title, megabytes=megabytes, sections=sections)
 
     def show(
         self,

@@ -15,6 +15,7 @@ from glassformer.data.paragraphs import Sentence, join_sentences, split_sentence
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import Step, decode
 from glassformer.decode.options import BEAMS, LENGTH_PENALTY, search_settings
+from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.words import before_stop, forbidden_ids, forced_words
@@ -192,8 +193,10 @@ class Translator(Predictor[TextPair, Translation]):
                 for row in waiting.pop(finished.number):
                     yield row, finished.hypotheses
 
-    def steps(self, model: Transformer, requests: Iterable[Request], *, slots: int) -> Iterator[Step]:
-        """The steps of the decoding loop, so many requests at a time."""
+    def steps(
+        self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
+    ) -> Iterator[Step]:
+        """The steps of the decoding loop, so many requests at a time; a recorder keeps what the search looked at."""
         last = len(model.output_stack.blocks) - 1
         # The coverage penalty reads the same attention, so that what is shown of an answer does not change it.
         looks = self.aligned or self.settings.coverage_penalty
@@ -207,6 +210,7 @@ class Translator(Predictor[TextPair, Translation]):
             head=ALIGNMENT_HEAD if self.alignment_head else None,
             text_of=self.text_of,
             ids_of=self.target.ids,
+            recorder=recorder,
         )
 
     def text_of(self, ids: Sequence[int]) -> str:

@@ -184,6 +184,7 @@ def begin(model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any]) ->
         None if asked.seconds is None else list(asked.seconds),
         choices=None if asked.choices is None else list(asked.choices),
         interventions=steps,
+        target_ids=asked.target_ids,
     )
     told, whole = overview(model, asked, trace)
     return Run(asked.key, trace, told, whole, numbers, asked.model)

@@ -24,6 +24,7 @@ from glassformer.explorer.server.guard import Guard
 from glassformer.explorer.server.overview import packed
 from glassformer.explorer.server.pictures import Scale
 from glassformer.explorer.server.refusals import MethodError, MissingError, RequestError, refused
+from glassformer.explorer.server.trees import read_asked_tree
 from glassformer.explorer.tour import pictures, tour_texts
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -92,7 +93,7 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
 
     @app.get("/api/models/{model:path}/vocabulary")
     async def vocabulary(request: Request, model: ModelName) -> Response:
-        told = await desk.answer(lambda: packed(desk.models[model].tokenizer.vocabulary(), level=6))
+        told = await desk.answer(lambda: packed(desk.models[model].tokenizer.target.shown, level=6))
         return in_json(request, told, NEVER_CHANGES)
 
     @app.get("/api/models/{model:path}/weights")
@@ -105,6 +106,10 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     async def ask(request: Request) -> Response:
         run = await desk.ask(read_asked(await request.body()))
         return in_json(request, run.overview)
+
+    @app.post("/api/trees")
+    async def tree(request: Request) -> Response:
+        return in_json(request, await desk.tree(read_asked_tree(await request.body())))
 
     @app.get("/api/runs/{key}")
     async def overview(request: Request, key: RunKey) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 from torch import Tensor
@@ -19,9 +19,12 @@ from glassformer.settings import Settings, read_settings
 MOST_TEXTS = 16
 MOST_CHARACTERS = 20_000
 MOST_STEPS = 64
+MOST_TARGET = 2048
 
 Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 Texts = Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_TEXTS)]
+Target = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, max_length=MOST_TARGET)]
+Targets = Annotated[tuple[Target, ...], Field(min_length=1, max_length=MOST_TEXTS)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Side = Literal["inputs", "decoder_inputs"]
 Place = int | Name
@@ -111,14 +114,16 @@ Step = Annotated[ChangeWordStep | MaskWordStep | VisibilityStep | ReplaceStep | 
 class Asked(Settings):
     """Texts through one of the models that are offered.
 
-    `seconds` are the second texts of pairs, or the targets of an encoder–decoder, one for each text. `choices` are the
-    candidates of the only text. `steps` are the changes made by hand, in their order.
+    `seconds` are the second texts of pairs, or the targets of an encoder–decoder, one for each text; `target_ids` are
+    such targets as tokens, the start token first. `choices` are the candidates of the only text.
+    `steps` are the changes made by hand, in their order.
     """
 
     model: Name
     texts: Texts
     seconds: Texts | None = None
     choices: Texts | None = None
+    target_ids: Targets | None = None
     steps: Annotated[tuple[Step, ...], Field(max_length=MOST_STEPS)] = ()
 
     @property
@@ -127,8 +132,11 @@ class Asked(Settings):
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:32]
 
 
-def read_asked(body: bytes) -> Asked:
-    """The body of a request; raises ConfigError, and TooLargeError for more characters than all texts may have."""
+Wish = TypeVar("Wish", bound=Settings)
+
+
+def read_body(body: bytes, kind: type[Wish]) -> Wish:
+    """The body of a request as a wish of this kind; raises ConfigError."""
     try:
         values = json.loads(body)
     except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
@@ -136,7 +144,12 @@ def read_asked(body: bytes) -> Asked:
         raise ConfigError("a request must be JSON", got=got) from None
     if not isinstance(values, dict):
         raise ConfigError("a request must be a JSON object", got=type(values).__name__)
-    asked = read_settings(Asked, values, where="the request")
+    return read_settings(kind, values, where="the request")
+
+
+def read_asked(body: bytes) -> Asked:
+    """The wish for a run; raises ConfigError, and TooLargeError for more characters than all texts may have."""
+    asked = read_body(body, Asked)
     characters = sum(map(len, (*asked.texts, *(asked.seconds or ()), *(asked.choices or ()))))
     if characters > MOST_CHARACTERS:
         raise TooLargeError(

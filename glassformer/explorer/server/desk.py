@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from glassformer.explorer.server.answers import Run, begin
 from glassformer.explorer.server.asked import Asked
@@ -17,6 +17,7 @@ from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.offers import Models
 from glassformer.explorer.server.refusals import BusyError, MissingError
 from glassformer.explorer.server.stopping import in_thread
+from glassformer.explorer.server.trees import MOST_TREES, AskedTree, grow
 from glassformer.look.trace import Trace
 
 MOST_RUNS = 32
@@ -28,10 +29,10 @@ Answer = TypeVar("Answer")
 
 
 @dataclass
-class Waiting:
-    """A run that is not finished, and how many wait for it."""
+class Waiting(Generic[Answer]):
+    """A run or a search that is not finished, and how many wait for it."""
 
-    task: asyncio.Task[Run]
+    task: asyncio.Task[Answer]
     count: int = 0
 
 
@@ -52,7 +53,8 @@ class Desk:
         self.models, self.most_runs, self.most_bytes, self.most_waiting = models, most_runs, most_bytes, most_waiting
         self.numbers = numbers or Numbers()
         self.runs: OrderedDict[str, Run] = OrderedDict()
-        self.waiting: dict[str, Waiting] = {}
+        self.trees: OrderedDict[str, bytes] = OrderedDict()
+        self.waiting: dict[str, Waiting[Any]] = {}
         self.runner = ThreadPoolExecutor(1, thread_name_prefix="run")
         self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
 
@@ -78,14 +80,17 @@ class Desk:
 
     async def ask(self, asked: Asked) -> Run:
         """The run of this wish: kept, waited for with others, or begun. Raises BusyError, and what the run raises."""
-        key = asked.key
-        if key in self.runs:
-            return self.run(key)
+        if asked.key in self.runs:
+            return self.run(asked.key)
+        return await self.shared(asked.key, lambda: self.make(asked))
+
+    async def shared(self, key: str, make: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+        """What is being made under this key, made once for all who wait for it, and given up when nobody does."""
         if key not in self.waiting:
             if len(self.waiting) >= self.most_waiting:
                 raise BusyError(f"at most {self.most_waiting} runs are waited for", do="ask again in a moment")
-            self.waiting[key] = Waiting(asyncio.ensure_future(self.make(asked)))
-        waiting = self.waiting[key]
+            self.waiting[key] = Waiting(asyncio.ensure_future(make()))
+        waiting: Waiting[Answer] = self.waiting[key]
         waiting.count += 1
         try:
             return await asyncio.shield(waiting.task)
@@ -124,6 +129,23 @@ class Desk:
         """Keep this run no longer."""
         if self.runs.pop(key, None) is not None:
             self.numbers.forget(key)
+
+    # ----------------------------------------------------------------- searches
+
+    async def tree(self, asked: AskedTree) -> bytes:
+        """The search tree of this wish: kept, waited for with others, or begun. Raises as `ask` does."""
+        if asked.key in self.trees:
+            self.trees.move_to_end(asked.key)
+            return self.trees[asked.key]
+        return await self.shared(asked.key, lambda: self.grow(asked))
+
+    async def grow(self, asked: AskedTree) -> bytes:
+        """Search, and keep the tree."""
+        found = await in_thread(self.runner, lambda: grow(self.models[asked.model], asked))
+        self.trees[asked.key] = found
+        while len(self.trees) > MOST_TREES:
+            self.trees.popitem(last=False)
+        return found
 
     # ----------------------------------------------------------------- answers
 

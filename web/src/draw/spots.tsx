@@ -27,11 +27,15 @@ export interface SpotsProps {
   readonly inHand: string;
   /** Arrow keys came to a spot. */
   onMove(id: string): void;
-  /** A spot was clicked, or Enter was pressed there. */
+  /** A spot was clicked, or Enter was pressed there; where clicks choose, it was clicked twice. */
   onOpen(id: string): void;
+  /** A spot was clicked; where this is left out, a click opens. */
+  onChoose?(id: string): void;
+  /** The spot that a key leads to from the one in hand, where that is not the nearest in its direction. */
+  next?(from: string, key: string): string | undefined;
 }
 
-export function Spots({ scene, spots, label, inHand, onMove, onOpen }: SpotsProps): VNode {
+export function Spots({ scene, spots, label, inHand, onMove, onOpen, onChoose, next: follow }: SpotsProps): VNode {
   const canvas = useRef<HTMLCanvasElement>(null);
   const frame = useRef<HTMLDivElement>(null);
   const byKey = useRef(false);
@@ -58,7 +62,8 @@ export function Spots({ scene, spots, label, inHand, onMove, onOpen }: SpotsProp
     pointedSpot.value = null;
     if (event.key === "Enter" && own !== undefined) onOpen(own.id);
     else {
-      const next = nextSpot(spots, own, event.key);
+      const led = own === undefined || follow === undefined ? undefined : follow(own.id, event.key);
+      const next = led === undefined ? nextSpot(spots, own, event.key) : spots.find(({ id }) => id === led);
       if (next === undefined) return;
       byKey.current = true;
       onMove(next.id);
@@ -80,7 +85,9 @@ export function Spots({ scene, spots, label, inHand, onMove, onOpen }: SpotsProp
         }}
         onClick={(event) => {
           const found = spotAt(spots, event.offsetX, event.offsetY);
-          if (found !== undefined) onOpen(found.id);
+          if (found === undefined) return;
+          if (onChoose !== undefined && event.detail < 2) onChoose(found.id);
+          else onOpen(found.id);
         }}
         onKeyDown={key}
       />

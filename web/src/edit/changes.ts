@@ -2,6 +2,7 @@
  * The changes made by hand, as the address holds them: `kind,field,field;kind,…`.
  *
  *     text,0,She likes the [MASK] better      the first text reads so (second, choice: second texts, candidates)
+ *     target,0,0 12 55                        the decoder reads these tokens for the first text
  *     word,inputs,0,3,12                      token 12 at place 3 of the first sentence
  *     mask,inputs,0,3,4                       the word at place 3 is masked, token 4 written over it (-: none)
  *     forbid,ATTENTION,0,1,3,2                first sentence, head 1 (*: all): query 3 may not look at key 2; allow
@@ -13,7 +14,7 @@
 
 import type { Step } from "../run/step.ts";
 
-export type Which = "text" | "second" | "choice";
+export type Which = "text" | "second" | "choice" | "target";
 
 /** One of the texts reads otherwise; an empty one is left out. */
 export interface TextChange {
@@ -83,6 +84,7 @@ function read(fields: readonly string[]): Change | null {
     text: 3,
     second: 3,
     choice: 3,
+    target: 3,
     word: 5,
     mask: 5,
     set: 4,
@@ -93,6 +95,8 @@ function read(fields: readonly string[]): Change | null {
     case "text":
     case "second":
     case "choice":
+    case "target":
+      if (kind === "target" && !/^\d{1,7}( \d{1,7})*$/.test(two)) return null;
       return index(one) ? { kind: "text", which: kind, row: Number(one), text: two } : null;
     case "word":
       if (!side(one) || ![two, three, four].every(index)) return null;

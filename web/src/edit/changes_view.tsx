@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { useStore } from "../frame/hooks.ts";
 import { state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
-import type { Names } from "../run/names.ts";
+import { type Names, unmarked } from "../run/names.ts";
 import { counted, grouped, short } from "../run/numbers.ts";
 import { type Change, same, type TextChange } from "./changes.ts";
 import { useSession } from "./context.ts";
@@ -76,6 +76,10 @@ export function Changes(): VNode {
 function entriesOf(change: Change, all: readonly Change[], session: Session, names: Names): Entry[] {
   const without = all.filter((each) => each !== change);
   if (change.kind !== "text") return [{ text: toldStep(change, names), without }];
+  if (change.which === "target") {
+    const read = names.run.words.decoder_inputs[change.row]?.map(unmarked).join(" ") ?? change.text;
+    return [{ text: `the decoder reads: ${read}`, without }];
+  }
   const before = session.engine.texts(state.value.model, change.which)?.[change.row];
   const which = `${KINDS[change.which]} ${change.row + 1}: `;
   if (before === undefined) return [{ text: `${which}${change.text}`, without }];
@@ -97,7 +101,7 @@ function entriesOf(change: Change, all: readonly Change[], session: Session, nam
   });
 }
 
-const KINDS = { text: "text", second: "second text", choice: "candidate" };
+const KINDS = { text: "text", second: "second text", choice: "candidate", target: "target" };
 
 /** How many numbers the last change has changed, and which one most. */
 function SinceLine(): VNode | null {
@@ -143,7 +147,9 @@ function AsPython(): VNode | null {
   const steps = [...session.givenSteps, ...session.changes.filter((change) => change.kind !== "text")];
   const shown = names.formulas.has(tensor) ? { name: tensor, axes: names.axes(tensor), cell } : null;
   const seconds = session.texts("second");
-  const code = pythonOf({ loads: editing.loads, texts, seconds, choices: session.texts("choice"), steps, shown });
+  const targets = editing.target_ids ?? null;
+  const choices = session.texts("choice");
+  const code = pythonOf({ loads: editing.loads, texts, seconds, choices, targets, steps, shown });
   const copy = (): void => {
     void navigator.clipboard?.writeText(code).then(() => setCopied(code));
   };

@@ -90,7 +90,7 @@ class Nothing implements Engine {
 }
 
 function textsOf(editing: Editing | null, which: Which): readonly string[] | null {
-  if (editing === null) return null;
+  if (editing === null || which === "target") return null;
   return which === "text" ? editing.texts : which === "second" ? editing.seconds : editing.choices;
 }
 
@@ -241,6 +241,7 @@ class Server implements Engine {
 
   texts(model: string, which: Which): readonly string[] | null {
     const { texts, seconds, choices } = this.#base(model);
+    if (which === "target") return null;
     return (which === "text" ? texts : which === "second" ? seconds : choices) ?? null;
   }
 
@@ -250,12 +251,17 @@ class Server implements Engine {
     const steps = [...(base.steps ?? []), ...changes.filter((change) => change.kind !== "text")];
     const known = model === "" || this.offers.some(({ name }) => name === model);
     const refused = known ? [] : [`This server offers no model “${model}”.`];
-    const second = base.seconds ?? null;
+    const targets = texts.filter(({ which, row }) => which === "target" && row < base.texts.length);
+    // Either all texts have a target as tokens, or none.
+    const tokens = targets.length > 0 && targets.length === base.texts.length;
+    if (targets.length > 0 && !tokens) refused.push("Tokens of a target are read for the only text of a page.");
+    const second = tokens ? null : (base.seconds ?? null);
     const wish = {
       model: base.model,
       texts: rewritten(base.texts, texts, "text"),
       seconds: second === null ? null : rewritten(second, texts, "second"),
       choices: base.choices == null ? null : rewritten(base.choices, texts, "choice"),
+      target_ids: tokens ? targets.map(({ text }) => text.split(" ").map(Number)) : (base.target_ids ?? null),
       steps,
     };
     return { source: await this.#first.ask(wish, stop), steps, refused };

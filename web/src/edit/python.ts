@@ -8,15 +8,18 @@ export interface Recipe {
   readonly texts: readonly string[];
   readonly seconds: readonly string[] | null;
   readonly choices: readonly string[] | null;
+  /** What the decoder reads, as tokens. */
+  readonly targets?: readonly (readonly number[])[] | null;
   readonly steps: readonly Step[];
   /** The number in hand, whose explanation is printed at the end. */
   readonly shown: { readonly name: string; readonly axes: readonly string[]; readonly cell: readonly number[] } | null;
 }
 
-export function pythonOf({ loads, texts, seconds, choices, steps, shown }: Recipe): string {
+export function pythonOf({ loads, texts, seconds, choices, targets, steps, shown }: Recipe): string {
   const given = [listed(texts)];
   if (seconds !== null) given.push(listed(seconds));
   if (choices !== null) given.push(`choices=[${choices.map(quoted).join(", ")}]`);
+  if (targets != null) given.push(`target_ids=[${targets.map((ids) => `[${ids.join(", ")}]`).join(", ")}]`);
   const lines = [...loads, `trace = model.trace(${given.join(", ")})`];
   if (steps.length > 0) {
     lines.push("trace = trace.intervene(", ...steps.map((step) => `    ${stepOf(step)},`), ")");

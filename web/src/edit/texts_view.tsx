@@ -69,7 +69,7 @@ export function TextFields(): VNode | null {
   return <Form fields={fields} onDone={done} onLeave={() => setOpen("")} />;
 }
 
-const NAMES = { text: "text", second: "second text", choice: "candidate" };
+const NAMES = { text: "text", second: "second text", choice: "candidate", target: "target" };
 
 function Form(props: {
   fields: readonly [Which, number, string][];

@@ -71,6 +71,11 @@ export function Rail(): VNode {
                 {LEVELS[each].sums}
               </a>
             ))}
+          {run.model.stacks.some(({ side }) => side === "decoder") && (
+            <a class="choice" href={link({ level: "tree", picture: "", at: [] })} aria-current={level === "tree"}>
+              how it writes
+            </a>
+          )}
           {!together && <p class="label within">A part of it</p>}
           {together ? (
             <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>

@@ -15,7 +15,8 @@ export type Level =
   | "rollout"
   | "lens"
   | "gradients"
-  | "pictures";
+  | "pictures"
+  | "tree";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 /** Of two runs: the one of now, the one that was kept, or the first subtracted from the second. */
@@ -75,6 +76,7 @@ const LEVELS: readonly string[] = [
   "lens",
   "gradients",
   "pictures",
+  "tree",
 ] satisfies Level[];
 const SHOWN: readonly Shown[] = ["", "A", "A-B"];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];

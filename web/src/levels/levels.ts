@@ -23,6 +23,8 @@ import { PicturesView } from "./pictures/pictures_view.tsx";
 import { AboutRollout, RolloutView } from "./rollout/rollout_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
 import { TiesView } from "./ties/ties_view.tsx";
+import { TreeBeside } from "./tree/tree_beside.tsx";
+import { TreeView } from "./tree/tree_view.tsx";
 
 export interface LevelView {
   /** The picture; `answer` is what is known of the number in hand. */
@@ -144,6 +146,17 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     hint: "Tab: the next picture. Enter: open it. Escape: the whole model",
     crumb: () => ({ text: "pictures of the documents", href: link({ level: "pictures", picture: "" }) }),
     up: () => ({ level: "model", picture: "" }),
+  },
+  tree: {
+    View: TreeView,
+    Beside: { title: "The word in hand", View: TreeBeside },
+    hint: "← where it comes from, → how it goes on, ↑ ↓ the same step. Enter or double click: open it. Escape: back",
+    crumb: ({ picture }) => ({
+      text: picture === "words" ? "word by word" : "the search",
+      href: link({ level: "tree" }),
+    }),
+    up: ({ picture, at }) =>
+      picture === "words" ? { picture: "", at: at.slice(1) } : { level: "model", picture: "", options: [], at: [] },
   },
 };
 

@@ -19,7 +19,21 @@ export interface Wish {
   readonly texts: readonly string[];
   readonly seconds?: readonly string[] | null;
   readonly choices?: readonly string[] | null;
+  /** What the decoder reads for each text, as tokens. */
+  readonly target_ids?: readonly (readonly number[])[] | null;
   readonly steps?: readonly Step[];
+}
+
+/** A text to be searched for its translation, and how; what is left out is as the model is searched otherwise. */
+export interface TreeWish {
+  readonly model: string;
+  readonly text: string;
+  readonly beams?: number | undefined;
+  readonly length_penalty?: number | undefined;
+  readonly sample?: boolean;
+  readonly temperature?: number | undefined;
+  readonly top_p?: number | undefined;
+  readonly seed?: number | undefined;
 }
 
 /** A model that can be chosen, with texts to begin with. */
@@ -168,6 +182,11 @@ export class HttpSource implements Source {
   /** The honesty gate: it takes as long as the run, and is measured when it is first asked for. */
   async honesty(): Promise<Honesty | null> {
     return (await this.#again(async () => inJson(this.#path("honesty")))) as Honesty | null;
+  }
+
+  /** The search for a translation, as `levels/tree/search.ts` reads it. */
+  async search(wish: TreeWish): Promise<unknown> {
+    return (await request("api/trees", { method: "POST", body: JSON.stringify(wish) })).json();
   }
 
   async section(name: string): Promise<unknown> {

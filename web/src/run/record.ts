@@ -125,6 +125,8 @@ export interface Editing {
   readonly texts: readonly string[] | null;
   readonly seconds: readonly string[] | null;
   readonly choices: readonly string[] | null;
+  /** What the decoder reads, where that was given as tokens. */
+  readonly target_ids?: readonly (readonly number[])[] | null;
   /** Whether a text is words of the vocabulary with blanks between them. */
   readonly by_word: boolean;
   /** The token that is written over a masked word. */

@@ -1,0 +1,258 @@
+"""What a search looked at, step by step: the hypotheses that went on, and the best of those that did not.
+
+A search without a recorder pays nothing for this but one question a step. A recorded one keeps about half a kilobyte
+for each node, in Python: 20 steps of 5 beams are some 250 nodes.
+
+R rows, one for each sentence · B hypotheses of a row · V vocabulary · C candidates · K tokens that are shown
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from glassformer.decode.choose import Candidates, best_candidates, filtered, largest
+from glassformer.decode.hypotheses import Hypotheses, Sentence
+from glassformer.decode.settings import DecodeSettings
+
+Fate = Literal[
+    "kept", "answer", "hopeless", "below", "ended", "repeated", "wordless", "forbidden", "unlikely", "undrawn", "cut"
+]
+FATES: dict[Fate, str] = {
+    "kept": "goes on",
+    "answer": "a complete answer",
+    "hopeless": "given up: no answer that begins so can become one of the best",
+    "below": "its score is below those that go on",
+    "ended": "ended, with a score below the best answers",
+    "repeated": "another group has found it",
+    "wordless": "ended without the words that were asked for",
+    "forbidden": "forbidden: by a word, a repetition or a length that was asked for",
+    "unlikely": "another token is likelier",
+    "undrawn": "not drawn",
+    "cut": "left out of the draw: too unlikely",
+}
+"""What became of a node, and what that means."""
+
+SHOWN = 8
+"""Without beams: so many of the likeliest tokens are recorded beside the one that was chosen."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A token behind its parent, as the search saw it.
+
+    `log_probability` is the model's own for this token, `total` the sum of all up to it with what the settings change
+    in them, and `score` what it is worth as an answer that is complete here: total / `penalty` + `coverage`. `rank`
+    counts the candidates of its step from 1, in the order of their totals. `share` is the probability with which it is
+    drawn, after temperature and cuts; `draw` is the number that was drawn, and the part [from, to) of 0 to 1 that
+    this token has. Both are None where nothing is drawn.
+    """
+
+    number: int
+    step: int
+    parent: int | None
+    token: int
+    log_probability: float
+    total: float
+    score: float
+    penalty: float
+    coverage: float
+    rank: int
+    hypothesis: int
+    fate: Fate
+    finished: bool
+    share: float | None = None
+    draw: tuple[float, float, float] | None = None
+
+
+class Chosen(NamedTuple):
+    """One step of the search: each candidate [R, C] with what was decided about it, and which go on, [R, B]."""
+
+    candidates: Candidates
+    log_probability: Tensor
+    score: Tensor
+    penalty: Tensor
+    coverage: Tensor
+    over: Tensor
+    answers: Tensor
+    repeated: Tensor
+    wordless: Tensor
+    going_on: Tensor
+    alive: Tensor
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A token that was not among the candidates of the search, and why."""
+
+    parent: int
+    token: int
+    log_probability: float
+    total: float
+    fate: Fate
+    share: float | None = None
+
+
+class Recorder:
+    """Keeps the nodes of each request, by its number."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, list[Node]] = {}
+        self.tips: dict[int, list[int | None]] = {}  # the node of each hypothesis of a row
+        self.steps: dict[int, int] = {}
+        self.beside: dict[int, list[Beside]] = {}  # of the step that is being made, by row
+        self.shares: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def before(
+        self, hypotheses: Hypotheses, logits: Tensor, log_total: Tensor, controlled: Tensor, count: int | None
+    ) -> None:
+        """The best candidates as if nothing were forbidden: logits [R, B, V], and the same with what settings change.
+
+        `count` = those of a row; None = SHOWN of each hypothesis, where none compete.
+        """
+        self.beside, self.shares = {}, None
+        if count is None or controlled is logits:
+            return
+        score, parent, token = best_candidates(logits, hypotheses.score - log_total, count)  # [R, C]
+        row = torch.arange(len(token), device=token.device)[:, None]  # [R, 1]
+        lost = (controlled[row, parent, token] == -inf) & (score > -inf)  # [R, C]
+        for at, place in lost.nonzero().tolist():
+            origin, which = int(parent[at, place]), int(token[at, place])
+            of_token = float(logits[at, origin, which] - log_total[at, origin])
+            self.beside.setdefault(at, []).append(Beside(origin, which, of_token, float(score[at, place]), "forbidden"))
+
+    def drawing(
+        self,
+        hypotheses: Hypotheses,
+        logits: Tensor,
+        log_total: Tensor,
+        controlled: Tensor,
+        token: Tensor,
+        settings: DecodeSettings,
+        chance: Tensor | None,
+    ) -> None:
+        """One token [R, B] was chosen for each hypothesis, by the `chance` [R, B] that was drawn, or the likeliest."""
+        rows, beams, vocabulary = logits.shape
+        flat = logits.flatten(0, 1)  # [R * B, V]
+        best = largest(flat, min(SHOWN, vocabulary))[1].view(rows, beams, -1)  # [R, B, K]
+        share = None
+        if chance is not None:
+            kept = filtered(controlled / settings.temperature, settings.top_k, settings.top_p, settings.min_p)
+            share = kept.double().softmax(dim=-1)  # [R, B, V]
+            end = share.cumsum(dim=-1).gather(2, token[..., None])[..., 0]  # [R, B]
+            self.shares = (share.gather(2, token[..., None])[..., 0], end, chance)
+        for row in range(rows):
+            for beam in range(beams):
+                if hypotheses.score[row, beam] == -inf:
+                    continue
+                for each in best[row, beam].tolist():
+                    if each == int(token[row, beam]) or logits[row, beam, each] == -inf:
+                        continue
+                    of_token = float(logits[row, beam, each] - log_total[row, beam])
+                    part = None if share is None else float(share[row, beam, each])
+                    fate: Fate = "unlikely" if share is None else "undrawn" if part else "cut"
+                    if controlled[row, beam, each] == -inf:
+                        fate = "forbidden"
+                    total = float(hypotheses.score[row, beam]) + of_token
+                    self.beside.setdefault(row, []).append(Beside(beam, each, of_token, total, fate, part))
+
+    def record(self, chosen: Chosen, sentences: Sequence[Sentence | None]) -> None:
+        """The nodes of one step, for each row that has a sentence."""
+        score, parent, token = (each.tolist() for each in chosen.candidates)
+        facts = [each.tolist() for each in chosen[1:]]
+        for row, sentence in enumerate(sentences):
+            if sentence is None or all(each == -inf for each in score[row]):
+                continue
+            number = sentence.request.number
+            nodes = self.nodes.setdefault(number, [])
+            tips = self.tips.get(number) or [None] * len(score[row])
+            step = self.steps.get(number, 0)
+            self.steps[number] = step + 1
+            first = len(nodes)
+            of_row = _Row(*(each[row] for each in (score, parent, token, *facts)))
+            made = [place for place, value in enumerate(of_row.total) if value > -inf]
+            numbers: dict[int, int] = {}
+            for rank, place in enumerate(made, start=1):
+                numbers[place] = len(nodes)
+                nodes.append(self._node(of_row, place, len(nodes), step, tips, rank, row))
+            for each in sorted(self.beside.get(row, ()), key=lambda each: -each.total):
+                penalty = of_row.penalty[0]
+                nodes.append(
+                    Node(
+                        number=len(nodes),
+                        step=step,
+                        parent=tips[each.parent],
+                        token=each.token,
+                        log_probability=each.log_probability,
+                        total=each.total,
+                        score=each.total / penalty,
+                        penalty=penalty,
+                        coverage=0.0,
+                        rank=len(nodes) - first + 1,
+                        hypothesis=each.parent,
+                        fate=each.fate,
+                        finished=False,
+                        share=each.share,
+                    )
+                )
+            self.tips[number] = [numbers.get(place) for place in of_row.going_on]
+        self.beside, self.shares = {}, None
+
+    def _node(
+        self, of: _Row, place: int, number: int, step: int, tips: Sequence[int | None], rank: int, row: int
+    ) -> Node:
+        parent, penalty = of.parent[place], of.penalty[0]
+        share = draw = None
+        if self.shares is not None:
+            share, end, chance = (float(each[row, parent]) for each in self.shares)
+            draw = (chance, end - share, end)
+        return Node(
+            number=number,
+            step=step,
+            parent=tips[parent],
+            token=of.token[place],
+            log_probability=of.log_probability[place],
+            total=of.total[place],
+            score=of.score[place],
+            penalty=penalty,
+            coverage=of.coverage[place],
+            rank=rank,
+            hypothesis=of.going_on.index(place) if place in of.going_on else place,
+            fate=of.fate(place),
+            finished=of.over[place],
+            share=share,
+            draw=draw,
+        )
+
+
+class _Row(NamedTuple):
+    """One row of a step, in lists."""
+
+    total: list[float]
+    parent: list[int]
+    token: list[int]
+    log_probability: list[float]
+    score: list[float]
+    penalty: list[float]
+    coverage: list[float]
+    over: list[bool]
+    answers: list[bool]
+    repeated: list[bool]
+    wordless: list[bool]
+    going_on: list[int]
+    alive: list[bool]
+
+    def fate(self, place: int) -> Fate:
+        """What became of a candidate."""
+        if self.answers[place]:
+            return "answer"
+        if self.over[place]:
+            return "repeated" if self.repeated[place] else "wordless" if self.wordless[place] else "ended"
+        if place not in self.going_on:
+            return "below"
+        return "kept" if self.alive[self.going_on.index(place)] else "hopeless"

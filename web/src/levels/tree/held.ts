@@ -1,0 +1,147 @@
+/** The search that the page shows, where it comes from, and how a node of it is opened as a run. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { Session } from "../../edit/session.ts";
+import { useStore } from "../../frame/hooks.ts";
+import { go, type State, state } from "../../frame/state.ts";
+import { HttpSource, type TreeWish } from "../../run/http_source.ts";
+import type { Names } from "../../run/names.ts";
+import type { Side } from "../../run/record.ts";
+import type { Source } from "../../run/source.ts";
+import type { Store } from "../../run/store.ts";
+import { type Node, Search, type SearchRecord } from "./search.ts";
+
+/** What is chosen at this level, as the address has it: `beams=8`, `alpha=0.6`, `draw=1`, `block=2`, `head=5`. */
+export function option(name: string): string {
+  return state.value.options.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
+}
+
+export function withOption(name: string, value: string): string[] {
+  const others = state.value.options.filter((each) => !each.startsWith(`${name}=`));
+  return value === "" ? others : [...others, `${name}=${value}`];
+}
+
+export interface Held {
+  readonly search: Search | null;
+  /** Why there is none, in a sentence; empty while it is waited for. */
+  readonly why: string;
+}
+
+/** Searches that were asked for, by the wish; they never change. */
+const asked = new Map<string, Promise<Held>>();
+const MOST = 24;
+
+/** The search for the sentence in front. Until another one is there, the one before stays. */
+export function useSearch(): Held {
+  const { source, names } = useStore();
+  const { sentence } = state.value;
+  const key = JSON.stringify([names.run.title, wishOf(source, sentence), sentence]);
+  const [found, setFound] = useState<Held>({ search: null, why: "" });
+  useEffect(() => {
+    let current = true;
+    let held = source instanceof HttpSource ? asked.get(key) : undefined;
+    if (held === undefined) {
+      held = searchOf(source, names, sentence);
+      asked.set(key, held);
+      for (const oldest of asked.keys()) if (asked.size > MOST) asked.delete(oldest);
+      void held.then(({ search }) => search === null && asked.delete(key));
+    }
+    void held.then((search) => {
+      if (current) setFound(search);
+    });
+    return () => {
+      current = false;
+    };
+  }, [source, key]);
+  return found;
+}
+
+function wishOf(source: Source, sentence: number): TreeWish | null {
+  if (!(source instanceof HttpSource)) return null;
+  const number = (name: string): number | undefined => {
+    const text = option(name);
+    return text === "" || Number.isNaN(Number(text)) ? undefined : Number(text);
+  };
+  const { model, texts } = source.run.asked;
+  const draw = option("draw") === "1";
+  const ways = draw
+    ? { sample: true, temperature: number("temperature"), top_p: number("top-p"), seed: number("seed") }
+    : { beams: number("beams"), length_penalty: number("beams") === 1 ? undefined : number("alpha") };
+  return { model, text: texts[sentence] ?? "", ...ways };
+}
+
+async function searchOf(source: Source, names: Names, sentence: number): Promise<Held> {
+  const wish = wishOf(source, sentence);
+  try {
+    const record =
+      wish !== null && source instanceof HttpSource
+        ? await source.search(wish)
+        : ((await source.section("search")) as readonly (SearchRecord | null)[] | undefined)?.[sentence];
+    if (record == null) return { search: null, why: absent(names) };
+    return { search: new Search(record as SearchRecord), why: "" };
+  } catch (error) {
+    return { search: null, why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function absent(names: Names): string {
+  const { editing } = names.run;
+  if (editing?.seconds != null) return "This page was written with a target: nothing was searched for.";
+  return "This page carries no search. One of a model that translates, written without a target, has it.";
+}
+
+/** The side whose words a decoder reads; null for a model without one. */
+export function writingSide(names: Names): Side | null {
+  const decodes = names.run.model.stacks.some(({ side }) => side === "decoder");
+  return decodes ? (names.formulas.get("head.logits")?.tokens ?? null) : null;
+}
+
+/** The tokens that the decoder reads in this run; null while they are fetched. */
+export function useRead(store: Store, sentence: number): readonly number[] | null {
+  const side = writingSide(store.names);
+  const [read, setRead] = useState<{ store: Store; ids: readonly number[] } | null>(null);
+  useEffect(() => {
+    let current = true;
+    if (side !== null) {
+      void store.source.numbersAt(`${side}.ids`, [sentence]).then((ids) => {
+        const real = store.names.run.words[side][sentence]?.length ?? 0;
+        if (current && ids !== undefined) setRead({ store, ids: Array.from(ids).slice(0, real) });
+      });
+    }
+    return () => {
+      current = false;
+    };
+  }, [store, side, sentence]);
+  return read?.store === store ? read.ids : null;
+}
+
+/** Whether a run in which the decoder reads these tokens has chosen the node: it read all that stands before it. */
+export function chose(search: Search, node: Node, read: readonly number[]): boolean {
+  const before = search.readBefore(node);
+  return before.length <= read.length && before.every((id, place) => read[place] === id);
+}
+
+/** The step in which a node was chosen, counted by the tokens that the decoder had read, less one. */
+export function stepOf(search: Search, node: Node): number {
+  return search.readBefore(node).length - 1;
+}
+
+/** The place among those at which the vocabulary was scored; −1 where it was not. */
+export function placeOf(names: Names, sentence: number, step: number): number {
+  return names.run.places.findIndex(([row, token]) => row === sentence && token === step);
+}
+
+/** Opens a node word by word: the run that is shown where it has it, else one that the server makes. */
+export function openNode(session: Session, search: Search, node: Node, read: readonly number[] | null): void {
+  const there: Partial<State> = { level: "tree", picture: "words", at: [stepOf(search, node), node.number] };
+  if (read !== null && chose(search, node, read)) go(there);
+  else if (canOpen(session)) {
+    session.add({ kind: "text", which: "target", row: state.value.sentence, text: search.readWith(node).join(" ") });
+    go(there);
+  } else go({ at: [node.number] }, true);
+}
+
+/** Whether the page has a model that can make the run of any node. */
+export function canOpen(session: Session): boolean {
+  return session.engine.offers.length > 0 && (session.texts("text")?.length ?? 0) === 1;
+}

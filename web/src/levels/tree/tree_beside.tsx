@@ -1,0 +1,183 @@
+/** Beside the search: the node in hand, its score as a sum with each addend, and why it did or did not go on. */
+
+import type { VNode } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { pointedSpot } from "../../draw/spots.tsx";
+import { useSession } from "../../edit/context.ts";
+import { useStore } from "../../frame/hooks.ts";
+import { link, state } from "../../frame/state.ts";
+import { toNumber } from "../../frame/views.ts";
+import { power, short } from "../../run/numbers.ts";
+import { canOpen, chose, openNode, placeOf, stepOf, useRead, useSearch } from "./held.ts";
+import type { Node, Search } from "./search.ts";
+import { StepBeside } from "./words_view.tsx";
+
+export function TreeBeside(): VNode {
+  const { search } = useSearch();
+  const { at, picture } = state.value;
+  const pointed = pointedSpot.value;
+  if (picture === "words") return <StepBeside search={search} />;
+  const own = search?.node(pointed === null ? at[0] : Number(pointed)) ?? search?.node(search.record.answers[0]);
+  if (search === null || own === undefined) {
+    return <p class="quiet part">Point at a word, or press an arrow key: its score and its words stand here.</p>;
+  }
+  return <Inside search={search} node={own} />;
+}
+
+function Inside({ search, node }: { search: Search; node: Node }): VNode {
+  const store = useStore();
+  const session = useSession();
+  const { sentence } = state.value;
+  const read = useRead(store, sentence);
+  const here = read !== null && chose(search, node, read);
+  const text = search.textUpTo(node);
+  return (
+    <>
+      <div class="part">
+        <p class="label">The word in hand, at step {node.step + 1}</p>
+        <p class="big">
+          <bdi>{search.word(node)}</bdi>
+        </p>
+        {text !== "" && (
+          <p>
+            <bdi>{text}</bdi>
+          </p>
+        )}
+        <p class="said">{search.why(node)}</p>
+        {node.draw !== null && (
+          <p>
+            Drawn: {short(node.draw[0])} lies between {short(node.draw[1])} and {short(node.draw[2])}, the part of this
+            word among all, {short(node.share ?? 0)} long.
+          </p>
+        )}
+      </div>
+      <div class="part">
+        {here || canOpen(session) ? (
+          <button type="button" class="opens strong" onClick={() => openNode(session, search, node, read)}>
+            Open as a trace →
+          </button>
+        ) : (
+          <p>
+            This page carries the run of the answer alone. This word opens live:
+            <span class="code">{session.store.value.names.run.editing?.command}</span>
+          </p>
+        )}
+      </div>
+      <Sum search={search} node={node} read={read} />
+      <Answers search={search} />
+    </>
+  );
+}
+
+/** The sum of the log-probabilities, and what it is divided by. */
+function Sum({ search, node, read }: { search: Search; node: Node; read: readonly number[] | null }): VNode {
+  const { names, source } = useStore();
+  const { sentence } = state.value;
+  const path = search.path(node);
+  const { settings, never } = search.record;
+  const sum = path.reduce((total, each) => total + each.log_probability, 0);
+  const places = path.map((each) => {
+    return read !== null && chose(search, each, read) ? placeOf(names, sentence, stepOf(search, each)) : -1;
+  });
+  const [off, setOff] = useState<{ of: string; error: number; count: number } | null>(null);
+  const key = `${node.number} ${places.join()}`;
+  useEffect(() => {
+    let current = true;
+    const check = async (): Promise<void> => {
+      let [error, count] = [0, 0];
+      for (const [at, place] of places.entries()) {
+        const row = place < 0 ? undefined : await source.numbersAt("head.log_probabilities", [place]);
+        if (row === undefined) continue;
+        const none = never.reduce((share, token) => share + Math.exp(row[token] ?? -Infinity), 0);
+        const found = (row[path[at]?.token ?? 0] ?? 0) - Math.log1p(-none);
+        error = Math.max(error, Math.abs(found - (path[at]?.log_probability ?? 0)));
+        count += 1;
+      }
+      if (current) setOff({ of: key, error, count });
+    };
+    void check();
+    return () => {
+      current = false;
+    };
+  }, [source, key, search]);
+  const checked = off?.of === key && off.count > 0 ? off : null;
+  const n = path.length;
+  const power_ = settings.length_penalty;
+  const other = Math.abs(sum - node.total) > 1e-4 * Math.max(1, Math.abs(sum));
+  return (
+    <div class="part">
+      <p class="label">Its total: the log-probability of each word, added up</p>
+      <table class="addends">
+        <tbody>
+          {path.map((each, at) => {
+            const place = places[at] ?? -1;
+            const value = short(each.log_probability);
+            const cell = [place, each.token];
+            return (
+              <tr key={each.number}>
+                <th>
+                  <a href={link({ at: [each.number] })}>
+                    <bdi>{search.word(each)}</bdi>
+                  </a>
+                </th>
+                <td data-value={each.log_probability}>
+                  {place < 0 ? value : <a href={toNumber("head.log_probabilities", cell, names)}>{value}</a>}
+                </td>
+              </tr>
+            );
+          })}
+          <tr class="total">
+            <th>total</th>
+            <td data-value={node.total}>{short(node.total)}</td>
+          </tr>
+        </tbody>
+      </table>
+      {other && <p>The settings change words that have occurred: without that it were {short(sum)}.</p>}
+      {settings.method === "beam" && (
+        <>
+          <p class="label">{node.fate === "answer" ? "Its score" : "Its score, if it ended here"}</p>
+          <p class="tree-score">
+            {short(node.total)} / {settings.length_penalty_form === "power" ? `${n}` : `((5 + ${n}) / 6)`}
+            <sup>{power_}</sup>
+            {node.coverage !== 0 && ` − ${short(-node.coverage)}`} = <b data-value={node.score}>{short(node.score)}</b>
+          </p>
+          <p class="quiet">
+            Divided by {short(node.penalty)}, for {n} {n === 1 ? "token" : "tokens"}, α = {power_}
+            {node.coverage !== 0 && "; less what source words that were not looked at cost"}.
+          </p>
+        </>
+      )}
+      {checked !== null && (
+        <p class="quiet">
+          {checked.count === n ? "Each" : `${checked.count} of ${n}`} compared with the trace
+          {never.length > 0 && ", where tokens that no answer has keep their share"}: same to {power(checked.error)}.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** The complete answers, the best first. */
+function Answers({ search }: { search: Search }): VNode | null {
+  const { answers } = search.record;
+  if (answers.length < 2) return null;
+  return (
+    <div class="part">
+      <p class="label">Complete answers</p>
+      <ol class="answers-found">
+        {answers.map((number) => {
+          const node = search.node(number);
+          if (node === undefined) return null;
+          return (
+            <li key={number}>
+              <a href={link({ at: [number] })}>
+                <bdi>{search.textUpTo(node) || "(no words)"}</bdi>
+              </a>{" "}
+              <b>{short(node.score)}</b>
+            </li>
+          );
+        })}
+      </ol>
+    </div>
+  );
+}

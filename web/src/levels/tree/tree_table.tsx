@@ -1,0 +1,56 @@
+/** The search as a table: what is drawn, in numbers. */
+
+import type { VNode } from "preact";
+import { link } from "../../frame/state.ts";
+import { short } from "../../run/numbers.ts";
+import type { Search } from "./search.ts";
+
+export function TreeTable({ search }: { search: Search }): VNode {
+  const drawn = search.record.nodes.some(({ share }) => share !== null);
+  return (
+    <details class="twin">
+      <summary>the same as a table</summary>
+      <section class="scroll" tabIndex={0} aria-label="the search in numbers">
+        <table>
+          <thead>
+            <tr>
+              <th>step</th>
+              <th>word</th>
+              <th>behind</th>
+              <th>log-probability</th>
+              <th>total</th>
+              <th>score</th>
+              {drawn && <th>drawn with</th>}
+              <th>what became of it</th>
+            </tr>
+          </thead>
+          <tbody>
+            {search.columns.flat().map((node) => {
+              const parent = search.node(node.parent ?? undefined);
+              const before = parent === undefined ? "the start" : search.textUpTo(parent);
+              return (
+                <tr key={node.number} data-node={node.number} data-best={search.best.has(node.number)}>
+                  <td>{node.step + 1}</td>
+                  <th>
+                    <a href={link({ at: [node.number] })}>{search.word(node)}</a>
+                  </th>
+                  <td>
+                    <bdi>{before}</bdi>
+                  </td>
+                  <td data-value={node.log_probability}>{short(node.log_probability)}</td>
+                  <td data-value={node.total}>{short(node.total)}</td>
+                  <td>{node.fate === "answer" ? short(node.score) : ""}</td>
+                  {drawn && <td>{node.share === null ? "" : short(node.share)}</td>}
+                  <td>
+                    {search.best.has(node.number) ? "on the way to the best answer. " : ""}
+                    {search.why(node)}
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </section>
+    </details>
+  );
+}

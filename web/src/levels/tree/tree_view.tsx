@@ -1,0 +1,173 @@
+/** How an answer was searched for: the tree of all that was looked at, or the best way word by word. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { measure } from "../../draw/picture.tsx";
+import { Spots } from "../../draw/spots.tsx";
+import { useSession } from "../../edit/context.ts";
+import { usePalette, useStore } from "../../frame/hooks.ts";
+import { go, link, state } from "../../frame/state.ts";
+import { counted, short } from "../../run/numbers.ts";
+import { openNode, option, useRead, useSearch, withOption, writingSide } from "./held.ts";
+import { isStrong, methodOf, type Search } from "./search.ts";
+import { SIGNS, treeScene } from "./tree_scene.ts";
+import { TreeTable } from "./tree_table.tsx";
+import { WordsView } from "./words_view.tsx";
+
+export function TreeView(): VNode {
+  const { names, source } = useStore();
+  const { picture } = state.value;
+  const side = writingSide(names);
+  const { search, why } = useSearch();
+  if (side === null) {
+    return (
+      <p class="wrong">
+        {names.run.title} has no decoder: it writes nothing, so there is nothing to search for. Models that translate,
+        as <span class="code">en-fr</span>, have a search tree.
+      </p>
+    );
+  }
+  const words = picture === "words";
+  return (
+    <>
+      <h1 class="away">{`${names.run.title}: how it writes`}</h1>
+      <nav class="pictures" aria-label="how it is shown">
+        <a href={link({ picture: "", at: state.value.at.slice(1) })} aria-current={!words}>
+          the search
+        </a>
+        <a href={link({ picture: "words", at: words ? state.value.at : [] })} aria-current={words}>
+          word by word
+        </a>
+      </nav>
+      {words && <WordsView side={side} search={search} />}
+      {!words && search !== null && <Tree search={search} />}
+      {!words && search === null && why !== "" && <p class="wrong">{why}</p>}
+      {!words && search === null && why === "" && <p class="quiet">Searching …</p>}
+      {!words && "offers" in source && <Ways />}
+    </>
+  );
+}
+
+function Tree({ search }: { search: Search }): VNode {
+  const store = useStore();
+  const session = useSession();
+  const { names } = store;
+  const palette = usePalette();
+  const { sentence, at } = state.value;
+  const read = useRead(store, sentence);
+  const own = search.node(at[0]) ?? search.node(search.record.answers[0]) ?? search.node(0);
+  const drawn = useMemo(() => {
+    const source = search.record.source === null ? [] : names.run.words.inputs[sentence];
+    const labels = (source ?? []).map((_, token) => names.word("inputs", sentence, token));
+    return treeScene(search, labels, palette, measure);
+  }, [search, names, palette, sentence]);
+  const { nodes, settings, answers } = search.record;
+  const best = search.node(answers[0]);
+  const strong = nodes.filter(isStrong).length;
+  const signs = Object.entries(SIGNS).filter(([fate]) => nodes.some((node) => node.fate === fate));
+  const choose = (id: string): void => go({ at: [Number(id)] }, true);
+  return (
+    <>
+      <p class="answer">
+        {best === undefined ? "No complete answer was found." : <bdi>{search.record.answer || "(no words)"}</bdi>}
+      </p>
+      <p class="quiet tree-told">
+        {methodOf(settings)}: {counted(search.columns.length, "step")}, {counted(nodes.length, "candidate")} looked at,{" "}
+        {strong} kept
+        {best !== undefined && settings.method === "beam" && (
+          <>
+            ; best score {short(best.score)} of {counted(answers.length, "complete answer")}
+          </>
+        )}
+      </p>
+      <section class="tree-scroll" tabIndex={0} aria-label="the search tree, which is wider than the page">
+        <Spots
+          scene={drawn.scene}
+          spots={drawn.spots}
+          label={`Search tree. ${search.record.answer}. Left: where it comes from, right: how it goes on, up and down: the same step. Enter opens.`}
+          inHand={String(own?.number ?? "")}
+          next={(from, key) => {
+            const node = search.node(Number(from));
+            return node === undefined ? undefined : String(search.next(node, key)?.number ?? "");
+          }}
+          onMove={choose}
+          onChoose={choose}
+          onOpen={(id) => {
+            const node = search.node(Number(id));
+            if (node !== undefined) openNode(session, search, node, read);
+          }}
+        />
+      </section>
+      <ul class="tree-legend">
+        <li>
+          <i class="on-best" /> the way to the best answer
+        </li>
+        <li>
+          <i class="goes-on" /> {settings.method === "beam" ? "went on" : "chosen"}
+        </li>
+        <li>
+          <i class="left" /> looked at, not kept
+        </li>
+        {signs.map(([fate, [sign, text]]) => (
+          <li key={fate}>
+            <b>{sign}</b> {text}
+          </li>
+        ))}
+        <li>
+          {settings.method === "beam" ? "number: log-probability of all words up to there" : "number: probability"}
+        </li>
+      </ul>
+      <TreeTable search={search} />
+    </>
+  );
+}
+
+const BEAMS = ["", "1", "2", "3", "5", "8", "12", "16"];
+const ALPHAS = ["", "0", "0.6", "1", "2"];
+
+/** How a live page searches. */
+function Ways(): VNode {
+  const draw = option("draw") === "1";
+  const set = (name: string, value: string): void => go({ options: withOption(name, value), at: [] }, true);
+  const field = (name: string, text: string, usual: string): VNode => (
+    <label>
+      {text}
+      <input
+        type="number"
+        min="0"
+        step="any"
+        value={option(name)}
+        placeholder={usual}
+        onChange={(event) => set(name, event.currentTarget.value)}
+      />
+    </label>
+  );
+  const choice = (name: string, text: string, values: readonly string[]): VNode => (
+    <label>
+      {text}
+      <select value={option(name)} onChange={(event) => set(name, event.currentTarget.value)}>
+        {values.map((value) => (
+          <option value={value} key={value}>
+            {value === "" ? "as trained" : value}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  return (
+    <div class="controls tree-ways">
+      <label>
+        search
+        <select value={draw ? "1" : ""} onChange={(event) => set("draw", event.currentTarget.value)}>
+          <option value="">with beams</option>
+          <option value="1">by drawing</option>
+        </select>
+      </label>
+      {!draw && choice("beams", "beams", BEAMS)}
+      {!draw && option("beams") !== "1" && choice("alpha", "length penalty α", ALPHAS)}
+      {draw && field("temperature", "temperature", "1")}
+      {draw && field("top-p", "top-p", "1")}
+      {draw && field("seed", "seed", "0")}
+    </div>
+  );
+}
