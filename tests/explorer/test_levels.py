@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from glassformer.explorer.server import overview
-from glassformer.explorer.server.pictures import STATISTICS, statistics
+from glassformer.look.head_statistics import STATISTICS, statistics
 from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
