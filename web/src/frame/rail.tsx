@@ -59,6 +59,9 @@ export function Rail(): VNode {
           <a class="choice" href={link({ level: "heads" })} aria-current={level === "heads"}>
             all heads
           </a>
+          <a class="choice" href={link({ level: "training", options: [], at: [] })} aria-current={level === "training"}>
+            how it learned
+          </a>
           {together ? (
             <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>
               all tensors

@@ -18,6 +18,8 @@ import { ModelBeside } from "./model/model_beside.tsx";
 import { ModelView } from "./model/model_view.tsx";
 import { NumberView } from "./number/number_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
+import { TrainingBeside } from "./training/training_beside.tsx";
+import { TrainingView } from "./training/training_view.tsx";
 
 export interface LevelView {
   /** The picture; `answer` is what is known of the number in hand. */
@@ -100,6 +102,13 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     hint: "Click a word to hide it, a cell to forbid or allow it. Arrow keys move, Enter changes the cell",
     crumb: () => ({ text: "mask workshop", href: link({ level: "mask" }) }),
     up: () => ({ level: "block", options: [], at: [] }),
+  },
+  training: {
+    View: TrainingView,
+    Beside: { title: "The step in hand", View: TrainingBeside },
+    hint: "← → the record before and after. Home, End: the first and the last. Space: play. A, B: keep this step to compare",
+    crumb: () => ({ text: "training", href: link({ level: "training" }) }),
+    up: () => ({ level: "model", options: [], at: [] }),
   },
 };
 

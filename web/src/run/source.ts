@@ -24,6 +24,11 @@ export interface Source {
   explain(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Explanation>;
   /** What a view needs beside the tensors, as `explorer/sections.py` names it; undefined where it is not to be had. */
   section(name: string): Promise<unknown>;
+  /**
+   * The training behind the model, as `explorer/training.py` tells it; undefined where none is known. Of its records only
+   * those that have come since `mark`.
+   */
+  training?(mark: string): Promise<unknown>;
   /** Where tensors are too large to be had whole: their sizes, pictures and parts; undefined where all are. */
   readonly large?: Large | undefined;
 }
@@ -82,6 +87,10 @@ export class EmbeddedSource implements Source {
     const id = `section-${name}`;
     if (document.getElementById(id) === null) return undefined;
     return JSON.parse(new TextDecoder().decode(await unpacked(id)));
+  }
+
+  training(): Promise<unknown> {
+    return this.section("training");
   }
 
   async #openWeights(): Promise<void> {
