@@ -1,7 +1,7 @@
 """Sentences that are watched while a model trains: what it answers about each, and what its heads do with it.
 
-A sentence is answered by the same predictor that answers it when the model is trained; one row of a table says which for
-each task. The attention is that of the same pass, so that looking costs one pass a sentence (of a translation: one with
+A sentence is answered by the same predictor that answers it when the model is trained; one row of a table says which
+for each task. The attention is that of the same pass, so that looking costs one pass a sentence (of a translation: one with
 the given target, and the search).
 
 A sentence is one line of text. What a task needs beside it stands behind a tab: the translation, the second text of a
@@ -96,7 +96,7 @@ def _chosen(found: Any) -> Told:
 
 
 def _tagged(found: Any) -> Told:
-    likely = {}
+    likely: dict[int, float] = {}
     for span in found.spans:
         likely |= {start: span.probability for start, _ in found.offsets if span.start <= start < span.end}
     said = ", ".join(f"{span.text}: {span.label}" for span in found.spans)
@@ -266,13 +266,16 @@ class Sentences:
         return told
 
     def _answered(self, model: Transformer, probe: Probe) -> tuple[Any, dict[str, tuple[Tensor, Tensor]]]:
-        """The answer about a sentence, and by attention the weights [H, Q, K] and the statistics [H, 9] of its heads."""
+        """The answer about a sentence, and by attention the weights [H, Q, K] and the statistics [H, 9] of the heads."""
         with watch(model, self.names) as seen:
             (answer,) = predict(self.predictor, model, [probe.example])
         found = {}
         for name in self.attentions:
             weights, may_look = (seen[f"{name}.{word}"][0].float().cpu() for word in ("weights", "may_look"))
-            crossing, side = "cross_attention" in name, "decoder_inputs" if name.startswith("decoder.self") else "inputs"
+            crossing, side = (
+                "cross_attention" in name,
+                "decoder_inputs" if name.startswith("decoder.self") else "inputs",
+            )
             separators = self._separators(probe, side, weights.shape[2])
             found[name] = (weights, statistics(weights, may_look > 0, None, separators, crossing=crossing))
         return answer, found

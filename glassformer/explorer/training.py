@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -172,11 +171,16 @@ def is_running(folder: Path) -> bool:
         os.close(handle)
 
 
-def watched_texts(folder: str | Path) -> tuple[Mapping[str, str], ...]:
-    """The watched sentences of a run, to begin with on its page: each text, and its second one where it has one."""
+def watched_texts(folder: str | Path) -> tuple[tuple[str, ...], tuple[str, ...] | None] | None:
+    """The watched sentences of a run and their second texts, to begin with on its page; None where there are none, or
+    where they are no texts that a page can begin with, as those with candidates.
+    """
     try:
         recipe = read_saved_recipe(folder)
     except GlassformerError:
-        return ()
-    found = (sentence.split("\t") for sentence in (recipe.watch.sentences if recipe is not None else ()))
-    return tuple({"text": text, **({"second": more[0]} if more else {})} for text, *more in found)
+        return None
+    found = [sentence.split("\t") for sentence in (recipe.watch.sentences if recipe is not None else ())]
+    if not found or len(found[0]) > 2 or len({len(each) for each in found}) > 1:
+        return None
+    firsts, *seconds = zip(*found, strict=True)
+    return firsts, seconds[0] if seconds else None

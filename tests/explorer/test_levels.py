@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from glassformer.explorer.server import overview
-from glassformer.look.head_statistics import STATISTICS, statistics
 from glassformer.look.cell import Words
+from glassformer.look.head_statistics import STATISTICS, statistics
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.explorer.serving import TEXTS, desk_of, small_model

@@ -16,8 +16,8 @@ from torch import Tensor
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.server import answers, overview, pictures
 from glassformer.explorer.server.pictures import picture, pooled
-from glassformer.look.head_statistics import STATISTICS, statistics
 from glassformer.explorer.server.sizes import shapes
+from glassformer.look.head_statistics import STATISTICS, statistics
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.contracts.families import Row

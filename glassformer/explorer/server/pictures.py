@@ -33,7 +33,6 @@ LIFT = 0.7
 LOOKED_AT, BEYOND, FILL = 4096, 0.005, 1e30
 
 
-
 def part_of(axes: Axes, asked: str) -> tuple[slice, ...]:
     """`0,3,:,16:48`: an index or a range along each axis, all of those that are left out. Every axis is kept.
 

@@ -18,6 +18,7 @@ export function Rail(): VNode {
   const [open, setOpen] = useState(false);
   const units = [...new Set(run.formulas.map((formula) => formula.unit))];
   const together = run.formulas.length <= 30;
+  const bare = run.formulas.length === 0 && Object.keys(run.facts).length === 0;
   const texts = Math.max(run.words.inputs.length, run.words.decoder_inputs.length);
   return (
     <aside class="rail drawer" data-open={open} aria-label="model and text">
@@ -35,9 +36,9 @@ export function Rail(): VNode {
               {stack.side}: {counted(stack.layers, "block")}, {counted(stack.heads, "head")}, {stack.width} wide
             </p>
           ))}
-          <p class="quiet">{counted(run.model.parameters, "weight")}</p>
+          <p class="quiet">{bare ? "still in training" : counted(run.model.parameters, "weight")}</p>
         </div>
-        <div class="part">
+        <div class="part" hidden={bare}>
           <p class="label">{texts > 1 ? "Sentences" : "Text"}</p>
           {Array.from({ length: texts }, (_, row) => (
             <a
@@ -51,7 +52,7 @@ export function Rail(): VNode {
           ))}
           <TextFields />
         </div>
-        <nav class="part" aria-label="parts of the model">
+        <nav class="part" aria-label="parts of the model" hidden={bare}>
           <p class="label">{together ? "Looked at" : "Looked at: the whole, or a part"}</p>
           <a class="choice" href={link({ level: "model" })} aria-current={level === "model"}>
             the whole model
@@ -79,13 +80,13 @@ export function Rail(): VNode {
             ))
           )}
         </nav>
-        <div class="part">
+        <div class="part" hidden={bare}>
           <p class="label">Workshop</p>
           <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>
             Draw a mask
           </a>
         </div>
-        <Changes />
+        {!bare && <Changes />}
         {names.run.formulas.length > 0 && <Compare />}
         {Object.keys(run.left_out).length > 0 && (
           <div class="part">

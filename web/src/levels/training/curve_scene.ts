@@ -17,17 +17,10 @@ export interface Curve {
   readonly pins: readonly { readonly name: string; readonly step: number }[];
 }
 
-const [LEFT, RIGHT, TOP, BOTTOM] = [44, 16, 32, 40];
+const [LEFT, RIGHT, BOTTOM] = [44, 16, 40];
 
-/** The points of the training loss: of the first steps those of the records, which are of one step each. */
-export function trainingPoints(told: Told): [step: number, loss: number][] {
-  const points = told.curve.points.map(([step, loss]): [number, number] => [step, loss]);
-  const first = points[0]?.[0] ?? Number.POSITIVE_INFINITY;
-  const single = told.records.flatMap(({ step, loss }): [number, number][] => {
-    return loss !== null && step < first ? [[step, loss]] : [];
-  });
-  return [...single, ...points];
-}
+/** Below this width the legend takes several lines. */
+const NARROW = 560;
 
 export function curveScene(
   told: Told,
@@ -36,15 +29,19 @@ export function curveScene(
   height: number,
 ): { scene: Scene; spots: Spot[] } {
   const pen = new Pen();
-  const training = trainingPoints(told);
+  const training = told.curve.points.map(([step, loss]): [number, number] => [step, loss]);
+  const single = told.records.flatMap(({ step, loss }): [number, number][] => (loss === null ? [] : [[step, loss]]));
   const evaluated = told.evaluated.flatMap(({ step, loss }): [number, number][] => {
     return typeof loss === "number" ? [[step, loss]] : [];
   });
   const baselines = baselinesOf(told);
-  const losses = [...[...training, ...evaluated].map(([, loss]) => loss), ...baselines.map(({ loss }) => loss)];
+  const losses = [
+    ...[...training, ...single, ...evaluated].map(([, loss]) => loss),
+    ...baselines.map(({ loss }) => loss),
+  ];
   const ticks = ticksBetween(Math.min(...losses), Math.max(...losses), 5);
   const [low, high] = [ticks[0] ?? 0, ticks.at(-1) ?? 1];
-  const [x0, x1, y0, y1] = [LEFT, width - RIGHT, height - BOTTOM, TOP];
+  const [x0, x1, y0, y1] = [LEFT, width - RIGHT, height - BOTTOM, width < NARROW ? 64 : 32];
   const last = Math.max(
     1,
     training.at(-1)?.[0] ?? 1,
@@ -77,13 +74,14 @@ export function curveScene(
   for (const { loss } of baselines) {
     pen.items.push({ kind: "path", d: `M${x0} ${down(loss)}H${x1}`, stroke: palette.quiet, line: 1, dash: 3 });
   }
+  for (const [step, loss] of single) pen.rect(along(step) - 1.5, down(loss) - 1.5, 3, 3, palette.quiet);
   if (training.length > 0)
     pen.items.push({ kind: "path", d: path(training), stroke: palette.fill("query"), line: 1.5 });
   if (evaluated.length > 1) {
     pen.items.push({ kind: "path", d: path(evaluated), stroke: palette.fill("key"), line: 1.5, dash: 6 });
   }
   for (const [step, loss] of evaluated) pen.rect(along(step) - 3, down(loss) - 3, 6, 6, palette.fill("key"));
-  legend(told, pen, { palette, measure }, evaluated.length > 0, width);
+  legend(told, pen, { palette, measure }, width);
   for (const { name, step } of pins) {
     const x = along(step);
     pen.items.push({ kind: "path", d: `M${x} ${y1}V${y0}`, stroke: palette.ink, line: 1, dash: 2 });
@@ -100,28 +98,23 @@ export function curveScene(
 }
 
 /** What each line is, above the picture: by its colour and by how it is drawn. */
-function legend(
-  told: Told,
-  pen: Pen,
-  { palette, measure }: Pick<Curve, "palette" | "measure">,
-  evaluated: boolean,
-  width: number,
-): void {
-  const every = told.curve.lines * 10;
-  const entries = [
-    { text: `training loss, mean of ${every.toLocaleString("en")} steps`, stroke: palette.fill("query"), dash: 0 },
-    ...(evaluated ? [{ text: "held-out loss", stroke: palette.fill("key"), dash: 6 }] : []),
-    ...baselinesOf(told).map(({ name, loss }) => {
-      return { text: `${name.replaceAll("_", " ")} ${short(loss, 2)}`, stroke: palette.quiet, dash: 3 };
-    }),
+function legend(told: Told, pen: Pen, { palette, measure }: Pick<Curve, "palette" | "measure">, width: number): void {
+  const entries: { text: string; stroke: string; dash?: number; dot?: number }[] = [
+    { text: `training loss, mean of ${told.curve.lines * 10} steps`, stroke: palette.fill("query") },
   ];
-  let x = 0;
-  for (const { text, stroke, dash } of entries) {
+  if (told.records.length > 0) entries.push({ text: "of one step", stroke: palette.quiet, dash: -1, dot: 3 });
+  if (told.evaluated.length > 0) entries.push({ text: "held-out loss", stroke: palette.fill("key"), dash: 6, dot: 6 });
+  for (const { name, loss } of baselinesOf(told)) {
+    entries.push({ text: `${name.replaceAll("_", " ")} ${short(loss, 2)}`, stroke: palette.quiet, dash: 3 });
+  }
+  let [x, y] = [0, 8];
+  for (const { text, stroke, dash = 0, dot = 0 } of entries) {
     const wide = 24 + measure(text, 12);
-    if (x + wide > width) return;
-    pen.items.push({ kind: "path", d: `M${x} 8h18`, stroke, line: 1.5, ...(dash > 0 ? { dash } : {}) });
-    if (dash === 6) pen.rect(x + 6, 5, 6, 6, stroke);
-    pen.text(x + 24, 12, text, palette.quiet);
+    if (x > 0 && x + wide > width) [x, y] = [0, y + 16];
+    if (dash >= 0)
+      pen.items.push({ kind: "path", d: `M${x} ${y}h18`, stroke, line: 1.5, ...(dash > 0 ? { dash } : {}) });
+    if (dot > 0) pen.rect(x + 9 - dot / 2, y - dot / 2, dot, dot, stroke);
+    pen.text(x + 24, y + 4, text, palette.quiet);
     x += wide + 16;
   }
 }

@@ -60,7 +60,7 @@ function Places({ sentence, answered }: { sentence: Sentence; answered: Answered
     <>
       {(alone || answered.places.length > 1) && answered.says !== "" && <p class="says-now">{answered.says}</p>}
       {alone ? (
-        <ol class="guesses">
+        <ol class="ranked">
           {answered.places.map(([guess], place) => {
             const name = sentence.places[place] ?? "";
             return guess === undefined ? null : <Line key={place} guess={guess} before={name} />;
@@ -70,7 +70,7 @@ function Places({ sentence, answered }: { sentence: Sentence; answered: Answered
         answered.places.map((guesses, place) => (
           <div key={place}>
             {answered.places.length > 1 && <p class="label">{sentence.places[place]}</p>}
-            <ol class="guesses">
+            <ol class="ranked">
               {guesses.map((guess, rank) => (
                 <Line key={rank} guess={guess} before="" />
               ))}
@@ -90,7 +90,7 @@ function Line({ guess: [text, probability], before }: { guess: Guess; before: st
         {before !== "" && before !== text ? `${before} ` : ""}
         {before === "" || before === text ? text : <b>{text}</b>}
       </span>
-      <span class="bar" aria-hidden="true">
+      <span class="amount" aria-hidden="true">
         {probability !== null && <i style={{ width: `${(100 * probability).toFixed(2)}%` }} />}
       </span>
       <span class="digits" data-value={probability === null ? "" : String(probability)}>

@@ -50,7 +50,7 @@ export function Scrubber({ records }: { records: readonly Record[] }): VNode | n
         End: last,
       };
       const next = to[event.key];
-      const pin = PINS.find((each) => event.key === each || event.key === each.toLowerCase());
+      const pin = PINS.find((each) => event.key === each);
       if (pin !== undefined && target.closest("select, textarea") === null) keep(pin);
       else if (own) return;
       else if (next !== undefined) choose(records, next);

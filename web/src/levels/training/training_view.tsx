@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { measure } from "../../draw/picture.tsx";
 import { Spots } from "../../draw/spots.tsx";
-import { usePalette, useWidth } from "../../frame/hooks.ts";
+import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { link, state } from "../../frame/state.ts";
 import { short } from "../../run/numbers.ts";
 import { baselinesOf, evaluatedAt, type Record, type Told } from "../../run/training.ts";
@@ -53,6 +53,7 @@ function HowTo(): VNode {
 function Training({ told }: { told: Told }): VNode {
   const { box, width } = useWidth();
   const palette = usePalette();
+  const { formulas } = useStore().names.run;
   const { records } = told;
   const { options } = state.value;
   const log = !options.includes("linear");
@@ -82,6 +83,14 @@ function Training({ told }: { told: Told }): VNode {
   return (
     <div class="training">
       <h1 class="answer">{headline(told, record)}</h1>
+      {told.saved && formulas.length === 0 && (
+        <p class="says plain">
+          The training has ended and the model is saved.{" "}
+          <button type="button" class="undo" onClick={() => location.reload()}>
+            Open the model
+          </button>
+        </p>
+      )}
       {lost.value !== "" && <p class="wrong">Nothing new comes any more: {lost.value}</p>}
       {told.damaged > 0 && <p class="wrong">{told.damaged} records in the file are damaged and left out.</p>}
       <p class="controls">
