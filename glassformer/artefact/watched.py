@@ -1,8 +1,8 @@
 """Sentences that are watched while a model trains: what it answers about each, and what its heads do with it.
 
 A sentence is answered by the same predictor that answers it when the model is trained; one row of a table says which
-for each task. The attention is that of the same pass, so that looking costs one pass a sentence (of a translation: one with
-the given target, and the search).
+for each task. The attention is that of the same pass, so that looking costs one pass a sentence (of a translation: one
+with the given target, and the search).
 
 A sentence is one line of text. What a task needs beside it stands behind a tab: the translation, the second text of a
 pair, the passage of a question, the candidates.
@@ -266,7 +266,7 @@ class Sentences:
         return told
 
     def _answered(self, model: Transformer, probe: Probe) -> tuple[Any, dict[str, tuple[Tensor, Tensor]]]:
-        """The answer about a sentence, and by attention the weights [H, Q, K] and the statistics [H, 9] of the heads."""
+        """The answer about a sentence, and by attention the weights [H, Q, K] and the statistics [H, 9]."""
         with watch(model, self.names) as seen:
             (answer,) = predict(self.predictor, model, [probe.example])
         found = {}
