@@ -37,17 +37,28 @@ def sealed_json(values: Mapping[str, Any]) -> str:
     return json.dumps({_FIELD: _of_values(values), **values}, indent=2) + "\n"
 
 
+def sealed_line(values: Mapping[str, Any]) -> str:
+    """A JSON object as one line, with its own checksum as the first field."""
+    values = json.loads(json.dumps(values, allow_nan=False))
+    return json.dumps({_FIELD: _of_values(values), **values}, separators=(",", ":")) + "\n"
+
+
+def read_sealed_line(line: str | bytes) -> dict[str, Any]:
+    """The object in a line that `sealed_line` made, without its checksum; raises ValueError for any other line."""
+    values = parse_json(line)
+    if not isinstance(values, dict):
+        raise ValueError("no JSON object")
+    check_seal(values)
+    return {name: value for name, value in values.items() if name != _FIELD}
+
+
 def read_sealed_json(path: Path) -> dict[str, Any]:
     """The object in a file that `sealed_json` made, without its checksum.
 
     Raises ValueError when it has changed since it was written, OSError when it cannot be read.
     """
     check_regular_file(path)
-    values = parse_json(path.read_bytes())
-    if not isinstance(values, dict):
-        raise ValueError("no JSON object")
-    check_seal(values)
-    return {name: value for name, value in values.items() if name != _FIELD}
+    return read_sealed_line(path.read_bytes())
 
 
 def check_seal(values: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import create_model
 
 from glassformer.artefact.format1 import recipe_of_format_1, refuse_old_keys
-from glassformer.artefact.sections import ModelSection, TokenizerSection
+from glassformer.artefact.sections import ModelSection, TokenizerSection, WatchSection
 from glassformer.artefact.travelling import travels
 from glassformer.atomic import atomic_write, current
 from glassformer.checksum import check_sealed_text, sealed_text
@@ -61,6 +61,7 @@ class Recipe(Settings):
     tokenizer: TokenizerSection = TokenizerSection()
     model: ModelSection = ModelSection()
     train: TrainSection = TrainSection()
+    watch: WatchSection = WatchSection()
 
 
 @cache

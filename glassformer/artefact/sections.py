@@ -35,3 +35,14 @@ class ModelSection(Settings):
     start: str | None = None
     vectors: str | None = None
     freeze_vectors: bool = False
+
+
+class WatchSection(Settings):
+    """Sentences whose guesses and heads are kept at some steps of the training, in `watched.jsonl`, so that a page can
+    show how the model learned.
+
+    A sentence is one text; what a task needs beside it stands behind a tab: the translation, the second text of a
+    pair, the passage of a question, the candidates. For tasks that guess masked words it holds at least one [MASK].
+    """
+
+    sentences: tuple[str, ...] = ()

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.artefact import seeds, store
+from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.card import write_card
 from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import ConsoleProgress, Progress
 from glassformer.artefact.recipe import RECIPE, Recipe, read_saved_recipe, resolve, tokenizer_of_run, write_recipe
+from glassformer.artefact.watched import Sentences
 from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
 from glassformer.paths import check_path
 from glassformer.runtime.device import choose_device
@@ -36,7 +38,7 @@ _RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
-_WRITTEN_BEFORE_TRAINING = ("tokens", *store.TOKENIZERS, RECIPE, "metrics.jsonl", "tensorboard")
+_WRITTEN_BEFORE_TRAINING = ("tokens", *store.TOKENIZERS, RECIPE, "metrics.jsonl", "watched.jsonl", "tensorboard")
 
 
 def train(
@@ -127,7 +129,9 @@ def _run(
     whether it computed in bfloat16.
     """
     feed, settings, held_out = prepared.feed, prepared.recipe.train, prepared.held_out
-    steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, log=progress.note)
+    watched = _watched(prepared)
+    log = progress.note
+    steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, log=log, watched=watched)
     for number, _ in enumerate(progress.training(steps)):
         if number == 0 and known not in (None, prepared.recipe):  # from the first step on, the run uses these settings
             write_recipe(out, prepared.recipe, prepared.tokenizer)
@@ -135,6 +139,16 @@ def _run(
     assert last is not None  # a run ends with a checkpoint
     facts = {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
     return facts, bool(last.facts["bfloat16"])
+
+
+def _watched(prepared: Prepared) -> Sentences | None:
+    """The sentences to watch, None where there are none. Raises DataError for one that the model cannot answer."""
+    recipe = prepared.recipe
+    if not recipe.watch.sentences:
+        return None
+    task, length = prepared.task.section, recipe.data.length
+    model = Artefact(prepared.module, prepared.tokenizer, task=task, length=length, data=recipe.data)
+    return Sentences(model, recipe.watch.sentences)
 
 
 def _recorded(out: Path, *, resume: bool) -> Recipe:

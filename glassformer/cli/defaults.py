@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from glassformer.artefact.sections import ModelSection, TokenizerSection
+from glassformer.artefact.sections import ModelSection, TokenizerSection, WatchSection
 from glassformer.data import settings as data_settings
 from glassformer.settings import Settings
 from glassformer.tasks import TASKS, TaskEntry
@@ -54,6 +54,7 @@ def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | N
     section, _, key = setting.partition(".")
     kinds: dict[str, type[Settings]] = {
         "train": TrainSection,
+        "watch": WatchSection,
         "model": ModelSection,
         "tokenizer": TokenizerSection,
         "data": getattr(data_settings, entry.data),
@@ -68,7 +69,7 @@ def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | N
     if value is None:
         return _NONE.get(setting, "none")
     if isinstance(value, tuple):
-        return ", ".join(value)
+        return ", ".join(value) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -122,11 +122,14 @@ def _page(
     gradients: bool,
 ) -> None:
     """All texts together on one page."""
+    from glassformer.explorer.training import training_sections
+
     given = texts[0] if len(texts) == 1 else list(texts)
     trace = opened.trace(given, second, choices=choices or None)
     alone = second is None and not choices and trace.words.decoder_inputs
     searches = [_search(opened, text) for text in texts] if alone else ()
-    trace.to_html(out, title=title, megabytes=megabytes, searches=searches, gradients=gradients)
+    sections = training_sections(opened.source)
+    trace.to_html(out, title=title, megabytes=megabytes, searches=searches, gradients=gradients, sections=sections)
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
     _note(str(trace.honesty))
 

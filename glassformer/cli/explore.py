@@ -88,13 +88,17 @@ def _offers() -> list[Offer]:
 
 def _offer(which: str, texts: list[str], pair: str | None, target: str | None, choices: list[str] | None) -> Offer:
     """A model with its texts, or with one that fits its task."""
+    from glassformer.artefact.travelling import located
     from glassformer.explorer.server.offers import Offer
+    from glassformer.explorer.training import watched_texts
 
-    given = tuple(texts) or _first_texts(which)
     if pair is not None and target is not None:
         raise ConfigError("a text has one second text", got="--pair and --target", do="leave one of them out")
     second = pair if target is None else target
+    given = tuple(texts)
     seconds = None if second is None else (second,) * len(given)
+    if not given:
+        given, seconds = watched_texts(located(which)) or (_first_texts(which), seconds)
     return Offer(which, which, given, seconds, tuple(choices) if choices else None)
 
 

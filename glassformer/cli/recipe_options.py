@@ -92,6 +92,12 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("device",), str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
     (("threads",), int, "train.threads", "Processor threads."),
     (("seed",), int, "train.seed", "Seed of all random choices."),
+    (
+        ("watch",),
+        list[str],
+        "watch.sentences",
+        "A sentence whose guesses and heads are kept while the model learns (repeatable): explore RUN shows them.",
+    ),
     (("seeds",), int, "train.seeds", "Train so many models, with the seeds 0, 1 ..., and tell mean and deviation."),
 )
 _ENDS = ("train.steps", "train.epochs", "train.minutes")

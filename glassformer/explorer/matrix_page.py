@@ -14,7 +14,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from glassformer.explorer.page import document, own_memory, write_document
-from glassformer.explorer.record import FORMAT
+from glassformer.explorer.record import record_without_model
 from glassformer.parts.activity import ActivityMatrix
 from glassformer.text.tokenizer import MASK
 
@@ -43,29 +43,10 @@ def matrix_record(
     """What the page knows beside the numbers; a word that was written as [MASK] has no answer."""
     hidden = [place for place in masked_words if MASK not in words[place]]
     seen = [MASK if place in masked_words else word for place, word in enumerate(words)]
-    return {
-        "format": FORMAT,
-        "title": title,
-        "model": {"family": "", "parameters": 0, "stacks": []},
-        "precision": "float32",
-        "error_limit": 1e-5,
-        "words": {
-            "inputs": [seen],
-            "decoder_inputs": [],
-            "vocabulary": [],
-            "labels": [],
-            "candidates": [],
-            "answers": [[0, place, words[place]] for place in hidden],
-        },
-        "scored_at": None,
-        "places": [],
-        "formulas": [],
+    record = record_without_model(title)
+    answers = [[0, place, words[place]] for place in hidden]
+    return record | {
+        "words": record["words"] | {"inputs": [seen], "answers": answers},
         "facts": {"features": {"axes": ["sentence", "token", "channel"], "side": "inputs"}},
-        "weights": {},
-        "shared": {},
-        "changes": "",
-        "honesty": None,
-        "left_out": {},
-        "limit": 0,
         "options": list(options),
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from glassformer.errors import ConfigError
 from glassformer.explorer.carried import Carried
 from glassformer.explorer.documents import documents
@@ -41,6 +43,31 @@ def run_record(trace: Trace, carried: Carried, title: str) -> dict[str, Any]:
         "left_out": carried.left_out,
         "limit": carried.limit,
         "documents": documents(),
+    }
+
+
+def record_without_model(title: str) -> dict[str, Any]:
+    """The record of a page that shows no model: no words, no tensors, no formulas."""
+    words: dict[str, list[Any]] = {
+        side: [] for side in ("inputs", "decoder_inputs", "vocabulary", "labels", "candidates", "answers")
+    }
+    return {
+        "format": FORMAT,
+        "title": title,
+        "model": {"family": "", "parameters": 0, "stacks": []},
+        "precision": "float32",
+        "error_limit": LIMITS[torch.float32],
+        "words": words,
+        "scored_at": None,
+        "places": [],
+        "formulas": [],
+        "facts": {},
+        "weights": {},
+        "shared": {},
+        "changes": "",
+        "honesty": None,
+        "left_out": {},
+        "limit": 0,
     }
 
 

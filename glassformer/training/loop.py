@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import torch
@@ -27,6 +27,7 @@ from glassformer.training.run import Run, to_standard_error
 from glassformer.training.settings import TrainSection
 from glassformer.training.stopping import Interrupted, stop_signals
 from glassformer.training.tune import trained
+from glassformer.training.watched import Unwatched, WatchedSentences, Watching
 
 
 def fit(
@@ -38,6 +39,7 @@ def fit(
     held_out: Feed | None = None,
     resume: bool = False,
     log: Log = to_standard_error,
+    watched: WatchedSentences | None = None,
 ) -> Iterator[Step]:
     """Train `model` in place and yield each step.
 
@@ -45,7 +47,8 @@ def fit(
     checkpoints belongs where `average` asks for it. Without `held_out` these are that mean, else the moving average
     where `ema` asks for it, else the last. `out` gets
     `checkpoints/` and `metrics.jsonl`. With `resume` the run continues from its newest checkpoint; one that is bounded
-    by steps or epochs ends with the same weights, on a CPU to the bit, as if it had never stopped.
+    by steps or epochs ends with the same weights, on a CPU to the bit, as if it had never stopped. Of `watched`
+    sentences `out` gets the records too; the weights are the same to the bit with and without.
 
     Raises DeviceError, ConfigError, CheckpointError (no room on the disk, a damaged checkpoint, a folder that holds
     another run), NotFiniteError (a loss or gradient is not finite) and, after Ctrl-C or SIGTERM, Interrupted; then
@@ -53,7 +56,7 @@ def fit(
     """
     out = Path(out)
     run = Run.begin(model, feed, settings, out=out, held_out=held_out, resume=resume, log=log)
-    with closing(_steps(run, out)) as steps:
+    with closing(_steps(run, out, watched)) as steps:
         while True:
             # Not active while the caller handles a step: these settings must not change what the caller computes.
             with repeatable(run.machine), recomputing(model, settings.activation_checkpointing):
@@ -63,17 +66,19 @@ def fit(
             yield step
 
 
-def _steps(run: Run, out: Path) -> Generator[Step]:
+def _steps(run: Run, out: Path, watched: WatchedSentences | None) -> Generator[Step]:
     feed, settings, log = run.feed, run.settings, run.log
     state, progress, device = run.state, run.progress, run.machine.device
     parameters = list(trained(state.model).values())
     with (
         closing(Record(out, progress, tensorboard=settings.tensorboard)) as record,
         stop_signals() as stop_request,
+        ExitStack() as stack,
     ):
         _compile(run)
         keep_freed_memory()  # only now: the compiler has allocated hundreds of megabytes
         began = time.monotonic() - progress.seconds
+        watching = stack.enter_context(closing(_watching(run, out, watched)))
         while not run.over:
             started = time.monotonic()
             parts = parts_of(feed, progress.step, settings.accumulate)
@@ -125,6 +130,7 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
             if notice := plateau(progress, loss, report.fraction, feed.baseline_loss, settings, masked=masked):
                 log(notice)
             record.see(report)
+            watching.see(state.evaluated_model(), report)  # before a checkpoint, which then has its record
             if run.saving_due or run.over or stop_request.signal_number is not None:
                 run.save()
             away = time.monotonic()
@@ -137,6 +143,12 @@ def _steps(run: Run, out: Path) -> Generator[Step]:
                     signal_number=stop_request.signal_number,
                 )
     run.finish()
+
+
+def _watching(run: Run, out: Path, watched: WatchedSentences | None) -> Watching | Unwatched:
+    if watched is None:
+        return Unwatched()
+    return Watching.begin(out, watched, run.state.evaluated_model(), run.progress.step, run.log)
 
 
 def step_seed(seed: int, step: int) -> Tensor:

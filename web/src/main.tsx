@@ -4,7 +4,7 @@ import { render } from "preact";
 import { engineOf } from "./edit/engine.ts";
 import { Session } from "./edit/session.ts";
 import { App } from "./frame/app.tsx";
-import { firstLevel, firstUnit, largestWeight } from "./frame/first.ts";
+import { firstLevel, firstUnit, largestWeight, withoutModel } from "./frame/first.ts";
 import { follow, given, go, state } from "./frame/state.ts";
 import { keepNotice } from "./leave/whole.ts";
 import { inNotebook } from "./leave/widget.ts";
@@ -44,8 +44,10 @@ async function start(root: HTMLElement): Promise<void> {
   const shown = session.store.value;
   const { formulas, facts, options } = shown.names.run;
   if (!/[#&]level=/.test(address)) go({ level: firstLevel(formulas) }, true);
-  // Words and vectors without a model: there is nothing but a mask to draw.
-  if (formulas.length === 0 && state.value.level === "block") go({ level: "mask", options: options ?? [] }, true);
+  // Without a model there is nothing but a training, or a mask to draw.
+  if (formulas.length === 0 && state.value.level === "block") {
+    go({ level: withoutModel(facts), options: options ?? [] }, true);
+  }
   if (state.value.unit === "") go({ unit: firstUnit(formulas.map((formula) => formula.unit)) }, true);
   // Of a large run the views fetch what they show, and nothing is in hand at the widest levels.
   const { whole } = shown.source;

@@ -21,7 +21,7 @@ from glassformer.explorer.server.answers import weights_of
 from glassformer.explorer.server.asked import KEY, Asked, read_asked
 from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.guard import Guard
-from glassformer.explorer.server.overview import packed
+from glassformer.explorer.server.overview import packed, unfinished
 from glassformer.explorer.server.pictures import Scale
 from glassformer.explorer.server.refusals import MethodError, MissingError, RequestError, refused
 from glassformer.explorer.server.trees import read_asked_tree
@@ -39,6 +39,7 @@ Part = Annotated[str, Query(max_length=200, pattern=r"^[0-9:, ]*$")]
 Dots = Annotated[int, Query(ge=1, le=2048)]
 Side = Annotated[int, Query(ge=1, le=64)]
 CellText = Annotated[str, Query(max_length=80, pattern=r"^(\d{1,9}(,\d{1,9})*)?$")]
+Mark = Annotated[str, Query(max_length=80, pattern=r"^(\d+-\d+)?$")]
 Sentence = Annotated[int, Query(ge=0, le=1_000_000)]
 
 
@@ -93,8 +94,14 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
 
     @app.get("/api/models/{model:path}/vocabulary")
     async def vocabulary(request: Request, model: ModelName) -> Response:
+        if desk.models.offer(model).unfinished:
+            return in_json(request, packed([]))
         told = await desk.answer(lambda: packed(desk.models[model].tokenizer.target.shown, level=6))
         return in_json(request, told, NEVER_CHANGES)
+
+    @app.get("/api/models/{model:path}/training")
+    async def training(request: Request, model: ModelName, known: Mark = "") -> Response:
+        return in_json(request, await desk.answer(lambda: packed(desk.models.training(model, known))))
 
     @app.get("/api/models/{model:path}/weights")
     async def weights(model: ModelName) -> Response:
@@ -104,7 +111,10 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
 
     @app.post("/api/runs")
     async def ask(request: Request) -> Response:
-        run = await desk.ask(read_asked(await request.body()))
+        asked = read_asked(await request.body())
+        if desk.models.offer(asked.model).unfinished:
+            return in_json(request, unfinished(asked))
+        run = await desk.ask(asked)
         return in_json(request, run.overview)
 
     @app.post("/api/trees")

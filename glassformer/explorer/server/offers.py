@@ -6,13 +6,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from glassformer.artefact.travelling import located
 from glassformer.errors import UnknownNameError, did_you_mean
+from glassformer.explorer.training import Training, has_training, is_unfinished
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from glassformer.artefact.model import Model
 
 MOST_OPEN = 3
@@ -29,6 +30,11 @@ class Offer:
     choices: tuple[str, ...] | None = None
 
     @property
+    def unfinished(self) -> bool:
+        """Whether it is a run that has saved no model yet."""
+        return is_unfinished(located(self.place))
+
+    @property
     def record(self) -> dict[str, Any]:
         """What the page is told; where a model is on this machine is no concern of it."""
         return {"name": self.name, "texts": self.texts, "seconds": self.seconds, "choices": self.choices}
@@ -42,11 +48,26 @@ class Models:
         self.device, self.most_open = device, most_open
         self.open: OrderedDict[str, Model] = OrderedDict()
         self.lock = threading.Lock()
+        self.trainings: dict[str, Training] = {}
+
+    def offer(self, name: str) -> Offer:
+        """The offer of this name; raises UnknownNameError."""
+        if name not in self.offers:
+            raise UnknownNameError(f"no model {name!r} is offered here", do=did_you_mean(name, self.offers))
+        return self.offers[name]
+
+    def training(self, name: str, known: str) -> dict[str, Any] | None:
+        """What is told of its training since the mark `known`; None where it comes from no folder of a run."""
+        folder = Path(located(self.offer(name).place))
+        if not has_training(folder):
+            return None
+        with self.lock:
+            training = self.trainings.setdefault(name, Training(folder))
+        return training.told(known)
 
     def __getitem__(self, name: str) -> Model:
         """The model of this name; raises UnknownNameError, and CheckpointError where it cannot be opened."""
-        if name not in self.offers:
-            raise UnknownNameError(f"no model {name!r} is offered here", do=did_you_mean(name, self.offers))
+        self.offer(name)
         with self.lock:
             if name not in self.open:
                 from glassformer.artefact.open import load

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from glassformer.explorer.carried import Carried
 from glassformer.explorer.editing import editing_record
-from glassformer.explorer.record import run_record
+from glassformer.explorer.record import record_without_model, run_record
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.sizes import Shape, numbers, shapes
 from glassformer.look.trace import Trace
@@ -54,6 +54,14 @@ def overview_of(asked: Asked, trace: Trace, found_spans: dict[str, list[list[Spa
         "whole_weights": weight_bytes(trace) <= MOST_WHOLE,
     }
     return packed(record | more), whole
+
+
+def unfinished(asked: Asked) -> bytes:
+    """The record of a run that is still trained: it has no model yet, so that a page shows its training alone."""
+    record = record_without_model(asked.model)
+    more = {"editing": None, "run": asked.key, "asked": asked.model_dump(mode="json"), "shapes": {}, "attentions": {}}
+    spans = {"inputs": None, "decoder_inputs": None}
+    return packed(record | more | {"spans": spans, "whole": False, "whole_weights": False})
 
 
 def packed(values: object, *, level: int = 3) -> bytes:

@@ -19,6 +19,7 @@ from glassformer.errors import UnknownNameError
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.look.cell import Axes
 from glassformer.look.head_measures import MEASURES
+from glassformer.look.thumbnails import largest_in
 
 MOST_NUMBERS = 1 << 22
 MOST_DOTS = 1 << 22
@@ -158,15 +159,3 @@ def heads(weights: Tensor, measured: Tensor, dots: int = THUMBNAIL) -> bytes:
     found = {"thumbnails": thumbnails, "statistics": measured.float()}
     limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": "log"}
     return save(found, {"statistics": ",".join(MEASURES)} | limits)
-
-
-def largest_in(weights: Tensor, dots: int) -> Tensor:
-    """[H, Q, K] to at most [H, dots, dots]: of several weights the largest. As `pooled`, for finite shares."""
-    queries, keys = (windows(size, min(size, dots)) for size in weights.shape[1:])
-    rows = torch.stack([weights[:, start:stop].amax(1) for start, stop in queries], 1)  # [H, R, K]
-    return torch.stack([rows[..., start:stop].amax(2) for start, stop in keys], 2)  # [H, R, C]
-
-
-def windows(size: int, count: int) -> list[tuple[int, int]]:
-    """The windows of torch's adaptive pooling."""
-    return [(index * size // count, -(-(index + 1) * size // count)) for index in range(count)]

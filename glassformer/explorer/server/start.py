@@ -50,7 +50,8 @@ def serve(
     from glassformer.explorer.server.desk import Desk
 
     desk = Desk(Models(offers, device=device))
-    desk.begin(start)
+    if not desk.models.offer(start.model).unfinished:
+        desk.begin(start)
     # What has been made so far stays: the collector need not look through it whenever a long sum is explained.
     gc.collect()
     gc.freeze()

@@ -143,7 +143,7 @@ class InPage implements Engine {
     const found = this.#recomputer.compute(read.run, given, handOf(all, read.run));
     const honesty = base.honesty && { ...base.honesty, before_changes: true };
     const run = { ...guessed(read.run, found), shared: stillShared(read.run, found), honesty };
-    const source = new MadeSource(run, (name) => found.get(name) ?? given(name));
+    const source = new MadeSource(run, (name) => found.get(name) ?? given(name), this.#source);
     return { source, steps: all, refused: [...wrong, ...read.refused] };
   }
 }
@@ -183,10 +183,12 @@ class MadeSource implements Source {
   readonly run: RunRecord;
   readonly whole = true;
   readonly #fetch: Fetch;
+  readonly #before: Source;
 
-  constructor(run: RunRecord, fetch: Fetch) {
+  constructor(run: RunRecord, fetch: Fetch, before: Source) {
     this.run = run;
     this.#fetch = fetch;
+    this.#before = before;
   }
 
   async tensor(name: string): Promise<Tensor | undefined> {
@@ -212,6 +214,11 @@ class MadeSource implements Source {
 
   async explain(formula: Formula, cell: Cell): Promise<Explanation> {
     return explainCell(formula, cell, this.#fetch, this.run);
+  }
+
+  /** The model is still the same. */
+  async training(mark: string): Promise<unknown> {
+    return this.#before.training?.(mark);
   }
 
   /** What was told beside the tensors was told of the run before the changes. */

@@ -9,6 +9,7 @@ import { useEditKeys } from "../edit/touch.tsx";
 import { LEVELS } from "../levels/levels.ts";
 import { short } from "../run/numbers.ts";
 import { Strip } from "../tour/strip.tsx";
+import { withoutModel } from "./first.ts";
 import { Foot } from "./foot.tsx";
 import { Help } from "./help.tsx";
 import { StoreContext, useAnswer, usePalette, useStore } from "./hooks.ts";
@@ -34,8 +35,9 @@ function Page(): VNode {
   usePalette();
   useEditKeys();
   const { level, tensor, cell } = state.value;
-  // A page of words and vectors alone has no boxes.
-  const { View, Beside } = LEVELS[level === "block" && names.run.formulas.length === 0 ? "mask" : level];
+  // A page without a model has no boxes.
+  const bare = names.run.formulas.length === 0 ? withoutModel(names.run.facts) : level;
+  const { View, Beside } = LEVELS[level === "block" || bare === "training" ? bare : level];
   // Where no number is in hand, none is opened: of a large run it would have to be fetched.
   const answer = useAnswer(Beside === undefined ? tensor : "", cell);
   const up = (): void => {

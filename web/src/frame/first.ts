@@ -37,6 +37,11 @@ export function firstUnit(units: readonly string[]): string {
   return units.find((unit) => unit.includes(".blocks.")) ?? units[0] ?? "";
 }
 
+/** What a page shows that has no model: words and vectors, or nothing yet but a training. */
+export function withoutModel(facts: Readonly<{ [name: string]: unknown }>): Level {
+  return Object.keys(facts).length === 0 ? "training" : "mask";
+}
+
 /** So many formulas are drawn together at the level of a block. */
 const DRAWN_WHOLE = 30;
 

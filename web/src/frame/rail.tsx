@@ -19,6 +19,7 @@ export function Rail(): VNode {
   const [open, setOpen] = useState(false);
   const units = [...new Set(run.formulas.map((formula) => formula.unit))];
   const together = run.formulas.length <= 30;
+  const bare = run.formulas.length === 0 && Object.keys(run.facts).length === 0;
   const texts = Math.max(run.words.inputs.length, run.words.decoder_inputs.length);
   return (
     <aside class="rail drawer" data-open={open} aria-label="model and text">
@@ -36,9 +37,10 @@ export function Rail(): VNode {
               {stack.side}: {counted(stack.layers, "block")}, {counted(stack.heads, "head")}, {stack.width} wide
             </p>
           ))}
+          {bare && <p class="quiet">still in training</p>}
           {run.formulas.length > 0 && <p class="quiet">{counted(run.model.parameters, "weight")}</p>}
         </div>
-        <div class="part">
+        <div class="part" hidden={bare}>
           <p class="label">{texts > 1 ? "Sentences" : "Text"}</p>
           {Array.from({ length: texts }, (_, row) => (
             <a
@@ -52,7 +54,7 @@ export function Rail(): VNode {
           ))}
           <TextFields />
         </div>
-        <nav class="part" aria-label="parts of the model">
+        <nav class="part" aria-label="parts of the model" hidden={bare}>
           <p class="label">Looked at</p>
           <a class="choice" href={link({ level: "model" })} aria-current={level === "model"}>
             the whole model
@@ -76,6 +78,9 @@ export function Rail(): VNode {
               how it writes
             </a>
           )}
+          <a class="choice" href={link({ level: "training", options: [], at: [] })} aria-current={level === "training"}>
+            how it learned
+          </a>
           {!together && <p class="label within">A part of it</p>}
           {together ? (
             <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>
@@ -94,7 +99,7 @@ export function Rail(): VNode {
             ))
           )}
         </nav>
-        <div class="part">
+        <div class="part" hidden={bare}>
           <p class="label">Workshop</p>
           <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>
             Draw a mask
@@ -103,7 +108,7 @@ export function Rail(): VNode {
             Pictures of the documents
           </a>
         </div>
-        <Changes />
+        {!bare && <Changes />}
         {names.run.formulas.length > 0 && <Compare />}
         {Object.keys(run.left_out).length > 0 && (
           <div class="part">

@@ -16,7 +16,8 @@ export type Level =
   | "lens"
   | "gradients"
   | "pictures"
-  | "tree";
+  | "tree"
+  | "training";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 /** Of two runs: the one of now, the one that was kept, or the first subtracted from the second. */
@@ -77,6 +78,7 @@ const LEVELS: readonly string[] = [
   "gradients",
   "pictures",
   "tree",
+  "training",
 ] satisfies Level[];
 const SHOWN: readonly Shown[] = ["", "A", "A-B"];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];

@@ -23,6 +23,8 @@ import { PicturesView } from "./pictures/pictures_view.tsx";
 import { AboutRollout, RolloutView } from "./rollout/rollout_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
 import { TiesView } from "./ties/ties_view.tsx";
+import { TrainingBeside } from "./training/training_beside.tsx";
+import { TrainingView } from "./training/training_view.tsx";
 import { TreeBeside } from "./tree/tree_beside.tsx";
 import { TreeView } from "./tree/tree_view.tsx";
 
@@ -157,6 +159,13 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     }),
     up: ({ picture, at }) =>
       picture === "words" ? { picture: "", at: at.slice(1) } : { level: "model", picture: "", options: [], at: [] },
+  },
+  training: {
+    View: TrainingView,
+    Beside: { title: "The step in hand", View: TrainingBeside },
+    hint: "← → the record before and after. Home, End: the first and the last. Space: play. A, B: keep this step to compare",
+    crumb: () => ({ text: "training", href: link({ level: "training" }) }),
+    up: () => ({ level: "model", options: [], at: [] }),
   },
 };
 

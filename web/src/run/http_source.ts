@@ -193,6 +193,11 @@ export class HttpSource implements Source {
     return this.#again(async () => inJson(this.#path(`section?name=${encodeURIComponent(name)}`)));
   }
 
+  async training(mark: string): Promise<unknown> {
+    const told = await inJson(`${modelPath(this.run.asked.model)}/training?known=${encodeURIComponent(mark)}`);
+    return told ?? undefined;
+  }
+
   /** The numbers of a tensor, a weight or a fact, whole; undefined where it is too large: see `large`. */
   tensor(name: string): Promise<Tensor | undefined> {
     let found = this.#tensors.get(name);

@@ -28,6 +28,11 @@ export interface Source {
   section(name: string): Promise<unknown>;
   /** The honesty gate, where it is measured when it is asked for and not told with the run. */
   honesty?(): Promise<Honesty | null>;
+  /**
+   * The training behind the model, as `explorer/training.py` tells it; undefined where none is known. Of its records only
+   * those that have come since `mark`.
+   */
+  training?(mark: string): Promise<unknown>;
   /** Where tensors are too large to be had whole: their sizes, pictures and parts; undefined where all are. */
   readonly large?: Large | undefined;
 }
@@ -90,6 +95,10 @@ export class EmbeddedSource implements Source {
     const id = `section-${name}`;
     if (document.getElementById(id) === null) return undefined;
     return JSON.parse(new TextDecoder().decode(await unpacked(id)));
+  }
+
+  training(): Promise<unknown> {
+    return this.section("training");
   }
 
   async #openWeights(): Promise<void> {

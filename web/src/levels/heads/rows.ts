@@ -29,7 +29,16 @@ const SHORT: Readonly<Record<string, string>> = {
 
 /** All attentions, those of one kind together. */
 export function attentionsOf(names: Names, source: Source): Attention[] {
-  const found = names.run.formulas.flatMap(({ name }) => {
+  const weights = names.run.formulas.map(({ name }) => name);
+  return attentionsAmong(weights, (name) => source.shape(name));
+}
+
+/** The attentions among the tensors of these names, with the shape [sentence, head, query, key] of each one's weights. */
+export function attentionsAmong(
+  tensors: readonly string[],
+  shape: (name: string) => readonly number[] | undefined,
+): Attention[] {
+  const found = tensors.flatMap((name) => {
     const match = /^(encoder|decoder)\.blocks\.(\d+)\.(self|cross)_attention\.weights$/.exec(name);
     return match === null ? [] : [{ name, kind: `${match[1]} ${match[3]}`, block: Number(match[2]) }];
   });
@@ -39,7 +48,7 @@ export function attentionsOf(names: Names, source: Source): Attention[] {
       .filter((each) => each.kind === kind)
       .map(({ name, block }): Attention => {
         const [side = "", part = ""] = kind.split(" ");
-        const [, heads = 1, queries = 1, keys = 1] = source.shape(name) ?? [];
+        const [, heads = 1, queries = 1, keys = 1] = shape(name) ?? [];
         const band =
           kind === "decoder cross"
             ? "cross-attention: the decoder's tokens look at the encoder's"

@@ -1,0 +1,63 @@
+/** Beside the picture: the numbers of the step in hand, and those of the steps that are kept. */
+
+import type { VNode } from "preact";
+import { state } from "../../frame/state.ts";
+import { short } from "../../run/numbers.ts";
+import { evaluatedAt, type Told } from "../../run/training.ts";
+import { columnsOf, told } from "./followed.ts";
+
+export function TrainingBeside(): VNode {
+  const known = told.value;
+  if (known == null) return <p class="quiet">There is no step to tell of.</p>;
+  return <Numbers told={known} />;
+}
+
+function Numbers({ told }: { told: Told }): VNode {
+  const columns = columnsOf(told.records, state.value);
+  if (columns.length === 0) return <p class="quiet">No records were kept: the curve alone is known.</p>;
+  return (
+    <>
+      {columns.map(({ name, record }) => {
+        const evaluated = evaluatedAt(told, record.step);
+        const facts: [string, string, number | null | undefined][] = [
+          ["loss of this step", "loss", record.loss],
+          ["its running mean", "mean", record.mean],
+          ["learning rate", "rate", record.learning_rate],
+          ["epoch", "epoch", record.epoch],
+        ];
+        const scores = Object.entries(evaluated ?? {}).filter(([score, value]) => {
+          return score !== "step" && !/targets|rows/.test(score) && typeof value === "number";
+        });
+        return (
+          <section class="part" key={name}>
+            <p class="strong">{`${name}step ${record.step.toLocaleString("en")}`}</p>
+            <dl class="step-facts">
+              {facts.map(([text, key, value]) => (
+                <>
+                  <dt>{text}</dt>
+                  <dd data-fact={key} data-value={value ?? ""}>
+                    {value == null ? "–" : short(value, 4)}
+                  </dd>
+                </>
+              ))}
+            </dl>
+            {evaluated !== undefined && (
+              <>
+                <p class="label">{`on the held-out part, after step ${evaluated.step.toLocaleString("en")}`}</p>
+                <dl class="step-facts">
+                  {scores.map(([score, value]) => (
+                    <>
+                      <dt>{score.replaceAll("_", " ")}</dt>
+                      <dd data-score={score}>{short(value ?? 0)}</dd>
+                    </>
+                  ))}
+                </dl>
+              </>
+            )}
+          </section>
+        );
+      })}
+      {told.running && <p class="quiet">The training goes on; this page follows it.</p>}
+    </>
+  );
+}

@@ -1,0 +1,148 @@
+/** How the model learned: its loss, and at each kept step what it guessed and what its heads did. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { measure } from "../../draw/picture.tsx";
+import { Spots } from "../../draw/spots.tsx";
+import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { link, state } from "../../frame/state.ts";
+import { short } from "../../run/numbers.ts";
+import { baselinesOf, evaluatedAt, type Record, type Told } from "../../run/training.ts";
+import { curveScene } from "./curve_scene.ts";
+import { choose, columnsOf, lost, PINS, pinned, placeInHand, told, useTraining } from "./followed.ts";
+import { Guesses } from "./guesses.tsx";
+import { HeadsThen } from "./heads_then.tsx";
+import { Scrubber } from "./scrubber.tsx";
+import { TrainingTable } from "./training_table.tsx";
+
+export function TrainingView(): VNode {
+  useTraining();
+  const known = told.value;
+  if (known === null) return <p class="label">The training is read …</p>;
+  if (known === undefined) return <Unknown />;
+  return <Training told={known} />;
+}
+
+function Unknown(): VNode {
+  return (
+    <>
+      <h1 class="big">How it learned</h1>
+      <p class="says plain">
+        {lost.value === ""
+          ? "This page knows nothing of the model’s training: it comes from no folder of a run."
+          : `The training cannot be read: ${lost.value}`}
+      </p>
+      <HowTo />
+    </>
+  );
+}
+
+/** How the watched sentences get into a run. */
+function HowTo(): VNode {
+  return (
+    <p class="says plain">
+      Train with sentences to watch, and look at the run while it trains or afterwards:
+      <br />
+      <code>glassformer train masked-lm notes.txt --out runs/mine --watch "The [MASK] sat on the mat."</code>
+      <br />
+      <code>glassformer explore runs/mine</code>
+    </p>
+  );
+}
+
+function Training({ told }: { told: Told }): VNode {
+  const { box, width } = useWidth();
+  const palette = usePalette();
+  const { formulas } = useStore().names.run;
+  const { records } = told;
+  const { options } = state.value;
+  const log = !options.includes("linear");
+  const record = records[placeInHand(records)];
+  const pins = PINS.flatMap((name) => {
+    const step = pinned(state.value, name);
+    return step === null ? [] : [{ name, step }];
+  });
+  const kept = pins.map(({ name, step }) => `${name}${step}`).join();
+  const drawn = useMemo(() => {
+    return width === 0 ? null : curveScene(told, { palette, measure, log, pins }, width, width < 600 ? 220 : 260);
+  }, [told, palette, log, kept, width]);
+  const columns = columnsOf(records, state.value);
+  const moved = (id: string): void =>
+    choose(
+      records,
+      records.findIndex(({ step }) => String(step) === id),
+    );
+  const axis = (name: string, linear: boolean): VNode => (
+    <a
+      href={link({ options: [...options.filter((each) => each !== "linear"), ...(linear ? ["linear"] : [])] })}
+      aria-current={log !== linear}
+    >
+      {name}
+    </a>
+  );
+  return (
+    <div class="training">
+      <h1 class="answer">{headline(told, record)}</h1>
+      {told.saved && formulas.length === 0 && (
+        <p class="says plain">
+          The training has ended and the model is saved.{" "}
+          <button type="button" class="undo" onClick={() => location.reload()}>
+            Open the model
+          </button>
+        </p>
+      )}
+      {lost.value !== "" && <p class="wrong">Nothing new comes any more: {lost.value}</p>}
+      {told.damaged > 0 && <p class="wrong">{told.damaged} records in the file are damaged and left out.</p>}
+      <p class="controls">
+        <span class="quiet">steps</span> {axis("by their logarithm", false)} {axis("even", true)}
+      </p>
+      <div ref={box}>
+        {drawn !== null && (
+          <Spots
+            scene={drawn.scene}
+            spots={drawn.spots}
+            label="The loss over the steps. Arrow keys move from record to record."
+            inHand={String(record?.step ?? "")}
+            onMove={moved}
+            onOpen={moved}
+          />
+        )}
+      </div>
+      {told.watched === null || records.length === 0 ? (
+        <>
+          <p class="says plain">No sentences were watched in this training: of what it guessed nothing was kept.</p>
+          <HowTo />
+        </>
+      ) : (
+        <>
+          <div class="sentences-watched">
+            {told.watched.sentences.map((sentence, index) => (
+              <Guesses key={sentence.text} sentence={sentence} index={index} columns={columns} />
+            ))}
+          </div>
+          <HeadsThen watched={told.watched} columns={columns} />
+        </>
+      )}
+      <TrainingTable told={told} />
+      {records.length > 0 && <Scrubber records={records} />}
+    </div>
+  );
+}
+
+/** Where the model is at the step in hand, in one sentence. */
+function headline(told: Told, record: Record | undefined): string {
+  const end = told.steps === null ? "" : ` of ${told.steps.toLocaleString("en")}`;
+  const last = told.curve.points.at(-1);
+  if (record === undefined) {
+    return last === undefined
+      ? "No step is done yet."
+      : `After step ${last[0].toLocaleString("en")}${end}: loss ${short(last[1])}`;
+  }
+  if (record.loss === null) return "Before the first step: the model guesses by chance.";
+  const first = `After step ${record.step.toLocaleString("en")}${end}: loss ${short(record.mean ?? record.loss)}`;
+  const measured = evaluatedAt(told, record.step)?.["loss"];
+  const [baseline] = baselinesOf(told);
+  if (baseline === undefined || typeof measured !== "number") return `${first}.`;
+  const beyond = measured < baseline.loss ? "below" : "not below";
+  return `${first}; held-out ${short(measured)}, ${beyond} the ${baseline.name.replaceAll("_", " ")} loss ${short(baseline.loss)}.`;
+}
