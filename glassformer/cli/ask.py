@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.cli.conversation import converse, refuse_beside
 from glassformer.cli.decoding_options import CHATTING, DECODING, WRITING, check_decoding
 from glassformer.cli.destination import Answers, counted, destination, set_aside
 from glassformer.cli.opened import open_model, second_text, split_model
@@ -168,6 +170,10 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     if _OPTIONS.get(verb) in (DECODING, WRITING, CHATTING):
         check_decoding(options, verb)
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
+    if verb == "chat" and not (texts or values["file"]):
+        refuse_beside(values)
+        converse(opened, options, sys.stdout)
+        return
     # The columns of a table, where none are named, are those of the training tables.
     entry, task = VERBS[verb], opened.task_name
     roles = [role for role in entry.columns if task in entry.only.get(role, (task,))]

@@ -14,12 +14,14 @@ from glassformer.errors import DataError
 
 # The column of a conversation as chat programs write it: a list of {"role": …, "content": …}.
 MESSAGES = "messages"
+# The columns of a table of single exchanges.
+PAIR = ("prompt", "reply")
 # Who asks, and who answers; what stands before all turns.
 ASKING, ANSWERING, BEFORE = ("user", "human"), ("assistant", "gpt", "model"), ("system",)
 
 
 class Dialogue(NamedTuple):
-    """Turns in their order, each in one line, which of them are replies to learn, and where it begins: file and line."""
+    """Turns in their order, each in one line, which of them are replies to learn, and the place where it begins."""
 
     turns: tuple[str, ...]
     replies: tuple[bool, ...]
@@ -30,7 +32,8 @@ def read_dialogues(path: Path, *, column: str, header: bool | None = None, bad: 
     """The dialogues of a file, in order; one that cannot be used goes to `bad`.
 
     A row of JSON lines or Parquet has a list in `column`, or in `messages`: turns of two people in turn, or objects
-    with `role` and `content`. A row of a table has a prompt and its reply in its first two columns. In plain text a
+    with `role` and `content`. A row of a table has a `prompt` and its
+    `reply`, or both in its first two columns. In plain text a
     turn is a line, and a blank line ends a dialogue. Replies are the turns of the assistant, where roles are given,
     else all turns but the first.
     """
@@ -91,9 +94,10 @@ def _list_in(values: Mapping[str, object], column: str, where: str) -> object:
 
 
 def _pairs(path: Path, header: bool | None, bad: OnBad) -> Iterator[tuple[list[object], str]]:
-    for row in read_table(path, format=find_format(path, header=header), bad=bad):
-        cells = list(row.values.values())
-        yield cells[:2], row.where
+    named = find_format(path, ("0",), header=True).columns
+    columns = PAIR if {*PAIR} <= {*named} else ("0", "1")
+    for row in read_table(path, columns, format=find_format(path, columns, header=header), bad=bad):
+        yield [row.values[name] for name in columns], row.where
 
 
 def _blocks(path: Path, bad: OnBad) -> Iterator[tuple[list[object], str]]:

@@ -52,7 +52,7 @@ class Chat(Translate):
 
     Section = ChatSection
     Data = ChatData
-    baseline_names = ("unigram",)
+    baseline_names = ("unigram", "right_replies")
     section: ChatSection
 
     @classmethod

@@ -244,6 +244,10 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
             rows = list(predictor.rows(predictor.example(record, "")))
             assert found["windows"] == len(rows)
             assert max(len(each.ids) for each in rows) <= 24
+    elif row.verb == "chat":
+        (found,) = asked(row, model, [{"text": " ".join(["the"] * 60)}])
+        assert found["left_out"] > 0
+        assert found["read"] == 1
     elif row.verb == "score":
         text = " ".join(["the"] * 60 + ["fox"] * 60)
         (found,) = asked(row, model, [{"text": text}])
