@@ -96,6 +96,8 @@ def example(model: Artefact) -> tuple[str, list[str]]:
         text = " ".join([*known[:1], MASK])
     if model.task.name == "translate":
         return "translate", ["A text that you want to translate." if text == _EXAMPLE else text.replace(f" {MASK}", "")]
+    if model.task.name == "chat":
+        return "chat", ["Hi, how are you?"]
     if model.task.name == "language-model":
         return "generate", ["Once upon a time"]
     if model.config.head is not None:
@@ -128,6 +130,7 @@ def _use(verb: str, words: list[str], model: Artefact) -> str:
         "classify": f"print(model.classify({texts}).{found})",
         "answer": f"print(model.answer({texts}).text)",
         "translate": f"print(model.translate({texts}).translation)",
+        "chat": f"print(model.chat({texts}).reply)",
         "generate": f"print(model.generate({texts}).text)",
     }.get(verb, "print(model.info())")
 

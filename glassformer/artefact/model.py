@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from glassformer.tasks.candidates import Choice
     from glassformer.tasks.fill import Filled
     from glassformer.tasks.generation import Generation
+    from glassformer.tasks.reply import Reply
     from glassformer.tasks.spans import Answer
     from glassformer.tasks.tagging import Tagging
     from glassformer.tasks.translation import Translation
@@ -281,6 +282,42 @@ class Model(Artefact):
         }
         found: list[Generation] = self._answers("generate", _texts(prompt), options)
         return found[0] if isinstance(prompt, str) else found
+
+    def chat(
+        self,
+        turns: str | Sequence[str],
+        *,
+        history: int | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        beams: int | None = None,
+        n_best: int | None = None,
+        stop: Sequence[str] = (),
+        seed: int | None = None,
+        search: DecodeSettings | None = None,
+    ) -> Reply:
+        """The reply to a turn, or to the last of several turns of a conversation; of these at most `history` are read.
+
+        Tokens are drawn as by `generate`, and the other options are the same. Raises DataError where there is no turn,
+        ConfigError for a model that has no encoder or no decoder, and for options that exclude each other.
+        """
+        options = {
+            "history": history,
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "beams": beams,
+            "n_best": n_best,
+            "stop": list(stop) or None,
+            "seed": seed,
+            "search": search,
+        }
+        given = [turns] if isinstance(turns, str) else list(turns)
+        found: Reply = self._answers("chat", [{"turns": given}], options)[0]
+        return found
 
     def stream_generation(
         self,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.decoding_options import DECODING, WRITING, check_decoding
+from glassformer.cli.conversation import converse, refuse_beside
+from glassformer.cli.decoding_options import CHATTING, DECODING, WRITING, check_decoding
 from glassformer.cli.destination import Answers, counted, destination, set_aside
 from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import (
@@ -45,6 +47,7 @@ _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
     "answer": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Best spans to show.")], 5)},
     "fill": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Guesses for each masked word.")], 5)},
     "score": {"target": (Target, None)},
+    "chat": CHATTING,
     "generate": WRITING,
     "translate": DECODING,
 }
@@ -167,9 +170,13 @@ def _files(kinds: str) -> Any:
 
 def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
-    if _OPTIONS.get(verb) in (DECODING, WRITING):
+    if _OPTIONS.get(verb) in (DECODING, WRITING, CHATTING):
         check_decoding(options, verb)
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
+    if verb == "chat" and not (texts or values["file"]):
+        refuse_beside(values)
+        converse(opened, options, sys.stdout)
+        return
     # The columns of a table, where none are named, are those of the training tables.
     entry, task = VERBS[verb], opened.task_name
     roles = [role for role in entry.columns if task in entry.only.get(role, (task,))]

@@ -55,7 +55,8 @@ class Reader(Protocol):
 
 class TableReader:
     """Records are the rows of tables; `columns` are their columns by role, `usual` those of a table that names its
-    columns where these are numbers. `pairs`: of a table without these columns the first two are read.
+    columns where these are numbers. `pairs`: of a table without these columns the first two are read. `lists`: in the
+    place of a text there may be a list of turns.
     """
 
     def __init__(
@@ -65,12 +66,13 @@ class TableReader:
         *,
         blank: bool = False,
         pairs: bool = False,
+        lists: bool = False,
     ) -> None:
         column = columns["text"]
         assert isinstance(column, str)
         self.column, self.plain = column, len(columns) == 1
         self.blank = blank and self.plain
-        self._columns, self._usual, self._pairs = columns, usual, pairs
+        self._columns, self._usual, self._pairs, self._lists = columns, usual, pairs, lists
 
     def of_file(self, path: Path, bad: OnBad) -> Iterator[Text]:
         """A record for each row, or for each line of a file that is no table where a text is all that is read."""
@@ -93,7 +95,7 @@ class TableReader:
         columns = self._of_pairs(columns, path) if self._pairs and not objects else columns
         read_rows = json_rows if objects else read_table
         for row in read_rows(path, names_of(columns), optional=_KEPT, bad=bad):
-            yield from _by_role(row, columns, bad)
+            yield from _by_role(row, columns, bad, lists=self._lists)
 
     def _of_pairs(self, columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
         """The columns of a table of pairs. It is told which are not read, but not of one whose sources alone are asked
@@ -115,7 +117,7 @@ class TableReader:
         from glassformer.data.rows import named, names_of
 
         columns = named(self._columns, self._usual)
-        yield from _by_role(json_row(line, where, names_of(columns), _KEPT), columns, bad)
+        yield from _by_role(json_row(line, where, names_of(columns), _KEPT), columns, bad, lists=self._lists)
 
 
 class SentenceReader:
@@ -169,7 +171,7 @@ def reader_of(
     """How a verb reads files whose columns are these; `blank`: a text of only blanks has an answer; `pairs`: nobody has
     asked for these columns, and of a table of pairs without them the first two are read.
     """
-    return _READERS.get(verb, partial(TableReader, blank=blank, pairs=pairs))(columns, usual)
+    return _READERS.get(verb, partial(TableReader, blank=blank, pairs=pairs, lists=verb == "chat"))(columns, usual)
 
 
 def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator[Text]:
@@ -204,11 +206,11 @@ def _begins_object(text: str) -> bool:
     return text.lstrip().startswith("{")  # also a damaged one: the lines after it must not be read as texts
 
 
-def _by_role(row: Row, columns: Mapping[str, Columns], bad: OnBad) -> Iterator[Text]:
+def _by_role(row: Row, columns: Mapping[str, Columns], bad: OnBad, *, lists: bool) -> Iterator[Text]:
     from glassformer.data.rows import by_role
 
     values = by_role(row.values, columns)
-    if isinstance(values["text"], str):
+    if isinstance(values["text"], str) or (lists and isinstance(values["text"], list)):
         yield Text(values, row.where, kept=_kept(row), own=row.own)
     else:
         error = DataError(f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80])

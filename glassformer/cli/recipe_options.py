@@ -197,7 +197,7 @@ def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | Non
     """
     from glassformer.artefact.sizes import cores_of, sizes_for, translator_sizes
 
-    translates = recipe.task.name == "translate"
+    translates = TASKS[recipe.task.name].pairs
     if recorded is not None:
         of_run = {
             "model.size": recorded.model.size,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from glassformer.tasks.generation import Generation
     from glassformer.tasks.labels import Class, Classes
     from glassformer.tasks.regress import Number
+    from glassformer.tasks.reply import Reply
     from glassformer.tasks.scored import Scored, ScoredPair, ScoredText
     from glassformer.tasks.spans import Answer, Span
     from glassformer.tasks.tagging import Tagging
@@ -195,6 +196,11 @@ def _generate(values: Mapping[str, object], found: Generation, handle: TextIO) -
         handle.write(f"{number}\t{on_screen(found.prompt + each.generated, handle, lines=True)}\n")
 
 
+def _chat(values: Mapping[str, object], found: Reply, handle: TextIO) -> None:
+    for each in found.n_best or (found,):
+        handle.write(f"{on_screen(each.reply, handle, lines=False)}\n")
+
+
 def on_screen(text: str, handle: TextIO, *, lines: bool) -> str:
     """A text as it is for a file, without control characters for a terminal."""
     kept = text if lines else _LINE_END.sub(" ", text)
@@ -208,6 +214,7 @@ SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {
     "choose": _choose,
     "tag": _tag,
     "answer": _answer,
+    "chat": _chat,
     "generate": _generate,
     "translate": _translate,
 }

@@ -108,6 +108,14 @@ class AnswerData(RecordSection):
     length: int = Field(default=384, ge=8, le=MOST_TOKENS)
 
 
+class ChatData(RecordSection):
+    """Dialogues: `text` is the column with their turns. Of the turns before a reply the last `history` are read."""
+
+    text: str = "turns"
+    history: int = Field(default=3, ge=1, le=1000)
+    validation: float = Field(default=0.05, ge=0, lt=1)
+
+
 class TranslateData(RecordSection):
     """A source text and its translation: columns of a table, or line n of `files` beside line n of `target_files`.
 

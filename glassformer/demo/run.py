@@ -233,6 +233,8 @@ def show_english(out: Path, console: Console) -> Promise:
                 "matrix_learning_rate": 0.02,
                 "newton_schulz_steps": 3,
                 "warmup": 0.05,
+                "schedule": "warmup-stable-decay",
+                "cooldown": 0.3,
                 "compile": "off",
             },
         },

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 class TaskEntry(NamedTuple):
     """Module and class of a task, its line of help, the recipes that `train TASK FILES` uses without and with a start
-    model, the options that name columns of its tables, the class of its `[data]` table in `data.settings`, and whether
-    the sizes are chosen by text and time.
+    model, the options that name columns of its tables, the class of its `[data]` table in `data.settings`, whether
+    the sizes are chosen by text and time, and whether it learns pairs of a source and a target.
     """
 
     module: str
@@ -31,6 +31,7 @@ class TaskEntry(NamedTuple):
     columns: tuple[str, ...] = ()
     data: str = "CorpusSection"
     sized: bool = False
+    pairs: bool = False
 
 
 class VerbEntry(NamedTuple):
@@ -141,6 +142,18 @@ TASKS: dict[str, TaskEntry] = {
         ("text", "target"),
         "TranslateData",
         sized=True,
+        pairs=True,
+    ),
+    "chat": TaskEntry(
+        "chat",
+        "Chat",
+        "reply to the turns of a conversation, from dialogues",
+        "chat",
+        "chat",
+        ("text",),
+        "ChatData",
+        sized=True,
+        pairs=True,
     ),
 }
 
@@ -185,6 +198,7 @@ VERBS: dict[str, VerbEntry] = {
     "generate": VerbEntry(
         "generate", "Generate", "the text that goes on behind a prompt", tasks=("language-model",), blank=True
     ),
+    "chat": VerbEntry("chatter", "Chatter", "the reply to a conversation, or a conversation", tasks=("chat",)),
     "translate": VerbEntry("translator", "Translator", "the translation of a text", tasks=("translate",), blank=True),
 }
 

@@ -162,6 +162,20 @@ def write_translations(folder: Path) -> Path:
     return path
 
 
+def write_dialogues(folder: Path) -> Path:
+    """Dialogues of two to four turns."""
+    path = folder / "dialogues.jsonl"
+    rows = []
+    for number in range(40):
+        turns = [
+            " ".join(SENTENCES[(number + turn) % 5].split()[: 2 + (number + turn) % 4])
+            for turn in range(2 + number % 3)
+        ]
+        rows.append(json.dumps({"turns": [*turns[:-1], f"{turns[-1]} {number}"]}))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
 @dataclass(frozen=True)
 class Row:
     """A task with its data, its settings, a verb that its models answer with records to ask, and a damaged record.
@@ -345,6 +359,19 @@ TASKS: tuple[Row, ...] = (
         texts(mask=False),
         {"document_mask": True},
         family="gpt2",
+        tokenizer={"kind": "bpe", "vocabulary": 320, "lowercase": False},
+    ),
+    Row(
+        "chat",
+        "chat",
+        write_dialogues,
+        ("target",),
+        "chat",
+        texts(mask=False),
+        {},
+        family="marian",
+        bad='{"turns": ["only one"]}',
+        lengths=(24, 24),
         tokenizer={"kind": "bpe", "vocabulary": 320, "lowercase": False},
     ),
     Row(

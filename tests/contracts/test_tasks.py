@@ -220,6 +220,11 @@ def test_an_answer_is_the_same_alone_and_among_others_in_any_order(trained: tupl
 
 def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
+    if row.verb == "chat":  # of a long turn the end is read
+        (found,) = asked(row, model, [{"text": " ".join(["the"] * 60)}])
+        assert found["left_out"] > 0
+        assert (found["read"], found["windows"]) == (1, 1)
+        return
     long = [found for found in asked(row, model, row.records) if found["windows"] > 1]
     assert long
     if row.verb == "classify":

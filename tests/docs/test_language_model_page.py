@@ -1,4 +1,4 @@
-"""The page on language models: its commands run with a tiny model, its fields are those of the records."""
+"""The pages on language models and on chat: their commands run with tiny models, their fields are those of records."""
 
 from __future__ import annotations
 
@@ -44,3 +44,26 @@ def test_its_commands_run_and_its_fields_are_those_of_the_records(
     exec(compile(python, "page", "exec"), {})
     scores = gf.load("writer").evaluate()
     assert {"loss", "perplexity", "bits_per_byte", "accuracy", "trigram_bits_per_byte"} <= scores.keys()
+
+
+def test_the_commands_of_chat_run_and_its_fields_are_those_of_the_records(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (repository / "docs/tasks/chat.md").read_text(encoding="utf-8")
+    blocks = BLOCK.findall(page)
+    (shown,) = [block for kind, block in blocks if kind == "json"]
+    more = [json.dumps({"turns": [f"Hi {n}", f"I am {n}", f"Really {n}?"]}) for n in range(20)]
+    Path("dialogues.jsonl").write_text("\n".join([*shown.splitlines(), *more]) + "\n", encoding="utf-8")
+    for line in (line for kind, block in blocks if kind == "sh" for line in block.splitlines()):
+        words = shlex.split(line)[1:]
+        if "--minutes" in words:
+            del words[words.index("--minutes") : words.index("--minutes") + 2]
+        if "--file" in words:  # only rows of one column answer together
+            Path("dialogues.jsonl").write_text("\n".join(more) + "\n", encoding="utf-8")
+        assert main(words + (SMALL if words[0] == "train" else [])) == 0, words
+    records = [json.loads(line) for line in Path("replies.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert records[0]["turns"] == ["Hi 0", "I am 0", "Really 0?"]
+    assert records[0].keys() == listed(page, "Talk")
+    (python,) = [block for kind, block in blocks if kind == "python"]
+    exec(compile(python, "page", "exec"), {})

@@ -1,0 +1,136 @@
+"""glassformer chat MODEL: a conversation in the terminal, with its history, saved and read again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from glassformer.atomic import atomic_write
+from glassformer.cli.screen import note
+from glassformer.cli.show import on_screen
+from glassformer.data.dialogues import in_a_line
+from glassformer.errors import DataError, GlassformerError
+from glassformer.json_text import parse_json
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+
+HELP = "/reset begins anew, /save FILE and /load FILE keep a conversation, /quit or the end of the input leaves"
+_ASKED, _ANSWERED = "you: ", "model: "
+
+
+def converse(opened: Model, options: Mapping[str, Any], handle: TextIO) -> None:
+    """Answer line after line of standard input, each after the turns before it; commands begin with a slash.
+
+    Ctrl-C leaves a reply that is being written, and the turn it belongs to; between two turns it leaves the
+    conversation. A command that cannot be done is told, and the conversation goes on.
+    """
+    typed = sys.stdin.isatty()
+    if typed:
+        note(f"a conversation; {HELP}")
+    turns: list[str] = []
+    while True:
+        line = _line(typed)
+        if line is None:
+            return
+        if not line:
+            continue
+        if line.startswith("/"):
+            try:
+                found = _command(line, turns)
+            except GlassformerError as error:
+                note(str(error))
+                continue
+            if found is None:
+                return
+            turns = found
+            continue
+        try:
+            reply = _reply(opened, [*turns, line], options)
+        except KeyboardInterrupt:
+            note("the reply was left, and the turn with it")
+            continue
+        if not reply.strip():
+            note("the reply is empty")
+        handle.write(f"{_ANSWERED if typed else ''}{on_screen(reply, handle, lines=False)}\n")
+        handle.flush()
+        turns = [*turns, line, reply] if reply.strip() else turns
+
+
+def refuse_beside(values: Mapping[str, Any]) -> None:
+    """Raise DataError for options that are for texts and files."""
+    beside = [f"--{name}" for name in ("json", "out", "rejects", "n_best") if values.get(name)]
+    if beside:
+        raise DataError(
+            "a conversation is written on the screen",
+            got=f"{beside[0].replace('_', '-')} without a text or a file",
+            do="give a text, or --file FILE",
+        )
+
+
+def _line(typed: bool) -> str | None:
+    """The next line; None where the input ends."""
+    if typed:
+        sys.stderr.write(_ASKED)
+        sys.stderr.flush()
+    try:
+        line = sys.stdin.readline()
+    except KeyboardInterrupt:
+        return None
+    return in_a_line(line) if line else None
+
+
+def _reply(opened: Model, turns: list[str], options: Mapping[str, Any]) -> str:
+    from glassformer.artefact.verbs import answer  # not at the top: --help must not import torch
+
+    (found,) = answer(opened, "chat", [({"turns": turns}, "")], options)
+    for sentence in found.notes:
+        note(sentence)
+    return str(found.reply)
+
+
+def _command(line: str, turns: list[str]) -> list[str] | None:
+    """What a command leaves of the turns; None to leave. Raises DataError for what cannot be done."""
+    name, _, rest = line.partition(" ")
+    file = rest.strip()
+    if name == "/quit":
+        return None
+    if name == "/reset":
+        note("a new conversation")
+        return []
+    if name in ("/save", "/load") and not file:
+        raise DataError(f"{name} needs a file", got="none", do=f"{name} conversation.json")
+    if name == "/save":
+        save_turns(Path(file), turns)
+        note(f"{len(turns)} turns in {file}")
+        return turns
+    if name == "/load":
+        found = load_turns(Path(file))
+        note(f"{len(found)} turns of {file}")
+        return found
+    raise DataError("a command of the conversation is needed", got=name, do=HELP)
+
+
+def save_turns(path: Path, turns: list[str]) -> None:
+    """Write a conversation, whole or not at all; raises DataError where it cannot be written."""
+    try:
+        with atomic_write(path) as draft:
+            draft.write_text(json.dumps({"turns": turns}, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{path} must be a file that can be written", got=error.strerror or str(error)) from None
+
+
+def load_turns(path: Path) -> list[str]:
+    """The turns of a conversation that was saved; raises DataError for another file."""
+    wanted = f"{path} must be a conversation that was saved"
+    try:
+        given = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(wanted, got=getattr(error, "strerror", None) or str(error)[:80]) from None
+    turns = given.get("turns") if isinstance(given, dict) else None
+    if not isinstance(turns, list) or not all(isinstance(turn, str) and turn.strip() for turn in turns):
+        raise DataError(wanted, got="no list of turns")
+    return [in_a_line(turn) for turn in turns]

@@ -1,0 +1,117 @@
+"""Dialogues from files: JSON lines, Parquet, tables of a prompt and its reply, and plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from glassformer.data.files import plain_suffix
+from glassformer.data.lines import OnBad, read_lines, stop
+from glassformer.data.rows import read_table
+from glassformer.data.table_format import find_format, names_columns, table_kind
+from glassformer.errors import DataError
+
+# The column of a conversation as chat programs write it: a list of {"role": …, "content": …}.
+MESSAGES = "messages"
+# The columns of a table of single exchanges.
+PAIR = ("prompt", "reply")
+# Who asks, and who answers; what stands before all turns.
+ASKING, ANSWERING, BEFORE = ("user", "human"), ("assistant", "gpt", "model"), ("system",)
+
+
+class Dialogue(NamedTuple):
+    """Turns in their order, each in one line, which of them are replies to learn, and the place where it begins."""
+
+    turns: tuple[str, ...]
+    replies: tuple[bool, ...]
+    where: str
+
+
+def read_dialogues(path: Path, *, column: str, header: bool | None = None, bad: OnBad = stop) -> Iterator[Dialogue]:
+    """The dialogues of a file, in order; one that cannot be used goes to `bad`.
+
+    A row of JSON lines or Parquet has a list in `column`, or in `messages`: turns of two people in turn, or objects
+    with `role` and `content`. A row of a table has a `prompt` and its
+    `reply`, or both in its first two columns. In plain text a
+    turn is a line, and a blank line ends a dialogue. Replies are the turns of the assistant, where roles are given,
+    else all turns but the first.
+    """
+    if names_columns(path):
+        for row in read_table(path, bad=bad):
+            try:
+                yield dialogue_of(_list_in(row.values, column, row.where), row.where)
+            except DataError as error:
+                bad(error.about(row.where, row.own))
+        return
+    rows = _pairs(path, header, bad) if table_kind(path) else _blocks(path, bad)
+    for turns, where in rows:
+        try:
+            yield dialogue_of(turns, where)
+        except DataError as error:
+            bad(error.about(where, list(turns)))
+
+
+def dialogue_of(given: object, where: str) -> Dialogue:
+    """Turns as strings, or as objects with `role` and `content`. Raises DataError for fewer than two, for an empty one,
+    and where nothing is a reply.
+    """
+    if not isinstance(given, list):
+        raise DataError(f"{where}: a dialogue must be a list of turns", got=repr(given)[:60])
+    turns, replies = [], []
+    for number, turn in enumerate(given):
+        text, role = turn, ""
+        if isinstance(turn, Mapping):
+            text, role = turn.get("content", turn.get("value")), str(turn.get("role", turn.get("from", ""))).lower()
+            if role not in (*ASKING, *ANSWERING, *BEFORE):
+                known = ", ".join((*ASKING, *ANSWERING, *BEFORE))
+                raise DataError(f"{where}: turn {number + 1} must have a role, one of {known}", got=repr(role)[:40])
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(f"{where}: turn {number + 1} must hold words", got=repr(text)[:60])
+        turns.append(in_a_line(text))
+        replies.append(number > 0 and (role in ANSWERING if role else True))
+    if len(turns) < 2:
+        raise DataError(f"{where}: a dialogue needs two turns", got=str(len(turns)))
+    if not any(replies):
+        raise DataError(f"{where}: a dialogue needs a reply", got=f"{len(turns)} turns, none of the assistant")
+    return Dialogue(tuple(turns), tuple(replies), where)
+
+
+def in_a_line(text: str) -> str:
+    """A turn in one line: line ends part turns."""
+    return " ".join(text.split())
+
+
+def _list_in(values: Mapping[str, object], column: str, where: str) -> object:
+    for name in (column, MESSAGES):
+        if name in values:
+            return values[name]
+    raise DataError(
+        f"{where} must have a column {column!r} or {MESSAGES!r} with a list of turns",
+        got=", ".join(map(repr, list(values)[:8])) or "no column",
+        do="name it with --text COLUMN",
+    )
+
+
+def _pairs(path: Path, header: bool | None, bad: OnBad) -> Iterator[tuple[list[object], str]]:
+    named = find_format(path, ("0",), header=True).columns
+    columns = PAIR if {*PAIR} <= {*named} else ("0", "1")
+    for row in read_table(path, columns, format=find_format(path, columns, header=header), bad=bad):
+        yield [row.values[name] for name in columns], row.where
+
+
+def _blocks(path: Path, bad: OnBad) -> Iterator[tuple[list[object], str]]:
+    if plain_suffix(path) == ".json":
+        raise DataError(f"{path} must be text or a table", got="JSON", do="write one dialogue a line, as .jsonl")
+    turns: list[object] = []
+    begins = 1
+    for line in read_lines(path, bad=bad):
+        if line.text.strip():
+            if not turns:
+                begins = line.number
+            turns.append(line.text)
+        elif turns:
+            yield turns, f"{path}, line {begins}"
+            turns = []
+    if turns:
+        yield turns, f"{path}, line {begins}"

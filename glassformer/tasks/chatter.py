@@ -1,0 +1,149 @@
+"""Replying to a conversation: the verb `chat`.
+
+B rows · S tokens of the turns so far
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Self
+
+from glassformer.data.dialogues import in_a_line
+from glassformer.decode.options import search_settings
+from glassformer.decode.request import Hypothesis
+from glassformer.decode.settings import DecodeSettings
+from glassformer.errors import ConfigError, DataError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.generate import USUAL
+from glassformer.tasks.generation import GeneratedToken
+from glassformer.tasks.reply import OtherReply, Reply
+from glassformer.tasks.rows import Row
+from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.translator import Translator, check_translates, special_ids
+from glassformer.tasks.values import located
+from glassformer.text.parts import ids_of
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.windows import room_beside
+
+# Between two turns; no turn contains one.
+TURN_END = "\n"
+HISTORY = 3
+"""Turns that are read at most, where neither the model nor anybody says otherwise."""
+
+
+class Conversation(NamedTuple):
+    """The turns so far, how many of the last of them are read, their tokens, and how many tokens are left out."""
+
+    turns: tuple[str, ...]
+    read: int
+    ids: tuple[int, ...]
+    left_out: int
+
+
+class Chatter(Predictor[Conversation, Reply]):
+    """The encoder reads the last turns, the decoder writes the reply (`decode/`)."""
+
+    read_ahead = 1024
+
+    def __init__(self, translator: Translator, *, history: int) -> None:
+        self.translator, self.tokenizer, self.history = translator, translator.tokenizer, history
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model, and for options that
+        exclude each other.
+        """
+        check_translates(model.config)
+        options, default = dict(context.options), context.search
+        search = options.get("search")
+        if search is None:
+            options["search"] = search_settings(
+                options, default=USUAL if default is None else default.settings, where="chat"
+            )
+        elif not isinstance(search, DecodeSettings):
+            raise ConfigError("search must be the settings of a search, DecodeSettings", got=repr(search)[:60])
+        ids = None if default is None else default.ids
+        translator = Translator(
+            tokenizer,
+            length=context.length,
+            ids=ids or special_ids(tokenizer.target),
+            options={"search": options["search"]},
+            default=default,
+        )
+        history = options.get("history") or getattr(context.data, "history", HISTORY)
+        return cls(translator, history=int(history))
+
+    def example(self, values: Mapping[str, object], where: str) -> Conversation:
+        """The turns of a record: a text, which is a first turn, or a list of turns. Raises DataError for an empty one.
+
+        Each turn is read in one line.
+        """
+        given = values.get("turns", values.get("text"))
+        turns = [given] if isinstance(given, str) else given
+        if not isinstance(turns, list | tuple) or not turns:
+            raise DataError(located(where, "a turn to reply to is needed"), got=repr(given)[:60])
+        found = []
+        for turn in turns:
+            text = turn.get("content") if isinstance(turn, Mapping) else turn
+            if not isinstance(text, str) or not text.strip():
+                raise DataError(located(where, "a turn must hold words"), got=repr(text)[:60])
+            found.append(in_a_line(text))
+        return self._read(tuple(found))
+
+    def _read(self, turns: tuple[str, ...]) -> Conversation:
+        """As many of the last turns as the model reads at once; of one that is too long the end."""
+        room = room_beside(sum(self.tokenizer.frame), self.translator.length)
+        for count in range(min(self.history, len(turns)), 0, -1):
+            ids = tuple(ids_of(self.tokenizer, joined(turns[-count:])))
+            if room is None or len(ids) <= room or count == 1:
+                break
+        left_out = 0 if room is None else max(0, len(ids) - room)
+        return Conversation(turns, count, ids[left_out:], left_out)
+
+    def rows(self, example: Conversation) -> Iterator[Row]:
+        """One row: the turns that are read."""
+        before, after = self.tokenizer.frame_ids
+        yield Row(ids=array("i", before) + array("i", example.ids) + array("i", after))
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The replies to each row."""
+        return self.translator.predict(model, batches)
+
+    def merge(self, example: Conversation, found: Sequence[list[Hypothesis]]) -> Reply:
+        """The reply. Raises DataError where there is none."""
+        (hypotheses,) = found
+        if not hypotheses:
+            raise DataError(
+                "a reply with these words, of at most this length, must be possible",
+                got="none found",
+                do="ask for more beams or tokens, or for other words",
+            )
+        first, written = hypotheses[0], [self.translator.written(each)[0] for each in hypotheses]
+        target, ids = self.translator.target, [*first.ids, *self.translator.ids.end[:1]]
+        several = self.translator.settings.n_best > 1
+        return Reply(
+            example.turns,
+            written[0],
+            score=first.score,
+            log_probability=first.log_probability,
+            tokens=tuple(
+                GeneratedToken(target.token(id_), target.text(id_), logarithm)
+                for id_, logarithm in zip(ids, first.token_log_probabilities, strict=False)
+            ),
+            n_best=tuple(
+                OtherReply(text, each.score, each.log_probability)
+                for text, each in zip(written, hypotheses, strict=True)
+            )
+            if several
+            else (),
+            ended=bool(self.translator.settings.stop) or first.ended,
+            read=example.read,
+            left_out=example.left_out,
+        )
+
+
+def joined(turns: Sequence[str]) -> str:
+    """The turns as the encoder reads them: a line each."""
+    return TURN_END.join(turns)
