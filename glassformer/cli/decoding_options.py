@@ -219,14 +219,11 @@ WRITING = {
     "stream": (Annotated[bool | None, _STREAM], None),
 }
 
-<<<<<<< HEAD
-=======
 _HISTORY = "The most turns that are read.  [default: as trained]"
 CHATTING = {
     **{name: option for name, option in WRITING.items() if name != "stream"},
     "history": (Annotated[int | None, typer.Option("--history", min=1, help=_HISTORY)], None),
 }
->>>>>>> wip-writer
 
 # What is typed for each of them.
 TYPED = {name: f"--{name.replace('_', '-')}" for name in DECODING} | {"forced": "--force", "forbidden": "--forbid"}
