@@ -60,7 +60,9 @@ def explain(
     ] = 64,
     gradients: Annotated[
         bool,
-        typer.Option("--gradients", help="Put the gradients of the loss into the page: how it flows back to each word."),
+        typer.Option(
+            "--gradients", help="Put the gradients of the loss into the page: how it flows back to each word."
+        ),
     ] = False,
     json: Json = False,
     device: Device = "auto",
@@ -76,7 +78,16 @@ def explain(
     opened = open_model(which, device=device, threads=threads)
     second = second_text(opened, pair, target)
     if html is not None:
-        _page(opened, list(texts_to_explain(texts)), second, choice, html, megabytes, title=Path(which).name, gradients=gradients)
+        _page(
+            opened,
+            list(texts_to_explain(texts)),
+            second,
+            choice,
+            html,
+            megabytes,
+            title=Path(which).name,
+            gradients=gradients,
+        )
         return
     if gradients:
         raise UnknownNameError("--gradients are drawn on a page", got="no page", do="add --html FILE")

@@ -199,7 +199,9 @@ def test_two_words_are_those_that_are_chosen(runs: Opened) -> None:
     )
     weights = {cell: number for tensor, cell, number in rows if tensor == "attention weights"}
     expected = found["encoder.blocks.0.self_attention.weights"][0, 1, 4]
-    assert [float(number) for number in weights.values()] == pytest.approx([expected[4], expected[3]], abs=0.0051)
+    assert [float(number) for number in weights.values()] == pytest.approx(
+        [float(expected[4]), float(expected[3])], abs=0.0051
+    )
 
 
 def test_writing_shows_the_likeliest_words_of_each_step(runs: Opened) -> None:
