@@ -58,7 +58,9 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
     <>
       {scene !== null && <Asks name={name} scout={scout} />}
       <div ref={box}>
-        {typeof scene === "string" && <p class="wrong">This picture needs {scene}, which this page does not carry.</p>}
+        {typeof scene === "string" && (
+          <p class="wrong">This picture needs {scene}: it was left out of this page, or is too large to be fetched.</p>
+        )}
         {scene !== null && typeof scene !== "string" && (
           <>
             <Picture
