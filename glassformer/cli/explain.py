@@ -15,7 +15,7 @@ from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import Choices, Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
-from glassformer.errors import UnknownNameError
+from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def explain(
         )
         return
     if gradients:
-        raise UnknownNameError("--gradients are drawn on a page", got="no page", do="add --html FILE")
+        raise ConfigError("--gradients are drawn on a page", got="no page", do="add --html FILE")
     for each in _together(texts):
         trace = opened.trace(each, second, choices=choice or None)
         if cell is not None:

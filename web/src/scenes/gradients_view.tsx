@@ -136,7 +136,8 @@ function Table(props: { s: Scout; side: Side; most: number; found: Gradients; ro
                 </th>
                 {words.map((_, token) => {
                   const norm = (norms[sentence] ?? norms[0])?.[token] ?? 0;
-                  const strength = most === 0 ? 0 : (norm / most) ** 0.5;
+                  // Half the strength at most: the numbers can be read on it in every theme.
+                  const strength = most === 0 ? 0 : (norm / most) ** 0.5 / 2;
                   return (
                     <td key={token} style={{ background: palette.cell("residual", strength) }}>
                       <a

@@ -77,7 +77,7 @@ export function drawTwoWords(board: Board): number {
   const of = (last: string): string => `${attention}.${last}`;
   const narrow = width < 560;
   const left = narrow ? 84 : 152;
-  const room = Math.floor((width - left) / 2);
+  const room = Math.min(400, Math.floor((width - left) / 2));
   const tokens = query === key ? [query] : [query, key];
   const given = (token: number) => ({ head, query: token, key: token, token });
   const quiet = look.palette.quiet;
@@ -108,7 +108,7 @@ export function drawTwoWords(board: Board): number {
   });
   const [input = s.embed("sum")] = s.operands(of("query"));
   vectors("x", s.names.title(input), input);
-  for (const last of ["query", "key", "value"]) vectors(last.slice(0, 1), `${last}, head ${head}`, of(last));
+  for (const last of ["query", "key", "value"]) vectors(last.slice(0, 1), last, of(last));
 
   heading(`${s.names.word(s.side, s.sentence, query).text} looks`);
   const square = s.formula(of("weights"))?.axes;
@@ -142,7 +142,7 @@ export function drawTwoWords(board: Board): number {
     }
   });
   y += ROW;
-  label("z", `their sum, head ${head}`, "value");
+  label("z", "their sum", "value");
   drawStrip(board, of("mixed"), given(query), left, y, room - 16);
   y += ROW;
   if (others.length > 0) {
