@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from glassformer.artefact.compare import compare
+    from glassformer.artefact.importance import head_importance
     from glassformer.artefact.model import Model
     from glassformer.artefact.open import load
     from glassformer.artefact.recipe import Recipe
@@ -70,6 +71,7 @@ __all__ = [
     "compare",
     "family_config",
     "forbid",
+    "head_importance",
     "heads",
     "load",
     "load_trace",
@@ -108,6 +110,7 @@ _MODULES = {
     "compare": "artefact.compare",
     "family_config": "models.families",
     "forbid": "look.interventions",
+    "head_importance": "artefact.importance",
     "heads": "look.head_jobs",
     "load": "artefact.open",
     "load_trace": "look.load",
