@@ -64,7 +64,7 @@ export function HeadsView(): VNode {
           <select value={arrange} onChange={(event) => go({ arrange: arrangeIn(event.currentTarget.value) }, true)}>
             <option value="">block and head</option>
             <option value="job">what they do</option>
-            {worth !== null && <option value="importance">what is lost without them</option>}
+            {worth !== null && <option value="importance">loss without it</option>}
             {Object.entries(ORDERS).map(([measure, text]) => (
               <option value={measure} key={measure}>
                 {text}
