@@ -136,7 +136,7 @@ def test_a_number_of_each_view_is_followed_home(view: View, model: str, runs: Op
 
 
 LINKS = {
-    "links": ":is(main, .inspector) a[href*='level=number']",
+    "links": ":is(main, .inspector dl) a[href*='level=number']",
     "pairs": ".pairs a",
     "table": "main details.twin a",
     "operand": ".worked a[data-operand]",
