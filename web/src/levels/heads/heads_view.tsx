@@ -84,6 +84,11 @@ export function HeadsView(): VNode {
         )}
         <Ramp palette={palette} />
       </div>
+      {part !== null && rows.some(({ heads }) => heads.shown === undefined) && (
+        <p class="quiet" aria-live="polite">
+          The heads are being measured for the part of the text that is shown …
+        </p>
+      )}
       <div ref={box}>
         {drawn !== null && (
           <Spots
