@@ -15,7 +15,7 @@ from typing import Any
 import glassformer as gf
 from experiments import results
 from experiments.encoder.plan import encoder_folder
-from glassformer.demo.held_out import held_out
+from glassformer.explorer.held_out import held_out
 from glassformer.look.ties import Ties
 
 TIRED = "The animal didn't cross the street because it was too tired."

@@ -50,13 +50,8 @@ def section() -> list[str]:
         *(f"- {name}: {lost(found)}" for name, found in models.items()),
         *translations(models),
         "",
-        f"**Verdict**: the observation **holds for {some(held, len(models))}**. That such a head follows the meaning is"
-        + (
-            f" seen in {some(following, len(models))}: {named(models, following)}."
-            if following
-            else " **not shown** by any of them."
-        )
-        + " Where no head ties the words, the model's answer comes about without one.",
+        f"**Verdict**: the observation **holds for {some(held, len(models))}**. {followed(models, following)}",
+        "A weight is no similarity either: the cosines above order the words otherwise, or come closer together.",
         "",
         '**Likewise**, "you" in *Hi how are you* (the mask-matrix post). Heads that look from *you* at *how* and at',
         f"*are*, more than at *hi* each: {'; '.join(greeted(name, found) for name, found in models.items())}.",
@@ -89,7 +84,7 @@ def lost(found: Mapping[str, Any]) -> str:
         return "no head ties the words"
     measured = found["best"]["lost"]
     interval = f"{measured['value']:+.3f} ({measured['low']:.3f} … {measured['high']:.3f})"
-    return f"{measured['measure']} {interval} {measured['unit']}: number {measured['rank']} of {measured['of']} heads"
+    return f"{measured['measure']} {interval} {measured['unit']}, number {measured['rank']} of {measured['of']}"
 
 
 def translations(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -107,9 +102,20 @@ def greeted(name: str, found: Mapping[str, Any]) -> str:
     return f"{told} ({best['head']}: how {best['how']:.2f}, are {best['are']:.2f}, hi {best['hi']:.2f})"
 
 
-def named(models: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
-    """The heads that follow the meaning."""
-    return "; ".join(f"{name}: {', '.join(models[name]['following'])}" for name in names)
+def followed(models: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
+    """Whether a head follows the meaning, and how much that says."""
+    if not names:
+        return "That such a head follows the meaning is **not shown** by any of them."
+    told = "; ".join(f"{name}: {', '.join(models[name]['following'])}" for name in names)
+    clearest = [name for name in names if models[name]["best"]["head"] in models[name]["following"]]
+    which = (
+        f"the clearest one among them in {', '.join(clearest)}" if clearest else "the clearest one is not among them"
+    )
+    count = max(found["heads"] for found in models.values())
+    return (
+        f"That some of these heads follow the meaning too is seen in {some(names, len(models))} ({told}; {which}). "
+        f"One pair of sentences and up to {count} heads show no more than that: understanding is **not shown**."
+    )
 
 
 def some(names: list[str], total: int) -> str:
