@@ -51,7 +51,7 @@ def section() -> list[str]:
         *translations(models),
         "",
         f"**Verdict**: the observation **holds for {some(held, len(models))}**. {followed(models, following)}",
-        "A weight is no similarity either: the cosines above order the words otherwise, or come closer together.",
+        f"Nor is a weight a similarity: {alike_most(models)}.",
         "",
         '**Likewise**, "you" in *Hi how are you* (the mask-matrix post). Heads that look from *you* at *how* and at',
         f"*are*, more than at *hi* each: {'; '.join(greeted(name, found) for name, found in models.items())}.",
@@ -108,14 +108,23 @@ def followed(models: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
         return "That such a head follows the meaning is **not shown** by any of them."
     told = "; ".join(f"{name}: {', '.join(models[name]['following'])}" for name in names)
     clearest = [name for name in names if models[name]["best"]["head"] in models[name]["following"]]
-    which = (
-        f"the clearest one among them in {', '.join(clearest)}" if clearest else "the clearest one is not among them"
-    )
+    which = f"the clearest one of {', '.join(clearest)} is" if clearest else "the clearest one is not"
     count = max(found["heads"] for found in models.values())
     return (
-        f"That some of these heads follow the meaning too is seen in {some(names, len(models))} ({told}; {which}). "
+        f"That some of these heads follow the meaning too is seen in {len(names)} of {len(models)} models ({told}; {which} among them). "
         f"One pair of sentences and up to {count} heads show no more than that: understanding is **not shown**."
     )
+
+
+def alike_most(models: Mapping[str, Mapping[str, Any]]) -> str:
+    """In which models the vector of *it* is most like that of *animal*, beside those where a head ties them."""
+
+    def closest(found: Mapping[str, Any]) -> bool:
+        last = found["cosines"][-1]
+        return bool(last["animal"] > max(last["street"], last["tired"]))
+
+    alike = [name for name, found in models.items() if closest(found)]
+    return f"in the last state *it* is most like *animal* in {some(alike, len(models))}"
 
 
 def some(names: list[str], total: int) -> str:
