@@ -12,10 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.cli.opened import open_model, second_text, split_model
-from glassformer.cli.options import Choices, Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
+from glassformer.cli.options import (
+    Choices,
+    Device,
+    HeldOutTexts,
+    Json,
+    NamedModel,
+    PairOrPassage,
+    Target,
+    Texts,
+    Threads,
+)
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
-from glassformer.errors import UnknownNameError
+from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
@@ -58,6 +68,7 @@ def explain(
     megabytes: Annotated[
         int, typer.Option("--megabytes", min=1, help="The most megabytes of numbers that --html puts into the page.")
     ] = 64,
+    held_out: HeldOutTexts = None,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,
@@ -72,8 +83,19 @@ def explain(
     opened = open_model(which, device=device, threads=threads)
     second = second_text(opened, pair, target)
     if html is not None:
-        _page(opened, list(texts_to_explain(texts)), second, choice, html, megabytes, title=Path(which).name)
+        _page(
+            opened,
+            list(texts_to_explain(texts)),
+            second,
+            choice,
+            html,
+            megabytes,
+            title=Path(which).name,
+            held_out=held_out,
+        )
         return
+    if held_out:
+        raise ConfigError("--held-out is for the page of --html", do="glassformer heads measures heads without a page")
     for each in _together(texts):
         trace = opened.trace(each, second, choices=choice or None)
         if cell is not None:
@@ -101,13 +123,32 @@ def _page(
     megabytes: int,
     *,
     title: str,
+    held_out: Sequence[str] | None,
 ) -> None:
-    """All texts together on one page."""
+    """All texts together on one page, with what is lost without each head where a held-out text was given."""
+    from glassformer.explorer.page import write_page
+    from glassformer.explorer.sections import sections_of
+
     given = texts[0] if len(texts) == 1 else list(texts)
     trace = opened.trace(given, second, choices=choices or None)
-    trace.to_html(out, title=title, megabytes=megabytes)
+    sections = sections_of(trace)
+    if held_out:
+        sections |= {"importance": _importance(opened, held_out)}
+    write_page(trace, out, title=title, megabytes=megabytes, sections=sections)
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
     _note(str(trace.honesty))
+
+
+def _importance(opened: Model, files: Sequence[str]) -> Any:
+    """What is lost without each head, for the page."""
+    from glassformer.artefact.importance import head_importance
+    from glassformer.artefact.progress import ConsoleProgress
+    from glassformer.cli.heads import MOST_TEXTS, of_files
+    from glassformer.explorer.summed import importance_section
+
+    held = of_files(opened, files, MOST_TEXTS)
+    found = head_importance(opened, held.texts, held.seconds, progress=ConsoleProgress())
+    return importance_section(found, held.title)
 
 
 def _walk(

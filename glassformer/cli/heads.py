@@ -6,13 +6,14 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Json, NamedModel, Threads
+from glassformer.cli.options import Device, HeldOutTexts, Json, NamedModel, Threads
 from glassformer.cli.screen import console, escaped, note, plain_table, record
 from glassformer.errors import DataError
 
@@ -43,15 +44,7 @@ def heads(
         ),
     ] = None,
     model: NamedModel = None,
-    held_out: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--held-out",
-            help="Measure what is lost without each head on this file (.txt, a text a line; or a table with text, and "
-            "target or pair where the model reads two), which the model must not have learned from (repeatable).  "
-            "[default: the texts]",
-        ),
-    ] = None,
+    held_out: HeldOutTexts = None,
     rows: Annotated[int, typer.Option("--rows", min=1, help="How many texts of --held-out are read.")] = MOST_TEXTS,
     importance: Annotated[
         bool,
@@ -129,15 +122,16 @@ def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
     if not read:
         raise DataError("--held-out needs a file with a text", got=", ".join(files))
     seconds = [str(values["target"]) for values in read] if "target" in columns else None
-    title = f"{'the first ' if len(read) == rows else ''}{len(read)} texts of {', '.join(files)}"
+    names = ", ".join(Path(file).name for file in files)
+    title = f"{'the first ' if len(read) == rows else ''}{len(read)} texts of {names}"
     return Given([str(values["text"]) for values in read], seconds, title)
 
 
 def of_package(model: Model) -> Given:
     """The sentences of the package: those of the slides for their model, which has no other words."""
     from glassformer.artefact.trace import reads_by_word
-    from glassformer.demo.held_out import held_out
     from glassformer.demo.texts import slides
+    from glassformer.explorer.held_out import held_out
 
     if reads_by_word(model):
         texts = [sentence.text for sentence in slides().sentences]

@@ -23,7 +23,7 @@ export function HeadsBeside(): VNode {
   const only = onlyIn(state.value.only);
   const inHand = pointedSpot.value ?? idOf(tensor.replace(/\.weights$/, ""), cell[1] ?? 0);
   const head = headsIn(rows).find(({ id }) => id === inHand);
-  const worth = useWorth();
+  const { worth } = useWorth();
   const lost = head === undefined ? undefined : worth?.of.get(head.id);
   const measured = head?.row.heads.measured[head.index];
   const opened = head === undefined ? "" : link({ ...headInHand(source, head.id, state.value), ...opensAs() });

@@ -17,7 +17,7 @@ import { jobColours } from "./job_marks.tsx";
 import { type Counted, headlineOf, type Job, RULE, whereOf } from "./jobs.ts";
 import { FILTERED, usePart, withHidden } from "./part.ts";
 import { attentionsOf, useRows } from "./rows.ts";
-import { useWorth } from "./worth.ts";
+import { measuring, useWorth } from "./worth.ts";
 
 export function HeadsView(): VNode {
   const store = useStore();
@@ -33,7 +33,7 @@ export function HeadsView(): VNode {
   const asked = usePart(sentence);
   const part = tokens > FILTERED ? null : asked;
   const { rows, missing, wrong } = useRows(attentions, sentence, width === 0 ? 0 : size.dots, part);
-  const worth = useWorth();
+  const { worth, offered, reason } = useWorth();
   const marks = useMemo(() => marksOf(names, sentence), [names, sentence]);
   const job = useMemo(jobColours, [palette]);
   const groups = useMemo(() => groupsOf(rows), [rows]);
@@ -43,6 +43,7 @@ export function HeadsView(): VNode {
     const look = { palette, job, arrange, only, title, worth: worth?.of };
     return headsScene(withHidden(rows, part, names, sentence), look, size, width);
   }, [rows, palette, job, arrange, only, size.dots, size.pixels, width, marks, worth]);
+  const model = names.run.editing?.command.split(" ")[2] ?? "MODEL";
   const total = groups.reduce((sum, { heads }) => sum + heads.length, 0);
   const headline = headlineOf(groups, total, marks);
   const said = headline.map(({ text }) => text).join("");
@@ -108,8 +109,16 @@ export function HeadsView(): VNode {
             "A part of the text is shown: labels and measures are of the attention that goes there, “of .62” is how much that is. Words of several tokens: summed where they are looked at, averaged where they look. "}
           {worth === null ? (
             <>
-              What a head is worth cannot be read off its attention. On texts that the model has not learned from it is
-              measured by <span class="code">{`glassformer heads ${names.run.title} --held-out FILE`}</span>.
+              What a head is worth cannot be read off its attention; it is measured on texts that the model has not
+              learned from: {reason !== "" && reason}
+              {offered && reason === "" && (
+                <button type="button" class="undo" disabled={measuring.value} onClick={() => (measuring.value = true)}>
+                  {measuring.value ? "measuring, up to a minute …" : "measure it now"}
+                </button>
+              )}
+              {!offered && reason === "" && (
+                <span class="code">{`glassformer explain ${model} "a text" --held-out FILE --html page.html`}</span>
+              )}
             </>
           ) : (
             `“Lost”: the ${worth.measure} without the head less that with it, ${worth.unit}, on ${worth.text}; with all heads it is ${short(worth.baseline)}.`

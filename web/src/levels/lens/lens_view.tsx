@@ -55,7 +55,10 @@ function Places({ all }: { all: Lens }): VNode {
       <Table
         kind="lens"
         label="the first guess of each place after each block"
-        head={["place", ...place.layers.map(({ state: name }, at) => <TensorLink name={name} text={headOf(place, at)} />)]}
+        head={[
+          "place",
+          ...place.layers.map(({ state: name }, at) => <TensorLink name={name} text={headOf(place, at)} />),
+        ]}
         rows={places.map((each, order) => ({
           data: { "data-place": each.at.token },
           cells: [

@@ -8,5 +8,5 @@ from importlib import resources
 
 def held_out() -> tuple[tuple[str, str], ...]:
     """Each sentence in English and in French."""
-    text = resources.files("glassformer.demo").joinpath("held_out.toml").read_text(encoding="utf-8")
+    text = resources.files("glassformer.explorer").joinpath("held_out.toml").read_text(encoding="utf-8")
     return tuple((source, target) for source, target in tomllib.loads(text)["pairs"])
