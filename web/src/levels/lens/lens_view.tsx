@@ -106,7 +106,7 @@ function Asked({ place: { at } }: { place: LensPlace }): VNode {
   return (
     <>
       {answersNext(names) && <span class="quiet">after </span>}
-      <b class={word.hidden ? "hidden" : ""}>{word.text}</b>
+      <b class={word.hidden ? "hidden" : ""}>{word.hidden ? at.text : word.text}</b>
     </>
   );
 }
