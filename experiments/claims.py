@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments import results
+from experiments import ties_claim as ties
 from experiments.tables import DOCS, NOT_YET, table, write
 from experiments.translation import claims as translation
 
@@ -36,7 +37,20 @@ PRE_TRAINING = (("sst2", "accuracy"), ("mrpc", "accuracy"), ("wnut17", "entity F
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([TEXT, *_four_tasks(), "", *_pre_training(), "", *translation.sections(), *_sentences(), ""])
+    return "\n".join(
+        [
+            TEXT,
+            *_four_tasks(),
+            "",
+            *_pre_training(),
+            "",
+            *translation.sections(),
+            *ties.section(),
+            "",
+            *_sentences(),
+            "",
+        ]
+    )
 
 
 def _sentences() -> list[str]:

@@ -44,7 +44,8 @@ class View:
     """One view: where it comes from, how it is opened, and how a number is followed from it.
 
     `tensors` gives the names of the tensors of a run that have the view. `follow` is `canvas` (the cell in hand is
-    moved by keys and opened), `operand` (a number that no tensor holds is worked out below the picture, and one of its
+    moved by keys and opened), `links` (a number that the view names, in its picture's words), `pairs` (a weight of the
+    head in hand), `operand` (a number that no tensor holds is worked out below the picture, and one of its
     operands is followed), `table` (a number in the table beside the picture) or `stages` (one of
     the stages from score to weight). `empty` has the reason for each model
     without it.
@@ -54,7 +55,7 @@ class View:
     source: str
     tensors: Callable[[Trace], Sequence[str]]
     address: str
-    follow: Literal["canvas", "operand", "table", "stages"] = "canvas"
+    follow: Literal["canvas", "links", "pairs", "operand", "table", "stages"] = "canvas"
     empty: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, found: Trace, rng: random.Random, left_out: Container[str] = ()) -> tuple[str, str]:
@@ -95,6 +96,51 @@ NO_VECTORS = {"llama": ROTARY, "t5": BIASED}
 PICTURE = "level=tensor&picture="
 
 VIEWS: tuple[View, ...] = (
+    View(
+        "the whole model: its parts to scale, what flows between them, what it answered",
+        "guide: *A High-Level Look*; notes: the first pictures",
+        ending("probabilities"),
+        "level=model",
+        follow="links",
+        empty={"encoder": NO_HEAD},
+    ),
+    View(
+        "all heads: sorted and grouped by what they do, with the share that each label stands on",
+        "in no source document",
+        made_by("softmax", at="attention"),
+        "level=heads",
+        follow="pairs",
+    ),
+    View(
+        "heads that tie a word to one word more than to others (C-38)",
+        "guide: *it*, *animal* and *tired*; the score table of *Hi how are you*",
+        made_by("softmax", at="self_attention"),
+        "level=ties",
+        follow="links",
+    ),
+    View(
+        "attention rolled out through all blocks, a word followed upward",
+        "in no source document",
+        made_by("softmax", at="self_attention"),
+        "level=rollout",
+        follow="links",
+    ),
+    View(
+        "the answer block by block (logit lens)",
+        "in no source document",
+        lambda found: [name for name in ending("probabilities")(found) if name.startswith("head.")],
+        "level=lens",
+        follow="links",
+        empty={"encoder": NO_HEAD, "tagger": TAGS},
+    ),
+    View(
+        "attention beside gradients",
+        "in no source document",
+        ending("logits"),
+        "level=gradients",
+        follow="links",
+        empty={"encoder": NO_HEAD},
+    ),
     View(
         "one attention head: lines between words, square, from score to weight, weighted values",
         "guide: *it*, *animal* and *tired*; the score table of *Hi how are you*; *Look-Ahead Mask*",

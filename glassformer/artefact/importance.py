@@ -22,7 +22,7 @@ from glassformer.text.windows import text_rows
 
 ROUNDS = 7
 """A text is masked at most so often, another seventh of its words each time: about the share that BERT masks."""
-ENOUGH = 64
+ENOUGH = 96
 """Rows beyond which a text is masked once: fewer texts are masked more often."""
 MOST_TOKENS = 4096
 """Tokens that are run together, padding included."""

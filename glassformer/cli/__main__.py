@@ -36,6 +36,7 @@ VERBS: dict[str, dict[str, str]] = {
     "Look inside": {
         "explain": "show every step from words to answer, with its numbers and formulas",
         "explore": "open a page on which every number can be followed home",
+        "heads": "list what each attention head does, and what is lost without it",
         "matrix": "show the mask-matrix post's matrix of word pairs for a text, step by step",
         "verify": "check every tensor of your model on your text against its formula",
         "models": "list the models that came with the package",

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.cli.opened import open_model, second_text, split_model
-from glassformer.cli.options import Choices, Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
+from glassformer.cli.options import (
+    Choices,
+    Device,
+    HeldOutTexts,
+    Json,
+    NamedModel,
+    PairOrPassage,
+    Target,
+    Texts,
+    Threads,
+)
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
 from glassformer.errors import ConfigError, UnknownNameError
@@ -65,6 +75,7 @@ def explain(
             "--gradients", help="Put the gradients of the loss into the page: how it flows back to each word."
         ),
     ] = False,
+    held_out: HeldOutTexts = None,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,
@@ -88,10 +99,13 @@ def explain(
             megabytes,
             title=Path(which).name,
             gradients=gradients,
+            held_out=held_out,
         )
         return
     if gradients:
         raise ConfigError("--gradients are drawn on a page", got="no page", do="add --html FILE")
+    if held_out:
+        raise ConfigError("--held-out is for the page of --html", do="glassformer heads measures heads without a page")
     for each in _together(texts):
         trace = opened.trace(each, second, choices=choice or None)
         if cell is not None:
@@ -120,15 +134,18 @@ def _page(
     *,
     title: str,
     gradients: bool,
+    held_out: Sequence[str] | None,
 ) -> None:
-    """All texts together on one page."""
+    """All texts together on one page, with what is lost without each head where a held-out text was given."""
     from glassformer.explorer.training import training_sections
 
     given = texts[0] if len(texts) == 1 else list(texts)
     trace = opened.trace(given, second, choices=choices or None)
     alone = second is None and not choices and trace.words.decoder_inputs
     searches = [_search(opened, text) for text in texts] if alone else ()
-    sections = training_sections(opened.source)
+    sections = {**training_sections(opened.source)}
+    if held_out:
+        sections["importance"] = _importance(opened, held_out)
     trace.to_html(out, title=title, megabytes=megabytes, searches=searches, gradients=gradients, sections=sections)
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
     _note(str(trace.honesty))
@@ -143,6 +160,18 @@ def _search(opened: Model, text: str) -> SearchTree | None:
     except DataError as error:
         note(str(error))
         return None
+
+
+def _importance(opened: Model, files: Sequence[str]) -> Any:
+    """What is lost without each head, for the page."""
+    from glassformer.artefact.importance import head_importance
+    from glassformer.artefact.progress import ConsoleProgress
+    from glassformer.cli.heads import MOST_TEXTS, of_files
+    from glassformer.explorer.summed import importance_section
+
+    held = of_files(opened, files, MOST_TEXTS)
+    found = head_importance(opened, held.texts, held.seconds, progress=ConsoleProgress())
+    return importance_section(found, held.title)
 
 
 def _walk(

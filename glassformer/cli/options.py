@@ -78,6 +78,15 @@ HeldOut = Annotated[
     Literal["validation", "test"] | None,
     typer.Option("--split", help="Which held-out split, without files.  [default: validation]"),
 ]
+HeldOutTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--held-out",
+        help="Measure what is lost without each attention head on this file (.txt, a text a line; or a table with the "
+        "column text, and target for a model that translates), from which the model must not have learned "
+        "(repeatable).",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON record a line.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads.  [default: all]")]

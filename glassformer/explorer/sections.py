@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from glassformer.errors import ConfigError
 from glassformer.explorer import gradients, summed
 
 if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
     from glassformer.look.trace import Trace
 
 Maker = Callable[["Trace"], Any]
@@ -40,6 +42,21 @@ MAKERS: Mapping[str, Maker] = {
     gradients.NAME: gradients.gradient_section,
 }
 """The sections that a server works out for a page that asks."""
+
+
+_MEASURED: WeakKeyDictionary[Model, Any] = WeakKeyDictionary()
+
+
+def importance(model: Model) -> Any:
+    """What is lost without each head, on sentences of the package: measured once for a model, whatever the run."""
+    if model not in _MEASURED:
+        _MEASURED[model] = summed.importance_of_package(model)
+    return _MEASURED[model]
+
+
+MODEL_MAKERS: Mapping[str, Callable[[Model], Any]] = {"importance": importance}
+"""The sections that are worked out from the model of a run: minutes for a large one, so no exported page has them
+unasked."""
 
 
 CARRIED: Mapping[str, Maker] = {name: make for name, make in MAKERS.items() if name != gradients.NAME}

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from glassformer.errors import ConfigError, UnknownNameError
+from glassformer.artefact.importance import Importance, head_importance
+from glassformer.artefact.trace import reads_by_word
+from glassformer.errors import ConfigError, DataError, ShapeError, UnknownNameError
 from glassformer.explorer import sums
+from glassformer.explorer.held_out import held_out
 from glassformer.look.attributions import NOTE, Attributions, attribute, goals
 from glassformer.look.cell import word_at
 from glassformer.look.head_jobs import JOBS, RULE, heads
@@ -16,6 +20,9 @@ from glassformer.look.lens import Lens, chosen_places, logit_lens, side_of
 from glassformer.look.rollout import FORMULA, rollout
 from glassformer.look.ties import Span, Ties, span_of, ties
 from glassformer.look.trace import Trace
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
 
 MOST_SHARES = 40_000
 """So many numbers of a rollout stand in a page, all texts together; of longer ones only those after the last block."""
@@ -205,6 +212,47 @@ def word(trace: Trace, side: str, sentence: int, token: int) -> sums.Word:
     """A token of a text."""
     text = word_at(trace.words.sentence(side, sentence), token)
     return {"side": side, "sentence": sentence, "token": token, "text": text}
+
+
+LIVE_TEXTS = 16
+"""So many sentences are enough for a page that waits; `glassformer heads` reads more."""
+
+
+def importance_of_package(model: Model) -> Any:
+    """What is lost without each head on sentences of the package, or why that cannot be measured."""
+    if reads_by_word(model):
+        return {
+            "reason": "this model can read no text that it has not learned from: its vocabulary has only their words"
+        }
+    pairs = held_out()[:LIVE_TEXTS]
+    two_stacks = model.config.encoder is not None and model.config.decoder is not None
+    try:
+        found = head_importance(model, [one for one, _ in pairs], [two for _, two in pairs] if two_stacks else None)
+    except (ConfigError, DataError, ShapeError) as error:
+        return {"reason": str(error)}
+    return importance_section(found, f"{len(pairs)} sentences of the package that no model of it has learned from")
+
+
+def importance_section(found: Importance, text: str) -> sums.ImportanceSection:
+    """What is lost without each head; `text` says on what it was measured."""
+    return {
+        "measure": found.measure,
+        "unit": found.unit,
+        "baseline": digit(found.baseline),
+        "rows": found.texts,
+        "scored": found.scored,
+        "text": text,
+        "heads": [
+            {
+                "attention": each.attention,
+                "head": each.head,
+                "difference": digit(each.difference),
+                "low": known(each.low),
+                "high": known(each.high),
+            }
+            for each in found.heads
+        ],
+    }
 
 
 def known(value: float) -> float | None:

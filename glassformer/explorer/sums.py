@@ -67,8 +67,8 @@ class ImportanceRow(TypedDict):
     attention: str
     head: int
     difference: float
-    low: float
-    high: float
+    low: float | None  # null = one text has no interval
+    high: float | None
 
 
 class ImportanceSection(TypedDict):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
@@ -107,22 +108,35 @@ def same_word(queries: Tensor, keys: Tensor, crossing: bool) -> Tensor:
     return same if crossing else same.fill_diagonal_(fill_value=False)
 
 
-def measure_trace(trace: Trace) -> dict[str, Tensor]:
-    """The measures of all heads over all texts of a run, by attention, [H, 10]: each token that looks counts the same.
+@dataclass
+class Mean:
+    """The measures of all heads over all texts of several runs of one model: each token that looks counts the same."""
 
-    A text without a token that looks counts nothing.
-    """
-    found: dict[str, Tensor] = {}
-    for attention in attentions(trace):
-        tensors = trace.fetch([f"{attention}.weights", f"{attention}.may_look"])
-        weights, may_look = (tensor.cpu() for tensor in tensors.values())
-        real = trace.facts.get(f"{trace.statement.formulas[f'{attention}.weights'].tokens}.real")
-        sums, tokens = torch.zeros(weights.shape[1], len(MEASURES), dtype=torch.float64), 0
-        for sentence in range(len(weights)):
-            count = weights.shape[2] if real is None else int(real[sentence].sum())
-            if count:
-                looks = may_look[min(sentence, len(may_look) - 1)]
-                sums += count * measure_text(trace, attention, sentence, weights[sentence], looks)
-                tokens += count
-        found[attention] = sums / max(tokens, 1)
-    return found
+    sums: dict[str, Tensor] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=dict)
+
+    def add(self, trace: Trace) -> None:
+        """Another run."""
+        for attention in attentions(trace):
+            tensors = trace.fetch([f"{attention}.weights", f"{attention}.may_look"])
+            weights, may_look = (tensor.cpu() for tensor in tensors.values())
+            real = trace.facts.get(f"{trace.statement.formulas[f'{attention}.weights'].tokens}.real")
+            sums = self.sums.setdefault(attention, torch.zeros(weights.shape[1], len(MEASURES), dtype=torch.float64))
+            for sentence in range(len(weights)):
+                count = weights.shape[2] if real is None else int(real[sentence].sum())
+                if count:
+                    looks = may_look[min(sentence, len(may_look) - 1)]
+                    sums += count * measure_text(trace, attention, sentence, weights[sentence], looks)
+                    self.tokens[attention] = self.tokens.get(attention, 0) + count
+
+    @property
+    def measures(self) -> dict[str, Tensor]:
+        """By attention, [H, 10] in the order of MEASURES."""
+        return {attention: sums / max(self.tokens.get(attention, 0), 1) for attention, sums in self.sums.items()}
+
+
+def measure_trace(trace: Trace) -> dict[str, Tensor]:
+    """The measures of all heads over all texts of a run, by attention, [H, 10]."""
+    mean = Mean()
+    mean.add(trace)
+    return mean.measures

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from glassformer.errors import ConfigError
+from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.look.cell import Words, find_word, unmarked
 from glassformer.look.head_measures import attentions
 from glassformer.look.trace import Trace
@@ -125,8 +125,17 @@ def after_blocks(trace: Trace, stack: str) -> str:
 
 
 def span_of(words: Words, asked: str, *, sentence: int = 0, side: str = "inputs") -> Span:
-    """A word of a text with all its tokens; raises UnknownNameError."""
-    first = find_word(words, asked, option="a word", side=side, sentence=sentence)
+    """A word of a text with all its tokens, also where the text begins it with the other case; raises
+    UnknownNameError.
+    """
+    other = asked[:1].swapcase() + asked[1:]
+    try:
+        first = find_word(words, asked, option="a tie", side=side, sentence=sentence)
+    except UnknownNameError as error:
+        try:
+            first = find_word(words, other, option="a tie", side=side, sentence=sentence)
+        except UnknownNameError:
+            raise error from None
     row = words.sentence(side, sentence)
     wanted = asked.partition("@")[0] if asked not in row else asked
     joined, tokens = unmarked(row[first]) if first < len(row) else "", [first]

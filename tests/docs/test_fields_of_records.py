@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from glassformer.artefact.importance import head_importance
+from glassformer.artefact.open import load
+from glassformer.cli.heads import as_records
+from glassformer.look.head_jobs import heads
 from tests.translators import ENGLISH, FRENCH, translating
 
 PAGE = "docs/records.md"
@@ -42,6 +46,14 @@ def test_a_translation_has_the_fields_that_are_listed(page: str) -> None:
     assert record["n_best"][0]["translation"] == record["translation"]
     assert all(link.keys() == {"source", "target", "weight"} for link in record["alignment"])
     assert record["log_probability"] == pytest.approx(sum(each["log_probability"] for each in record["tokens"]))
+
+
+def test_a_head_has_the_fields_that_are_listed(page: str) -> None:
+    model = load("english")
+    found = heads(model.trace("She likes the summer."))
+    (record, *_) = as_records(found, head_importance(model, "She likes the summer."))
+    assert record.keys() == listed(page, "The fields of `heads`")
+    assert record["lost"].keys() == listed(page, "The fields of `heads`", 1)
 
 
 def test_a_score_has_the_fields_that_are_listed(page: str) -> None:

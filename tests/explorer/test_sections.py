@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.artefact.importance import head_importance
 from glassformer.artefact.open import load
 from glassformer.demo.texts import slides, slides_model
 from glassformer.explorer import sections, summed
+from glassformer.explorer.held_out import held_out
 from glassformer.explorer.page import page
 from glassformer.look.attributions import attributions
 from glassformer.look.cell import Words
@@ -105,3 +107,19 @@ def test_the_question_of_the_picture_is_asked_where_its_words_are() -> None:
     leads = [tie["one"] - max(tie["others"]) for tie in first["heads"]]
     assert first["tying"] == sum(lead > 0 for lead in leads)
     assert (None if max(leads) <= 0 else leads.index(max(leads))) == first["best"]
+
+
+def test_what_is_lost_is_told_of_the_model_and_of_no_model_that_reads_nothing_new(
+    run: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summed, "LIVE_TEXTS", 2)
+    model = load("en-fr")
+    told = sections.MODEL_MAKERS["importance"](model)
+    assert told is sections.MODEL_MAKERS["importance"](model)  # measured once
+    expected = head_importance(model, [one for one, _ in held_out()[:2]], [two for _, two in held_out()[:2]])
+    assert (told["measure"], told["rows"], told["scored"]) == (expected.measure, 2, expected.scored)
+    for row, head in zip(told["heads"], expected.heads, strict=True):
+        assert (row["attention"], row["head"]) == (head.attention, head.head)
+        assert row["difference"] == pytest.approx(head.difference, rel=1e-5, abs=1e-9)
+    json.dumps(told, allow_nan=False)
+    assert "no text that it has not learned from" in sections.MODEL_MAKERS["importance"](load(slides_model()))["reason"]

@@ -10,11 +10,14 @@ import pytest
 from numpy.typing import NDArray
 
 import glassformer as gf
+from glassformer.explorer.page import write_page
+from glassformer.explorer.sections import sections_of
 from glassformer.look.trace import Trace
 from tests.explorer.test_browser import WAIT, check, opened, show, traced  # noqa: F401 (a fixture)
+from tests.explorer.test_page import record_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
 Numbers = NDArray[np.float64]
@@ -177,3 +180,129 @@ def test_a_word_is_followed_by_keys_and_its_weights_are_opened(
     assert (cell["head"], cell["query"]) == (1, 10)
     check(opened, found, name, cell)
     opened.keyboard.press("Escape")
+
+
+def test_a_part_of_the_text_is_measured_by_what_goes_there(
+    english: tuple[Trace, Path],
+    opened: Page,  # noqa: F811
+) -> None:
+    found, file = english
+    words = [place for place, word in enumerate(found.words.inputs[0]) if not word.startswith("[")]
+    show(opened, file, "level=heads&show=bare")
+    opened.wait_for_selector("[data-shown]", state="attached", timeout=WAIT)
+    rows = opened.locator("tr[data-head]").evaluate_all(
+        "rows => rows.map(row => [row.dataset.head, Number(row.querySelector('[data-shown]').dataset.shown),"
+        " ...['previous', 'entropy', 'distance', 'even'].map(name =>"
+        " Number(row.querySelector(`[data-measure=${name}]`).dataset.value))])"
+    )
+    assert len(rows) == 18
+    for name, *told in rows:
+        attention, head = name.split(" ")
+        part = weights_of(found, attention)[0, int(head)][np.ix_(words, words)]
+        mass = part.sum(-1)
+        inside = part / mass[:, None]
+        apart = np.abs(np.subtract.outer(words, words))
+        expected = [
+            mass.mean(),
+            (part * np.eye(len(words), k=-1)).sum() / mass.sum(),
+            -(part * np.log(np.maximum(inside, 1e-300))).sum() / mass.sum(),
+            (part * apart).sum() / mass.sum(),
+            1 / len(words),
+        ]
+        np.testing.assert_allclose(told, expected, atol=2e-6)
+    # The same choice holds at the head's own level.
+    opened.locator("canvas").first.focus()
+    opened.keyboard.press("Home")
+    opened.keyboard.press("Enter")
+    opened.wait_for_function("location.hash.includes('level=head&')")
+    assert "show=bare" in opened.evaluate("location.hash")
+
+
+def test_of_a_pair_only_what_one_sentence_gives_the_other_is_measured(opened: Page, tmp_path: Path) -> None:  # noqa: F811
+    found = traced("bert")
+    segments = found.facts["inputs.segments"][0].numpy()
+    assert set(segments) == {0, 1}
+    found.to_html(tmp_path / "page.html")
+    show(opened, tmp_path / "page.html", "level=heads&show=from-0,to-1")
+    opened.wait_for_selector("[data-shown]", state="attached", timeout=WAIT)
+    rows = opened.locator("tr[data-head]").evaluate_all(
+        "rows => rows.map(row => [row.dataset.head, Number(row.querySelector('[data-shown]').dataset.shown)])"
+    )
+    for name, told in rows:
+        attention, head = name.split(" ")
+        square = weights_of(found, attention)[0, int(head)]
+        assert told == pytest.approx(square[np.ix_(segments == 0, segments == 1)].sum(-1).mean(), abs=1e-6)
+
+
+def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
+    english: tuple[Trace, Path],
+    opened: Page,  # noqa: F811
+) -> None:
+    found, file = english
+    told = sections_of(found)
+    show(opened, file, "level=lens&at=2,3")
+    opened.wait_for_selector("[data-rank]", timeout=WAIT)
+    cells = opened.locator("tr[data-place]").evaluate_all(
+        "rows => rows.map(row => [...row.querySelectorAll('[data-rank]')].map(({dataset}) =>"
+        " [Number(dataset.rank), Number(dataset.probability)]))"
+    )
+    places = told["lens"]["places"]
+    assert cells == [[[layer["rank"], layer["top"][0]["probability"]] for layer in place["layers"]] for place in places]
+    guesses = opened.locator("[data-guess]").evaluate_all("all => all.map(({dataset}) => Number(dataset.guess))")
+    assert guesses == [guess["probability"] for guess in places[2]["layers"][3]["top"]]
+    # The last column is the run's own answer.
+    opened.evaluate("location.hash = '#level=lens&at=2'")
+    link = opened.locator("[data-guess] a").first
+    link.wait_for(timeout=WAIT)
+    link.click()
+    article = opened.locator("article[data-tensor='head.probabilities']")
+    article.wait_for(timeout=WAIT)
+    place, token = map(int, (article.get_attribute("data-cell") or "").split(","))
+    assert token == places[2]["answer"]["id"]
+    assert float(found["head.probabilities"][place, token]) == pytest.approx(
+        places[2]["answer"]["probability"], abs=1e-5
+    )
+    show(opened, file, "level=gradients&at=1,5")
+    opened.wait_for_selector("tr[data-token]", timeout=WAIT)
+    rows = opened.locator("tr[data-token]").evaluate_all(
+        "rows => rows.map(({dataset}) => [Number(dataset.gradient), Number(dataset.product)])"
+    )
+    owed = told["attributions"]["goals"][1]["of"][0]
+    assert rows == [list(pair) for pair in zip(owed["gradient"], owed["product"], strict=True)]
+    goal = told["attributions"]["goals"][1]
+    places_of = [token for _, token in record_of(file.read_text(encoding="utf-8"))["places"]]
+    query = places_of[goal["cell"][0]]
+    mean = weights_of(found, "encoder.blocks.5.self_attention")[0].mean(0)[query]
+    sizes = np.abs(owed["product"])
+    ranks = [np.argsort(np.argsort(values)) for values in (mean, sizes)]
+    alike = float(opened.locator("[data-alike]").get_attribute("data-alike") or "nan")
+    assert alike == pytest.approx(np.corrcoef(*ranks)[0, 1], abs=1e-9)
+
+
+def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Path) -> None:  # noqa: F811
+    found = traced("bert")
+    write_page(found, tmp_path / "page.html", sections={})
+    for level in ("lens", "gradients"):
+        show(opened, tmp_path / "page.html", f"level={level}")
+        opened.locator(".wrong").wait_for(timeout=WAIT)
+    show(opened, tmp_path / "page.html", "level=heads")
+    assert "--held-out FILE" in opened.locator(".rule-of-heads").inner_text()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_the_levels_fit_and_can_be_read(
+    browser: Browser, english: tuple[Trace, Path], repository: Path, theme: str, width: int, height: int
+) -> None:
+    axe = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
+    context = browser.new_context(viewport={"width": width, "height": height}, bypass_csp=True)
+    page = context.new_page()
+    for level in ("ties", "rollout", "lens", "gradients"):
+        show(page, english[1], f"theme={theme}&level={level}")
+        page.wait_for_selector(".answer", timeout=WAIT)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if axe.exists():
+            page.evaluate(axe.read_text(encoding="utf-8"))
+            found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+            assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
+    context.close()

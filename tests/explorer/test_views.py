@@ -135,7 +135,13 @@ def test_a_number_of_each_view_is_followed_home(view: View, model: str, runs: Op
     assert name in found
 
 
-LINKS = {"table": "main details.twin a", "operand": ".worked a[data-operand]", "stages": ".stages td a"}
+LINKS = {
+    "links": ":is(main, .inspector dl) a[href*='level=number']",
+    "pairs": ".pairs a",
+    "table": "main details.twin a",
+    "operand": ".worked a[data-operand]",
+    "stages": ".stages td a",
+}
 
 
 def follow(window: Page, view: View, rng: random.Random) -> tuple[str, list[int]]:
@@ -153,7 +159,9 @@ def follow(window: Page, view: View, rng: random.Random) -> tuple[str, list[int]
         if view.follow == "table":
             window.locator("details.twin summary").last.click()
         links = window.locator(LINKS[view.follow])
-        links.first.wait_for(timeout=WAIT)
+        links.first.wait_for(state="attached", timeout=WAIT)
+        # A table that is folded is opened with the others.
+        window.locator("main details").evaluate_all("all => all.forEach(one => { one.open = true })")
         links.nth(rng.randrange(links.count())).click()
     article = window.locator("article[data-tensor]")
     article.wait_for(timeout=WAIT)

@@ -270,3 +270,7 @@ def test_a_word_is_found_in_any_case_and_by_its_place() -> None:
     assert span_of(words, "the").tokens == (1,)
     assert span_of(words, "cross").text == "cross"
     assert span_of(words, "5").tokens == (5,)
+    greeting = Words(inputs=[("H", "i", "▁how", "▁are", "▁you", "</s>")])
+    assert span_of(greeting, "hi").tokens == (0, 1)
+    with pytest.raises(UnknownNameError, match="got ho"):
+        span_of(greeting, "ho")

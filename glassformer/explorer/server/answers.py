@@ -16,7 +16,7 @@ from glassformer.errors import UnknownNameError, did_you_mean
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.page import own_memory, page
 from glassformer.explorer.record import honesty_record
-from glassformer.explorer.sections import MAKERS, sections_of
+from glassformer.explorer.sections import MAKERS, MODEL_MAKERS, sections_of
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.overview import MOST_WHOLE, as_json, overview, packed
@@ -49,6 +49,7 @@ class Run:
     whole: bool
     numbers: Numbers
     title: str = ""
+    model: Model | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -78,8 +79,11 @@ class Run:
 
     def section(self, name: str) -> bytes:
         """What a view needs beside the tensors, worked out when it is first asked for; raises UnknownNameError."""
+        if name in MODEL_MAKERS and self.model is not None:  # without the lock: it may take a minute
+            return packed(as_json(MODEL_MAKERS[name](self.model)))
         if name not in MAKERS:
-            raise UnknownNameError(f"there is no section {name!r}", do=did_you_mean(name, MAKERS))
+            known = [*MAKERS, *MODEL_MAKERS]
+            raise UnknownNameError(f"there is no section {name!r}", do=did_you_mean(name, known))
         with self.lock:
             return packed(as_json(MAKERS[name](self.trace)))
 
@@ -187,7 +191,7 @@ def begin(model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any]) ->
         target_ids=asked.target_ids,
     )
     told, whole = overview(model, asked, trace)
-    return Run(asked.key, trace, told, whole, numbers, asked.model)
+    return Run(asked.key, trace, told, whole, numbers, asked.model, model)
 
 
 def weights_of(model: Model) -> bytes:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from glassformer.explorer.carried import Carried
 from glassformer.explorer.editing import editing_record
 from glassformer.explorer.record import record_without_model, run_record
+from glassformer.explorer.sections import MAKERS, MODEL_MAKERS
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.sizes import Shape, numbers, shapes
 from glassformer.look.trace import Trace
@@ -52,6 +53,7 @@ def overview_of(asked: Asked, trace: Trace, found_spans: dict[str, list[list[Spa
         "attentions": attentions(found),
         "whole": whole,
         "whole_weights": weight_bytes(trace) <= MOST_WHOLE,
+        "sections": [*MAKERS, *MODEL_MAKERS],
     }
     return packed(record | more), whole
 

@@ -40,10 +40,10 @@ export interface Lacking {
 
 const sections = new WeakMap<Source, Map<string, Promise<unknown>>>();
 
-/** A section of the run; null while it is waited for. */
-export function useSection<T extends object>(name: string): T | Lacking | null {
+/** A section of the run; null while it is waited for, or not wanted yet. */
+export function useSection<T extends object>(name: string, wanted = true): T | Lacking | null {
   const { source } = useStore();
-  const { value, wrong } = useFound(name, async () => {
+  const { value, wrong } = useFound(wanted ? name : null, async () => {
     const known = sections.get(source) ?? new Map<string, Promise<unknown>>();
     sections.set(source, known);
     const asked = known.get(name) ?? source.section(name);

@@ -34,10 +34,12 @@ export interface Heads {
   /** The largest share in each window of the weights, [head, rows, columns]. */
   readonly thumbnails: Tensor;
   readonly measured: readonly Measured[];
+  /** Where a part of the text is hidden: the share of each head’s attention that is shown. The measures are of that. */
+  readonly shown?: readonly number[];
 }
 
 /** Which queries are no padding, which keys close a text or are the same word; undefined = all, not known. */
-interface Given {
+export interface Given {
   readonly real: ArrayLike<number> | undefined;
   readonly closes: ((key: number) => boolean) | undefined;
   /** Whether a key is the query's word at another place. */
@@ -45,6 +47,8 @@ interface Given {
   readonly crossing: boolean;
   /** Whether a query may look at a key; what heads or sentences share has size 1. */
   readonly mayLook: Tensor | undefined;
+  /** Where the rows and columns stand in the text, if not all of it is there. */
+  readonly places?: { readonly queries: readonly number[]; readonly keys: readonly number[] };
 }
 
 /** Heads worked out from the weights themselves; undefined where these are not to be had. */
@@ -83,14 +87,19 @@ export async function headsOf(
 export function measureHeads(weights: Tensor, sentence: number, given: Given, dots: number): Heads {
   const [, heads = 1, queries = 1, keys = 1] = weights.shape;
   const measured: Measured[] = [];
+  const shown: number[] = [];
   const [rows, columns] = [Math.min(queries, dots), Math.min(keys, dots)];
   const pictures = new Float32Array(heads * rows * columns);
   for (let head = 0; head < heads; head++) {
     const square = slice(weights.data, (sentence * heads + head) * queries * keys, queries * keys);
-    measured.push(measuresOf(square, allowedIn(given.mayLook, sentence, head, queries, keys), queries, keys, given));
+    const allowed = allowedIn(given.mayLook, sentence, head, queries, keys);
+    const [found, share] = measuresOf(square, allowed, queries, keys, given);
+    measured.push(found);
+    shown.push(share);
     pictures.set(pooled(square, queries, keys, rows, columns), head * rows * columns);
   }
-  return { thumbnails: { shape: [heads, rows, columns], data: pictures }, measured };
+  const thumbnails = { shape: [heads, rows, columns], data: pictures };
+  return given.places === undefined ? { thumbnails, measured } : { thumbnails, measured, shown };
 }
 
 /** For each query how many keys a head may look at; what sentences, heads or queries share has size 1. */
@@ -118,28 +127,38 @@ function measuresOf(
   queries: number,
   keys: number,
   given: Given,
-): Measured {
+): [Measured, shown: number] {
   let [entropy, distance, previous, self, next] = [0, 0, 0, 0, 0];
-  let [first, separator, same, largest, even, counted] = [0, 0, 0, 0, 0, 0];
+  let [first, separator, same, largest, even, counted, real] = [0, 0, 0, 0, 0, 0, 0];
+  const { places } = given;
   for (let query = 0; query < queries; query++) {
     if (given.real !== undefined && given.real[query] === 0) continue;
-    counted += 1;
+    // Where not all keys are there, a query counts by what it gives to those that are.
+    let mass = 1;
+    if (places !== undefined) {
+      mass = 0;
+      for (let key = 0; key < keys; key++) mass += square[query * keys + key] ?? 0;
+    }
+    real += 1;
+    counted += mass;
+    const own = places?.queries[query] ?? query;
     let most = 0;
     for (let key = 0; key < keys; key++) {
       const share = square[query * keys + key] ?? 0;
       if (share <= 0) continue;
       if (share > most) most = share;
-      entropy -= share * Math.log(share);
-      distance += share * Math.abs(key - query);
-      if (key === query - 1) previous += share;
-      else if (key === query) self += share;
-      else if (key === query + 1) next += share;
-      if (key === 0) first += share;
+      const at = places?.keys[key] ?? key;
+      entropy -= share * Math.log(share / mass);
+      distance += share * Math.abs(at - own);
+      if (at === own - 1) previous += share;
+      else if (at === own) self += share;
+      else if (at === own + 1) next += share;
+      if (at === 0) first += share;
       if (given.closes?.(key) === true) separator += share;
       if (given.same?.(query, key) === true) same += share;
     }
     largest += most;
-    even += 1 / Math.max(allowed[query] ?? 0, 1);
+    even += mass / Math.max(allowed[query] ?? 0, 1);
   }
   const within = given.crossing ? Number.NaN : 1;
   const sums: Measured = {
@@ -154,7 +173,7 @@ function measuresOf(
     largest,
     even,
   };
-  return measuredFrom((measure) => Math.fround(sums[measure] / counted));
+  return [measuredFrom((measure) => Math.fround(sums[measure] / counted)), counted / Math.max(real, 1)];
 }
 
 /** Measures from a list of numbers in the order of their names. */

@@ -56,6 +56,8 @@ export interface Overview extends RunRecord {
   readonly attentions: Readonly<Record<string, number>>;
   readonly whole: boolean;
   readonly whole_weights: boolean;
+  /** The sections that the server works out. */
+  readonly sections?: readonly string[];
 }
 
 /** How dots stand for numbers; `signed`: see `Dots`. */
@@ -190,6 +192,7 @@ export class HttpSource implements Source {
   }
 
   async section(name: string): Promise<unknown> {
+    if (this.run.sections?.includes(name) === false) return undefined;
     return this.#again(async () => inJson(this.#path(`section?name=${encodeURIComponent(name)}`)));
   }
 

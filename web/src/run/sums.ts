@@ -12,13 +12,13 @@ export interface Importance {
   readonly heads: readonly ImportanceRow[];
 }
 
-/** The loss without a head less the loss with it, and its 95 % interval. */
+/** The loss without a head less the loss with it, and its 95 % interval where several texts were measured. */
 export interface ImportanceRow {
   readonly attention: string;
   readonly head: number;
   readonly difference: number;
-  readonly low: number;
-  readonly high: number;
+  readonly low: number | null;
+  readonly high: number | null;
 }
 
 interface Guess {

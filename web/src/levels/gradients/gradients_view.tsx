@@ -17,6 +17,13 @@ import { alikeness } from "./ranks.ts";
 export function GradientsView(): VNode {
   const { names } = useStore();
   const told = useSection<Attributions>("attributions");
+  if (!names.run.formulas.some(({ name }) => name.endsWith("logits"))) {
+    return (
+      <p class="wrong">
+        This model answers with vectors: there is no score whose gradient says what it owes to a word.
+      </p>
+    );
+  }
   return (
     <>
       <h1 class="away">{`${names.run.title}: attention beside gradients`}</h1>

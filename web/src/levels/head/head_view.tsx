@@ -146,7 +146,8 @@ function Details({ attention, cell, width, digits }: DetailProps & { readonly di
 export function textOf(store: Store, side: Text["side"], sentence: number): Text {
   const { source } = store;
   const spans: Spans = source instanceof HttpSource ? (source.run.spans[side]?.[sentence] ?? null) : null;
-  return { names: store.names, side, sentence, spans, fetch: store.fetch };
+  const count = (source.shape(`${side}.ids`) ?? source.shape(`${side}.vectors`))?.[1] ?? 0;
+  return { names: store.names, side, sentence, spans, count, fetch: store.fetch };
 }
 
 function useShown(

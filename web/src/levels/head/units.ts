@@ -22,13 +22,16 @@ export interface Text {
   readonly side: Side;
   readonly sentence: number;
   readonly spans: Spans;
+  /** How many tokens it has, where its words are not known. */
+  readonly count?: number;
   fetch(name: string): Tensor | undefined;
 }
 
-export function tokensOf({ names, side, sentence, fetch }: Text): Unit[] {
+export function tokensOf({ names, side, sentence, count = 0, fetch }: Text): Unit[] {
   const real = fetch(`${side}.real`);
   const words = names.run.words[side];
-  return (words[Math.min(sentence, words.length - 1)] ?? []).map((raw, token) => {
+  const row = words[Math.min(sentence, words.length - 1)] ?? new Array<string>(count).fill("");
+  return row.map((raw, token) => {
     const { text, hidden } = names.word(side, sentence, token);
     const padding = real !== undefined && at(real, [Math.min(sentence, (real.shape[0] ?? 1) - 1), token]) === 0;
     return { tokens: [token], text, hidden, mark: padding || (!hidden && isMark(raw)) };

@@ -51,7 +51,7 @@ export const ORDERS: Readonly<Partial<Record<Measure, string>>> = {
 };
 
 export function arrangeIn(text: string): Arrange {
-  if (text === "job") return text;
+  if (text === "job" || text === "importance") return text;
   return MEASURES.find((measure) => measure === text && measure in ORDERS) ?? "";
 }
 

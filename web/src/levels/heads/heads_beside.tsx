@@ -13,6 +13,7 @@ import { type Head, headsIn, idOf, nameOf } from "./heads_scene.ts";
 import { Mark } from "./job_marks.tsx";
 import { atOnce, type Job, sentenceOf, whereOf } from "./jobs.ts";
 import { drawnRows } from "./rows.ts";
+import { lostBy, useWorth } from "./worth.ts";
 
 export function HeadsBeside(): VNode {
   const { names, source } = useStore();
@@ -22,6 +23,8 @@ export function HeadsBeside(): VNode {
   const only = onlyIn(state.value.only);
   const inHand = pointedSpot.value ?? idOf(tensor.replace(/\.weights$/, ""), cell[1] ?? 0);
   const head = headsIn(rows).find(({ id }) => id === inHand);
+  const { worth } = useWorth();
+  const lost = head === undefined ? undefined : worth?.of.get(head.id);
   const measured = head?.row.heads.measured[head.index];
   const opened = head === undefined ? "" : link({ ...headInHand(source, head.id, state.value), ...opensAs() });
   return (
@@ -36,6 +39,11 @@ export function HeadsBeside(): VNode {
             block {head.row.block}, head {head.index}, {head.row.band.replace(/:.*/, "")}
           </p>
           <p class="said">{sentenceOf(measured, marks)}</p>
+          {lost !== undefined && worth !== null && (
+            <p class="then">
+              Without it: {worth.measure} <b>{lostBy(lost, worth.unit)}</b>
+            </p>
+          )}
           <Bars measured={measured} />
           <Strongest head={head} />
           <p>

@@ -5,6 +5,8 @@ import { Pen } from "../../draw/pen.ts";
 import type { Item, Scene } from "../../draw/scene.ts";
 import type { Spot } from "../../draw/spots.tsx";
 import type { Heads, Measure } from "../../run/heads.ts";
+import { counted } from "../../run/numbers.ts";
+import type { ImportanceRow } from "../../run/sums.ts";
 import { atOnce, JOBS, type Job, jobOf, labelOf } from "./jobs.ts";
 
 /** One attention, whose heads stand in a row. */
@@ -17,6 +19,8 @@ export interface Row {
   /** What a head is called: `0·3`. */
   readonly name: string;
   readonly heads: Heads;
+  /** Which rows and columns are hidden words. */
+  readonly hidden?: { readonly queries: readonly boolean[]; readonly keys: readonly boolean[] };
 }
 
 /** One head with its row. */
@@ -27,7 +31,7 @@ export interface Head {
 }
 
 /** How the heads are ordered: by place, by what they do, or by one measure. */
-export type Arrange = "" | "job" | Measure;
+export type Arrange = "" | "job" | "importance" | Measure;
 
 export interface Look {
   readonly palette: Palette;
@@ -35,6 +39,8 @@ export interface Look {
   readonly arrange: Arrange;
   /** Only heads that do this are shown at full strength; null = all. */
   readonly only: Job | null;
+  /** What is lost without each head, by its id; undefined where that was not measured. */
+  readonly worth?: ReadonlyMap<string, ImportanceRow> | undefined;
   /** What the groups of heads are called. */
   title(job: Job): string;
 }
@@ -94,8 +100,10 @@ function linesOf(rows: readonly Row[], look: Look, across: number): { title: str
         all.filter((head) => jobIn(head).job === job),
         (head) => jobIn(head).value,
       );
-      if (heads.length > 0) groups.push([look.title(job), heads]);
+      if (heads.length > 0) groups.push([`${look.title(job)}: ${counted(heads.length, "head")}`, heads]);
     }
+  } else if (look.arrange === "importance") {
+    groups.push(["", sorted(all, ({ id }) => look.worth?.get(id)?.difference ?? -Infinity)]);
   } else {
     const measure = look.arrange;
     const known = all.filter(({ row, index }) => !Number.isNaN(row.heads.measured[index]?.[measure]));
@@ -158,7 +166,8 @@ export function headsScene(
       const label = `${row.band}, block ${row.block}, head ${index}: ${labelOf(jobIn(head))}`;
       spots.push({ id: head.id, x, y: top, w: side, h: side, label });
     });
-    y = top + side + (side >= WORDED ? LINE + 10 : 10);
+    const under = side >= WORDED && heads.some((head) => secondLine(head, look) !== "") ? LINE : 0;
+    y = top + side + (side >= WORDED ? LINE + 10 : 10) + under;
   }
   return { scene: { width, height: y + 4, items: pen.items, panels: [] }, spots };
 }
@@ -177,7 +186,8 @@ function drawHead(head: Head, x: number, y: number, side: number, look: Look, pe
   const { palette } = look;
   const found = jobIn(head);
   const measured = head.row.heads.measured[head.index];
-  const measure = look.arrange === "" || look.arrange === "job" ? null : look.arrange;
+  const { arrange } = look;
+  const measure = arrange === "" || arrange === "job" || arrange === "importance" ? null : arrange;
   const named = found.job !== "few" && found.job !== "many";
   const number = measure === null ? found.value : (measured?.[measure] ?? 0);
   const isShare = measure === null ? named : measure !== "entropy" && measure !== "distance";
@@ -189,10 +199,35 @@ function drawHead(head: Head, x: number, y: number, side: number, look: Look, pe
   if (side >= WORDED) {
     const text = measure === null ? labelOf(found) : numberOf(measure, number, measured);
     pen.text(x, y + side + 18, text, named || measure !== null ? palette.ink : palette.quiet);
+    pen.text(x, y + side + 18 + LINE, secondLine(head, look), palette.quiet);
   }
+  drawHidden(head.row, x, y, side, pen, palette);
   if (look.only !== null && look.only !== found.job) {
-    pen.rect(x - 1, y - 1, side + 2, side + 22, `${palette.paper}d0`);
+    pen.rect(x - 5, y - 5, side + 6, side + 26 + LINE, `${palette.paper}d0`);
   }
+}
+
+/** Of how much of the attention the label tells, and what is lost without the head. */
+function secondLine({ row, index, id }: Head, { worth }: Look): string {
+  const share = row.heads.shown?.[index];
+  const lost = worth?.get(id)?.difference;
+  const parts = [
+    share === undefined ? "" : `of ${share.toFixed(2).replace(/^0/, "")}`,
+    lost === undefined ? "" : `lost ${lost < 0 ? "−" : ""}${Math.abs(lost).toFixed(3).replace(/^0/, "")}`,
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
+/** Marks at the edges beside the rows and above the columns of hidden words. */
+function drawHidden({ hidden }: Row, x: number, y: number, side: number, pen: Pen, palette: Palette): void {
+  const mark = (words: readonly boolean[] | undefined, draw: (from: number, long: number) => void): void => {
+    const step = side / Math.max(words?.length ?? 0, 1);
+    words?.forEach((each, place) => {
+      if (each) draw(place * step, Math.max(step, 1));
+    });
+  };
+  mark(hidden?.keys, (from, long) => pen.rect(x + from, y - 5, long, 4, palette.fill("hidden")));
+  mark(hidden?.queries, (from, long) => pen.rect(x - 5, y + from, 4, long, palette.fill("hidden")));
 }
 
 function jobFor(measure: Measure): Job {
@@ -227,7 +262,8 @@ function atlas(
       for (let c = 0; c < along * by; c++) {
         const share = data[(index * down + Math.floor(r / by)) * along + Math.floor(c / by)] ?? 0;
         const at = (r * columns + (place * pitch) / dot + c) * 4;
-        image.set(palette.bytes("attention", strengthOf(share)), at);
+        const isHidden = along === row.hidden?.keys.length && row.hidden.keys[Math.floor(c / by)] === true;
+        image.set(palette.bytes(isHidden ? "hidden" : "attention", strengthOf(share)), at);
         image[at + 3] = 255;
       }
     }

@@ -8,6 +8,7 @@ import { short } from "../../run/numbers.ts";
 import { headInHand, type Marks, opensAs } from "./about.ts";
 import { headsIn, jobIn, type Row } from "./heads_scene.ts";
 import { atOnce, whereOf } from "./jobs.ts";
+import { lostBy, type Worth } from "./worth.ts";
 
 const COLUMNS: readonly (readonly [Measure, string])[] = [
   ["previous", "one back"],
@@ -22,8 +23,15 @@ const COLUMNS: readonly (readonly [Measure, string])[] = [
   ["entropy", "entropy, nats"],
 ];
 
-export function HeadsTable({ rows, marks }: { rows: readonly Row[]; marks: Marks }): VNode {
+interface HeadsTableProps {
+  readonly rows: readonly Row[];
+  readonly marks: Marks;
+  readonly worth: Worth | null;
+}
+
+export function HeadsTable({ rows, marks, worth }: HeadsTableProps): VNode {
   const { source } = useStore();
+  const part = rows.some(({ heads }) => heads.shown !== undefined);
   const columns = COLUMNS.filter(([measure]) => {
     return rows.some(({ heads }) => heads.measured.some((each) => !Number.isNaN(each[measure])));
   });
@@ -42,12 +50,15 @@ export function HeadsTable({ rows, marks }: { rows: readonly Row[]; marks: Marks
                 <th key={measure}>{text}</th>
               ))}
               <th>tokens at once</th>
+              {part && <th>share that is shown</th>}
+              {worth !== null && <th>lost without it, {worth.unit}</th>}
             </tr>
           </thead>
           <tbody>
             {headsIn(rows).map((head) => {
               const measured = head.row.heads.measured[head.index];
               if (measured === undefined) return null;
+              const lost = worth?.of.get(head.id);
               const change = { ...headInHand(source, head.id, state.value), ...opensAs() };
               return (
                 <tr key={head.id} data-head={head.id}>
@@ -63,6 +74,12 @@ export function HeadsTable({ rows, marks }: { rows: readonly Row[]; marks: Marks
                     </td>
                   ))}
                   <td>{short(atOnce(measured), 1)}</td>
+                  {part && (
+                    <td data-shown={head.row.heads.shown?.[head.index]}>
+                      {short(head.row.heads.shown?.[head.index] ?? 1)}
+                    </td>
+                  )}
+                  {lost !== undefined && <td data-lost={lost.difference}>{lostBy(lost, "")}</td>}
                 </tr>
               );
             })}

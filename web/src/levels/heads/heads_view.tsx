@@ -7,16 +7,21 @@ import { SCALE } from "../../draw/marks.ts";
 import { Spots } from "../../draw/spots.tsx";
 import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
-import { counted } from "../../run/numbers.ts";
+import { counted, short } from "../../run/numbers.ts";
+import { Filters } from "../head/filters.tsx";
+import { textOf } from "../head/head_view.tsx";
 import { arrangeIn, groupsOf, headInHand, marksOf, ORDERS, onlyIn, opensAs } from "./about.ts";
 import { headsScene, idOf, sizeFor, strengthOf } from "./heads_scene.ts";
 import { HeadsTable } from "./heads_table.tsx";
 import { jobColours } from "./job_marks.tsx";
 import { type Counted, headlineOf, type Job, RULE, whereOf } from "./jobs.ts";
+import { FILTERED, usePart, withHidden } from "./part.ts";
 import { attentionsOf, useRows } from "./rows.ts";
+import { measuring, useWorth } from "./worth.ts";
 
 export function HeadsView(): VNode {
-  const { names, source } = useStore();
+  const store = useStore();
+  const { names, source } = store;
   const palette = usePalette();
   const { box, width } = useWidth();
   const { sentence, tensor, cell } = state.value;
@@ -25,15 +30,20 @@ export function HeadsView(): VNode {
   const most = Math.max(1, ...attentions.map(({ heads }) => heads));
   const tokens = Math.max(1, ...attentions.map(({ queries, keys }) => Math.max(queries, keys)));
   const size = sizeFor(width, most, tokens);
-  const { rows, missing, wrong } = useRows(attentions, sentence, width === 0 ? 0 : size.dots);
+  const asked = usePart(sentence);
+  const part = tokens > FILTERED ? null : asked;
+  const { rows, missing, wrong } = useRows(attentions, sentence, width === 0 ? 0 : size.dots, part);
+  const { worth, offered, reason } = useWorth();
   const marks = useMemo(() => marksOf(names, sentence), [names, sentence]);
   const job = useMemo(jobColours, [palette]);
   const groups = useMemo(() => groupsOf(rows), [rows]);
   const drawn = useMemo(() => {
     if (rows.length === 0) return null;
     const title = (one: Job): string => `${one === "few" || one === "many" ? "" : "mostly "}${whereOf(one, marks)}`;
-    return headsScene(rows, { palette, job, arrange, only, title }, size, width);
-  }, [rows, palette, job, arrange, only, size.dots, size.pixels, width, marks]);
+    const look = { palette, job, arrange, only, title, worth: worth?.of };
+    return headsScene(withHidden(rows, part, names, sentence), look, size, width);
+  }, [rows, palette, job, arrange, only, size.dots, size.pixels, width, marks, worth]);
+  const model = names.run.editing?.command.split(" ")[2] ?? "MODEL";
   const total = groups.reduce((sum, { heads }) => sum + heads.length, 0);
   const headline = headlineOf(groups, total, marks);
   const said = headline.map(({ text }) => text).join("");
@@ -55,6 +65,7 @@ export function HeadsView(): VNode {
           <select value={arrange} onChange={(event) => go({ arrange: arrangeIn(event.currentTarget.value) }, true)}>
             <option value="">block and head</option>
             <option value="job">what they do</option>
+            {worth !== null && <option value="importance">loss without it</option>}
             {Object.entries(ORDERS).map(([measure, text]) => (
               <option value={measure} key={measure}>
                 {text}
@@ -67,8 +78,18 @@ export function HeadsView(): VNode {
             show all heads
           </button>
         )}
+        {tokens <= FILTERED && (
+          <Filters
+            text={textOf(store, attentions[0]?.band.startsWith("decoder") ? "decoder_inputs" : "inputs", sentence)}
+          />
+        )}
         <Ramp palette={palette} />
       </div>
+      {part !== null && rows.some(({ heads }) => heads.shown === undefined) && (
+        <p class="quiet" aria-live="polite">
+          The heads are being measured for the part of the text that is shown …
+        </p>
+      )}
       <div ref={box}>
         {drawn !== null && (
           <Spots
@@ -81,8 +102,30 @@ export function HeadsView(): VNode {
           />
         )}
       </div>
-      {rows.length > 0 && <p class="rule-of-heads">{RULE}</p>}
-      {rows.length > 0 && <HeadsTable rows={rows} marks={marks} />}
+      {rows.length > 0 && (
+        <p class="rule-of-heads">
+          {RULE}{" "}
+          {part !== null &&
+            "A part of the text is shown: labels and measures are of the attention that goes there, “of .62” is how much that is. Words of several tokens: summed where they are looked at, averaged where they look. "}
+          {worth === null ? (
+            <>
+              What a head is worth cannot be read off its attention; it is measured on texts that the model has not
+              learned from: {reason !== "" && reason}
+              {offered && reason === "" && (
+                <button type="button" class="undo" disabled={measuring.value} onClick={() => (measuring.value = true)}>
+                  {measuring.value ? "measuring, up to a minute …" : "measure it now"}
+                </button>
+              )}
+              {!offered && reason === "" && (
+                <span class="code">{`glassformer explain ${model} "a text" --held-out FILE --html page.html`}</span>
+              )}
+            </>
+          ) : (
+            `“Lost”: the ${worth.measure} without the head less that with it, ${worth.unit}, on ${worth.text}; with all heads it is ${short(worth.baseline)}.`
+          )}
+        </p>
+      )}
+      {rows.length > 0 && <HeadsTable rows={rows} marks={marks} worth={worth} />}
     </>
   );
 }

@@ -5,7 +5,9 @@ import { useEffect, useState } from "preact/hooks";
 import { useStore } from "../../frame/hooks.ts";
 import type { Heads } from "../../run/heads.ts";
 import type { Names } from "../../run/names.ts";
+import { type Shown, shownHeads } from "../../run/shown_heads.ts";
 import type { Source } from "../../run/source.ts";
+import type { Store } from "../../run/store.ts";
 import type { Row } from "./heads_scene.ts";
 
 /** An attention by name, with where it stands. */
@@ -69,13 +71,28 @@ export const drawnRows = signal<readonly Row[]>([]);
 
 const opened = new WeakMap<Source, Map<string, Promise<Heads | undefined>>>();
 
-function headsIn(source: Source, attention: string, sentence: number, dots: number): Promise<Heads | undefined> {
+/** What of a text is shown, and how the address writes it; where it is left out, all of it. */
+export interface Part {
+  readonly key: string;
+  of(attention: string): Shown;
+}
+
+function headsIn(
+  { source, names }: Store,
+  attention: string,
+  sentence: number,
+  dots: number,
+  part: Part | null,
+): Promise<Heads | undefined> {
   const known = opened.get(source) ?? new Map<string, Promise<Heads | undefined>>();
   opened.set(source, known);
-  const key = `${attention} ${sentence} ${dots}`;
+  const key = `${attention} ${sentence} ${dots} ${part?.key}`;
   let found = known.get(key);
   if (found === undefined) {
-    found = source.heads(attention, sentence, dots);
+    found =
+      part === null
+        ? source.heads(attention, sentence, dots)
+        : shownHeads(source, names, attention, sentence, dots, part.of(attention));
     known.set(key, found);
     found.catch(() => known.delete(key));
   }
@@ -87,8 +104,9 @@ export function useRows(
   attentions: readonly Attention[],
   sentence: number,
   dots: number,
+  part: Part | null = null,
 ): { readonly rows: readonly Row[]; readonly missing: readonly string[]; readonly wrong: string } {
-  const { source } = useStore();
+  const store = useStore();
   const [found, setFound] = useState<{ rows: Row[]; missing: string[]; wrong: string }>({
     rows: [],
     missing: [],
@@ -98,7 +116,7 @@ export function useRows(
     let current = dots > 0;
     if (!current) return;
     void Promise.all(
-      attentions.map(async (each) => ({ each, heads: await headsIn(source, each.attention, sentence, dots) })),
+      attentions.map(async (each) => ({ each, heads: await headsIn(store, each.attention, sentence, dots, part) })),
     )
       .then((all) => {
         if (!current) return;
@@ -115,6 +133,6 @@ export function useRows(
     return () => {
       current = false;
     };
-  }, [source, attentions, sentence, dots]);
+  }, [store, attentions, sentence, dots, part?.key]);
   return found;
 }

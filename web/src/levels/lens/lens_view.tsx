@@ -55,7 +55,10 @@ function Places({ all }: { all: Lens }): VNode {
       <Table
         kind="lens"
         label="the first guess of each place after each block"
-        head={["", ...place.layers.map(({ state: name }, at) => <TensorLink name={name} text={headOf(place, at)} />)]}
+        head={[
+          "place",
+          ...place.layers.map(({ state: name }, at) => <TensorLink name={name} text={headOf(place, at)} />),
+        ]}
         rows={places.map((each, order) => ({
           data: { "data-place": each.at.token },
           cells: [
@@ -103,7 +106,7 @@ function Asked({ place: { at } }: { place: LensPlace }): VNode {
   return (
     <>
       {answersNext(names) && <span class="quiet">after </span>}
-      <b class={word.hidden ? "hidden" : ""}>{word.text}</b>
+      <b class={word.hidden ? "hidden" : ""}>{word.hidden ? at.text : word.text}</b>
     </>
   );
 }

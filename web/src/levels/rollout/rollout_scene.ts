@@ -25,6 +25,8 @@ const [SMALL, CELL, LARGE] = [112, 24, 400];
 /** So many words of a followed one have a row: those with the largest shares. */
 export const FOLLOWED = 24;
 const NAMED = 12;
+/** Of more words the shares are so small that they have a digit more. */
+const FINE = 32;
 
 /** The words that have a row, in the order of the text. */
 export function followedIn({ keys, blocks, at: [, query] }: Content): number[] {
@@ -123,9 +125,10 @@ function drawFollowed(
       const role = keys[key]?.hidden === true ? "hidden" : "attention";
       const strength = strengthOf(share) * 0.88;
       pen.rect(x + 0.5, start + row * ROW + 0.5, w - 1, ROW - 1, palette.cell(role, strength));
-      if (w < 34) return;
+      if (w < (keys.length > FINE ? 42 : 34)) return;
       const fill = palette.on(role, strength);
-      pen.text(x + w / 2, start + row * ROW + 14, inCell(share), fill, { align: "center" });
+      const text = keys.length > FINE && share > 0 ? share.toFixed(3) : inCell(share);
+      pen.text(x + w / 2, start + row * ROW + 14, text, fill, { align: "center" });
     });
   });
   rows.forEach((key, row) => {

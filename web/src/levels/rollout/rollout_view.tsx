@@ -49,16 +49,12 @@ export function RolloutView(): VNode {
   const content = useMemo(() => {
     if (found === null || !opened) return null;
     const { tokens, sources, blocks, memory } = found.rolled;
-    const unitsOf = (side: Side, count: number, from: number): Unit[] => {
-      const known = unitsShown(textOf(store, side, found.sentence), optionsIn(show), null);
-      const plain = (_: unknown, token: number): Unit => ({
-        ...{ tokens: [token], text: `token ${token}`, hidden: false, mark: false },
-      });
-      const units = known.length > 0 ? known : Array.from({ length: count }, plain);
-      return units.map((unit) => ({ ...unit, tokens: unit.tokens.map((token) => token + from) }));
+    const unitsOf = (side: Side, from: number): Unit[] => {
+      const shown = unitsShown(textOf(store, side, found.sentence), optionsIn(show), null);
+      return shown.map((unit) => ({ ...unit, tokens: unit.tokens.map((token) => token + from) }));
     };
-    const units = unitsOf(found.side, tokens, 0);
-    const keys = memory === undefined ? units : [...units, ...unitsOf("inputs", memory.tokens, tokens)];
+    const units = unitsOf(found.side, 0);
+    const keys = memory === undefined ? units : [...units, ...unitsOf("inputs", tokens)];
     const place = (token: number | undefined, other: number): number => {
       const known = keys.findIndex((unit) => unit.tokens.includes(token ?? -1));
       return known < 0 ? other : known;

