@@ -137,9 +137,7 @@ def test_the_answer_beside_the_document_is_the_traces(window: Page, files: dict[
     assert printed["second"] in said
 
 
-def test_forward_only_is_the_same_scores_with_the_other_mask(
-    window: Page, files: dict[str, Path], pair: Trace
-) -> None:
+def test_forward_only_is_the_same_scores_with_the_other_mask(window: Page, files: dict[str, Path], pair: Trace) -> None:
     draw(window, files["pair"], "directions")
     heads, *rows = table(window)
     assert heads[1:] == ["Forward only", "Both directions"]
@@ -166,9 +164,7 @@ def test_another_word_looks_by_keys_alone(window: Page, files: dict[str, Path]) 
 
 
 @pytest.mark.parametrize("picture", PICTURES)
-def test_axe_finds_nothing_serious(
-    picture: str, window: Page, files: dict[str, Path], repository: Path
-) -> None:
+def test_axe_finds_nothing_serious(picture: str, window: Page, files: dict[str, Path], repository: Path) -> None:
     source = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
     if not source.exists():
         pytest.skip("axe-core is not installed: make web/node_modules/.installed")

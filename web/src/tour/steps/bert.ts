@@ -6,7 +6,7 @@ import { isLabelled, isPair, labelsOf } from "../../scenes/answer.ts";
 import { answered } from "../../scenes/four_ways.ts";
 import { answerReads, lastStates, missing, secondFrom, tokensOf, wayOf, written } from "../../scenes/reading.ts";
 import type { Said } from "../../scenes/said.ts";
-import type { Scout } from "../../scenes/scout.ts";
+import type { Given, Scout } from "../../scenes/scout.ts";
 import { quotedOf } from "../../scenes/shares.ts";
 import { shownOf, sum, weightsOf } from "../../scenes/sizes.ts";
 import { scored } from "../../scenes/skit.ts";
@@ -96,7 +96,7 @@ const blocks: Step = {
     return {
       variant: inside === 0 && "bare",
       puts: { blocks: counted(s.blocks, "block"), heads: counted(s.heads, "head"), wide, inside, tokens: s.tokens },
-      at: { level: "model", ...s.at("model", s.of("weights")) },
+      at: s.at("model", s.of("weights")),
     };
   },
 };
@@ -117,19 +117,19 @@ const looks: Step = {
   key: "looks",
   find(s) {
     const query = followed(s);
-    const heads = Array.from({ length: s.heads }, (_, head) => ({ head, key: s.favourite(head, query) }));
-    const share = ({ head, key }: { head: number; key: number }): number =>
-      s.value(s.of("weights"), { head, key, query });
-    const most = heads.reduce((one, two) => (share(two) > share(one) ? two : one));
+    const keys = s.seen.filter((key) => key !== query);
+    const all = Array.from({ length: s.heads }, (_, head) => keys.map((key) => ({ head, key, query }))).flat();
+    const share = (given: Given): number => s.value(s.of("weights"), given);
+    const most = all.reduce((one, two) => (share(two) > share(one) ? two : one), all[0] ?? { head: 0, key: query, query });
     return {
       variant: missing(s).length === 0 ? "seen" : s.zeroes && "zeros",
       puts: {
         word: word(s, query),
         key: word(s, most.key),
         head: most.head,
-        share: s.share(s.of("weights"), { ...most, query }),
+        share: s.share(s.of("weights"), most),
       },
-      at: s.at("head", s.of("weights"), { ...most, query }),
+      at: s.at("head", s.of("weights"), most),
     };
   },
 };
@@ -170,19 +170,22 @@ const loss: Step = {
   },
 };
 
-const next: Step = {
-  key: "next",
-  lacks: (s) => quotedOf(s, "next-sentence") === undefined,
-  reads: answerReads,
-  find(s) {
-    const [best] = labelsOf(s);
-    return {
-      variant: isPair(s) && "own",
-      puts: { document: printed(s, "next-sentence"), label: best?.label ?? "", share: percent(best?.value ?? 0) },
-      at: s.scene("next-sentence", isPair(s) ? "sentence_head.probabilities" : s.of("weights"), {}),
-    };
-  },
-};
+/** A picture of the notes beside what this model answers, where it is asked the same kind of question. */
+function beside(key: string, picture: string, own: (s: Scout) => boolean): Step {
+  return {
+    key,
+    lacks: (s) => quotedOf(s, picture) === undefined,
+    reads: answerReads,
+    find(s) {
+      const [best] = labelsOf(s);
+      return {
+        variant: own(s) && "own",
+        puts: { document: printed(s, picture), label: best?.label ?? "", share: percent(best?.value ?? 0) },
+        at: s.scene(picture, own(s) ? "sentence_head.probabilities" : s.of("weights")),
+      };
+    },
+  };
+}
 
 const first: Step = {
   key: "first",
@@ -220,21 +223,6 @@ const ways: Step = {
   },
 };
 
-const label: Step = {
-  key: "label",
-  lacks: (s) => quotedOf(s, "spam") === undefined,
-  reads: answerReads,
-  find(s) {
-    const own = isLabelled(s) && !isPair(s);
-    const [best] = labelsOf(s);
-    return {
-      variant: own && "own",
-      puts: { document: printed(s, "spam"), label: best?.label ?? "", share: percent(best?.value ?? 0) },
-      at: s.scene("spam", own ? "sentence_head.probabilities" : s.of("weights"), {}),
-    };
-  },
-};
-
 const tuning: Step = {
   key: "tuning",
   find(s): Found {
@@ -246,7 +234,7 @@ const tuning: Step = {
     return {
       variant: name === undefined && "none",
       puts: { last: labels * (wide + 1), labels, all: s.names.run.model.parameters, wide },
-      at: name === undefined ? { level: "model" } : { ...s.at("tensor", name), cell: shape.map(() => 0) },
+      at: name === undefined ? s.at("model", s.of("weights")) : { ...s.at("tensor", name), cell: shape.map(() => 0) },
     };
   },
 };
@@ -260,7 +248,7 @@ const features: Step = {
       width: s.size(s.embed("sum"), "channel"),
       first: word(s, 0),
     },
-    at: s.at("block", last("weights", s)),
+    at: s.at("model", last("weights", s)),
   }),
 };
 
@@ -291,5 +279,6 @@ const sizes: Step = {
 
 export const BERT: readonly Step[] = [
   ...[pieces, chosen, kinds, blocks, both, looks, guess, loss],
-  ...[next, first, ways, label, tuning, features, sizes],
+  ...[beside("next", "next-sentence", isPair), first, ways],
+  ...[beside("label", "spam", (s) => isLabelled(s) && !isPair(s)), tuning, features, sizes],
 ];
