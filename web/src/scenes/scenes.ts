@@ -13,7 +13,7 @@ import { drawMixing } from "./mixing.ts";
 import { answerReads } from "./reading.ts";
 import type { Scout } from "./scout.ts";
 import { drawSizes, sizesTable } from "./sizes.ts";
-import { ownGuess, scored } from "./skit.ts";
+import { guesser, ownGuess, scored } from "./skit.ts";
 import { drawTwins } from "./twins.ts";
 
 export interface TourScene {
@@ -84,7 +84,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   },
   "four-ways": {
     title: "Four ways to use one encoder",
-    says: "A black bar marks the vectors that each of them reads. The encoder is the same; what is added is one small layer.",
+    says: "The thick bar below marks the vectors that each of them reads. The encoder is the same; what is added is one small layer.",
     reads: answerReads,
     draw: drawFourWays,
   },
@@ -111,8 +111,8 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     title: "What stands at the hidden place?",
     says: "Every entry of the vocabulary gets a share. Outlined bars are printed in the document, filled ones are this run's.",
     document: "skit",
-    lacks: (s) => scored(s) === null,
-    reads: (s) => [...answerReads(s), ...known(s, "head.probabilities")],
+    lacks: (s) => scored(guesser(s)) === null,
+    reads: (s) => [...answerReads(guesser(s)), ...known(s, "head.probabilities")],
     draw: (board) => drawBeside(board, "skit", first, ownGuess(board)),
   },
   directions: {

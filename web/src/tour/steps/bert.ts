@@ -8,7 +8,7 @@ import { answerReads, lastStates, missing, secondFrom, tokensOf, wayOf, written 
 import type { Said } from "../../scenes/said.ts";
 import type { Given, Scout } from "../../scenes/scout.ts";
 import { quotedOf } from "../../scenes/shares.ts";
-import { shownOf, sum, weightsOf } from "../../scenes/sizes.ts";
+import { sum, weightsOf } from "../../scenes/sizes.ts";
 import { scored } from "../../scenes/skit.ts";
 import type { Found, Step } from "../step.ts";
 
@@ -120,7 +120,10 @@ const looks: Step = {
     const keys = s.seen.filter((key) => key !== query);
     const all = Array.from({ length: s.heads }, (_, head) => keys.map((key) => ({ head, key, query }))).flat();
     const share = (given: Given): number => s.value(s.of("weights"), given);
-    const most = all.reduce((one, two) => (share(two) > share(one) ? two : one), all[0] ?? { head: 0, key: query, query });
+    const most = all.reduce(
+      (one, two) => (share(two) > share(one) ? two : one),
+      all[0] ?? { head: 0, key: query, query },
+    );
     return {
       variant: missing(s).length === 0 ? "seen" : s.zeroes && "zeros",
       puts: {
@@ -263,10 +266,7 @@ const sizes: Step = {
         return each === undefined ? 0 : sum(weightsOf(each));
       },
     );
-    const own = shownOf(s).reduce(
-      (all, { side, weights }) => all + (side === "" || weights === null ? 0 : sum(weights)),
-      0,
-    );
+    const own = s.names.run.model.parameters;
     return {
       puts: {
         ...{ base: base ?? 0, large: large ?? 0, own, times: short((large ?? 0) / own, 1) },
