@@ -1,4 +1,4 @@
-/** One of the tour's own pictures, on the page like any other level. */
+/** A picture of a document or of the tour, on the page like any other level. */
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
@@ -11,34 +11,41 @@ import { sentenceOf, toNumber } from "../frame/views.ts";
 import { MissingTensor } from "../run/evaluator.ts";
 import { inCell } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
-import { SCENES, tourScene } from "./scenes.ts";
-import { scoutOf } from "./scout.ts";
+import { chosen, SCENES, tourScene } from "./scenes.ts";
+import { type Scout, scoutOf } from "./scout.ts";
 
 export function SceneView(): VNode {
   const store = useStore();
   const { names } = store;
   const palette = usePalette();
   const { box, width } = useWidth();
-  const { scene: name, tensor, cell, sentence } = state.value;
+  const { scene: name, tensor, cell, sentence, at: asked } = state.value;
   const shown = SCENES[name];
   // A picture of the decoder's attention has one of its tensors in hand.
   const within = /^(parameters\.)?decoder\./.test(tensor) ? "decoder" : "";
   const scout = useMemo(() => scoutOf(store, sentence, within), [store, sentence, within]);
-  const opened = useOpened(shown?.reads?.(scout) ?? []);
+  const opened = useOpened([...attentionOf(scout), ...(shown?.reads?.(scout, asked) ?? [])]);
+  const lacks = opened ? (shown?.lacks?.(scout) ?? null) : null;
   const scene = useMemo(() => {
-    if (!opened || width === 0 || shown === undefined) return null;
+    if (!opened || width === 0 || shown?.draw === undefined || lacks !== null) return null;
     const side = width < 560 ? 12 : 16;
     const look: Look = { palette, measure, side, step: width < 560 ? 3 : 6, sentence, text: "", word: -1 };
     try {
-      return tourScene(name, scout, look, width, { tensor, cell });
+      return tourScene(name, scout, look, width, { tensor, cell, at: asked });
     } catch (error) {
       if (error instanceof MissingTensor) return error.tensor;
       throw error;
     }
-  }, [opened, width, palette, name, scout, tensor, cell.join(), shown]);
+  }, [opened, width, palette, name, scout, tensor, cell.join(), asked.join(), shown, lacks]);
   if (shown === undefined) return <p class="wrong">This page has no picture called {name}.</p>;
-  if (typeof scene === "string")
-    return <p class="wrong">This picture needs {scene}, which this page does not carry.</p>;
+  if (lacks !== null || typeof scene === "string") {
+    return (
+      <>
+        <h1 class="strong">{shown.title}</h1>
+        <p class="wrong">{lacks ?? `This picture needs ${scene}, which this page does not carry.`}</p>
+      </>
+    );
+  }
   const pick = (to: string, index: number[]): void => {
     go({ tensor: to, cell: index, ...sentenceOf(to, index, names) }, true);
   };
@@ -46,6 +53,8 @@ export function SceneView(): VNode {
     <>
       <h1 class="strong">{shown.title}</h1>
       <p class="quiet scene-says">{shown.says}</p>
+      {opened && shown.View !== undefined && <shown.View s={scout} />}
+      {scene !== null && <Asks name={name} scout={scout} />}
       <div ref={box}>
         {scene !== null && (
           <Picture
@@ -67,6 +76,39 @@ export function SceneView(): VNode {
         {scene !== null && <Twin panels={scene.panels} />}
       </div>
     </>
+  );
+}
+
+/** The facts of the texts and the tensors of the attention: what every picture may read. */
+function attentionOf(s: Scout): string[] {
+  const { facts, formulas } = s.names.run;
+  const own = s.attends ? formulas.filter(({ name }) => name.startsWith(`${s.attention}.`)) : [];
+  return [...Object.keys(facts), ...own.map(({ name }) => name)];
+}
+
+/** What can be chosen above the picture. */
+function Asks({ name, scout }: { name: string; scout: Scout }): VNode | null {
+  const asks = SCENES[name]?.asks?.(scout) ?? [];
+  const at = chosen(name, scout, state.value.at);
+  if (asks.length === 0) return null;
+  return (
+    <p class="controls">
+      {asks.map(({ label, options }, place) => (
+        <label key={label}>
+          {label}
+          <select
+            value={at[place]}
+            onChange={(event) => go({ at: at.with(place, Number(event.currentTarget.value)) }, true)}
+          >
+            {options.map((text, index) => (
+              <option value={index} key={`${index} ${text}`}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+      ))}
+    </p>
   );
 }
 
@@ -95,7 +137,9 @@ function stepped(
 function changed(panel: Panel, rows: boolean): number {
   const [one, two] = [panel.cell(0, 0), rows ? panel.cell(1, 0) : panel.cell(0, 1)];
   if ((rows ? panel.rows : panel.columns) < 2) return -1;
-  return one.findIndex((index, axis) => index !== two[axis]);
+  const axis = one.findIndex((index, place) => index !== two[place]);
+  // Where the next step of the axis does not stand beside, as with the likeliest words, the picture ends.
+  return two[axis] === (one[axis] ?? 0) + 1 ? axis : -1;
 }
 
 /** At most so many rows and columns of a panel are written into the table. */

@@ -1,5 +1,6 @@
-/** The tour's own pictures, by name: what the levels of the page do not draw. */
+/** Pictures of the documents and of the tour, by name: what the levels of the page do not draw. */
 
+import type { FunctionComponent } from "preact";
 import type { Look } from "../draw/box.ts";
 import type { Scene } from "../draw/scene.ts";
 import type { Board } from "./board.ts";
@@ -7,21 +8,43 @@ import { drawProduct, drawRecap, drawShared } from "./boxes.ts";
 import { drawCells } from "./cells.ts";
 import { earlierReads } from "./earlier.ts";
 import { drawEarlier } from "./earlier_keys.ts";
+import { GradientsView } from "./gradients_view.tsx";
+import { drawLookUp, drawnFrom, LOOK_UP } from "./look_up.ts";
+import { drawMatrix, drawSplit, PROJECTED } from "./matrix.ts";
 import { drawMixing } from "./mixing.ts";
+import { drawPadding, padded, readsAlone } from "./padding.ts";
 import type { Scout } from "./scout.ts";
+import { drawStages, outputsOf } from "./stages.ts";
 import { drawTwins } from "./twins.ts";
+import { drawTwoWords, readsOfBlock, TWO_WORDS } from "./two_words.ts";
+import { drawWriting, writes } from "./writing.ts";
+
+/** A choice above a picture; which one is made stands in the address, `at`. */
+export interface Ask {
+  readonly label: string;
+  readonly options: readonly string[];
+  readonly usual: number;
+}
 
 export interface TourScene {
   readonly title: string;
   /** What is seen, and what can be done. */
   readonly says: string;
+  /** Why this run has no such picture, and what to do; null where it has. */
+  lacks?(s: Scout): string | null;
+  /** What can be chosen, in the order of the numbers of `at`. */
+  asks?(s: Scout): readonly Ask[];
   /** Tensors beside those of the attention that must be opened. */
-  reads?(s: Scout): string[];
+  reads?(s: Scout, at: readonly number[]): string[];
   /** Draws it; returns how high it is. */
-  draw(board: Board): number;
+  draw?(board: Board): number;
+  /** What stands in the place of a drawing. */
+  readonly View?: FunctionComponent<{ readonly s: Scout }>;
 }
 
 const weights = (s: Scout): string[] => Object.keys(s.names.run.weights);
+
+const noAttention = (s: Scout): string | null => (s.attends ? null : "This run has no self-attention.");
 
 export const SCENES: Readonly<Record<string, TourScene>> = {
   cells: {
@@ -68,6 +91,61 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     reads: earlierReads,
     draw: drawEarlier,
   },
+  "two-words": {
+    title: "Two words, from x to r",
+    says: "The way of two words through one head and one block. Choose them above; each number can be opened.",
+    lacks: noAttention,
+    asks: TWO_WORDS,
+    reads: readsOfBlock,
+    draw: drawTwoWords,
+  },
+  matrix: {
+    title: "Attention as products of matrices",
+    says: "All words at once: X times three tables of weights, then the softmax of Q Kᵀ, times V.",
+    lacks: noAttention,
+    reads: (s) => PROJECTED.flatMap((last) => s.operands(s.of(last))),
+    draw: drawMatrix,
+  },
+  split: {
+    title: "Splitting into heads, and joining them",
+    says: "One wide product is cut into heads; what they make is joined and multiplied with W_O.",
+    lacks: noAttention,
+    reads: (s) => s.operands(s.of("output")),
+    draw: drawSplit,
+  },
+  "look-up": {
+    title: "A word is looked up",
+    says: "The word has a number, its id; the id is a row of the table; the row is the word’s vector.",
+    lacks: (s) => (drawnFrom(s) === null ? "This run was given vectors: no word was looked up." : null),
+    asks: LOOK_UP,
+    reads: (s) => drawnFrom(s)?.reads ?? [],
+    draw: drawLookUp,
+  },
+  stages: {
+    title: "From a closed box to its blocks",
+    says: "The same model three times: closed, opened once, opened twice. The strip in a block is its output for one word.",
+    reads: outputsOf,
+    draw: drawStages,
+  },
+  writing: {
+    title: "Writing, word by word",
+    says: "At each step the likeliest word is taken (argmax) and put behind the words so far.",
+    lacks: writes,
+    reads: () => ["head.probabilities"],
+    draw: drawWriting,
+  },
+  gradients: {
+    title: "The loss flows back",
+    says: "The size of the gradient of the loss, part by part and word by word: how training knows what to change.",
+    View: GradientsView,
+  },
+  padding: {
+    title: "Padding",
+    says: "Shorter sentences are filled up to the longest. The mask hides what was filled in.",
+    lacks: padded,
+    reads: readsAlone,
+    draw: drawPadding,
+  },
 };
 
 export function tourScene(
@@ -75,9 +153,15 @@ export function tourScene(
   s: Scout,
   look: Look,
   width: number,
-  hand: { readonly tensor: string; readonly cell: readonly number[] },
+  hand: { readonly tensor: string; readonly cell: readonly number[]; readonly at?: readonly number[] },
 ): Scene {
-  const board: Board = { s, look, width, ...hand, items: [], panels: [] };
-  const height = SCENES[name]?.draw(board) ?? 0;
+  const board: Board = { s, look, width, ...hand, at: chosen(name, s, hand.at ?? []), items: [], panels: [] };
+  const height = SCENES[name]?.draw?.(board) ?? 0;
   return { width, height: Math.ceil(height), items: board.items, panels: board.panels };
+}
+
+/** What is chosen above a picture: as the address says, else as usual. */
+export function chosen(name: string, s: Scout, at: readonly number[]): readonly number[] {
+  const asks = SCENES[name]?.asks?.(s) ?? [];
+  return asks.map(({ options, usual }, place) => Math.min(at[place] ?? usual, options.length - 1));
 }
