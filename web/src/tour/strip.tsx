@@ -39,7 +39,7 @@ function Nowhere({ says }: { says: string }): VNode {
 function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   const store = useStore();
   const { sentence } = state.value;
-  const ready = useOpened(needed(store.names, tour));
+  const ready = useOpened(needed(store.names, tour.stack));
   const steps = ready ? stepsOf(store, tour) : [];
   const step = steps[number - 1];
   const scout = scoutOf(store, sentence, tour.stack);

@@ -11,8 +11,8 @@ import { field, type Text } from "./texts.ts";
 import { addressOf, placeIn, type Tour } from "./tours.ts";
 
 /** What must be at hand before a step can be found: the texts' facts, and the weights in which the example is sought. */
-export function needed({ run }: Names, { stack }: Tour): string[] {
-  const weights = run.formulas.find(({ name }) => name.startsWith(stack) && name.endsWith(".self_attention.weights"));
+export function needed({ run }: Names, within = ""): string[] {
+  const weights = run.formulas.find(({ name }) => name.startsWith(within) && name.endsWith(".self_attention.weights"));
   return [...Object.keys(run.facts), ...(weights === undefined ? [] : [weights.name])];
 }
 
@@ -69,7 +69,7 @@ function without(text: string): Told {
 export async function enter(store: Store, address: string, replace = false): Promise<void> {
   const { tour, step: number } = placeIn(address);
   if (tour === undefined) return;
-  await store.open(needed(store.names, tour));
+  await store.open(needed(store.names, tour.stack));
   const step = stepsOf(store, tour)[number - 1];
   if (step === undefined) return;
   const sentence =

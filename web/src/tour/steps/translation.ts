@@ -1,12 +1,12 @@
 /** Two stacks: one reads the source, the other writes the target and looks at what was read. */
 
 import { counted, percent, short } from "../../run/numbers.ts";
-import { joined, type Said } from "../../scenes/said.ts";
+import { joined, type Puts, type Said } from "../../scenes/said.ts";
 import type { Scout } from "../../scenes/scout.ts";
 import type { Step } from "../step.ts";
 import { end } from "./answer.ts";
-import { append, candidates, chosen, triangle, wordAt } from "./decoder.ts";
-import { cellOf, guessesOf, guessing, openPlace, PROBABILITIES } from "./guesses.ts";
+import { append, candidates, chosen, triangle } from "./decoder.ts";
+import { guessesOf, guessing, openPlace, PROBABILITIES, shown } from "./guesses.ts";
 import { blockIn, livelyOf, selfAttentions } from "./lively.ts";
 
 const source = (s: Scout): Scout => s.beside("encoder");
@@ -29,7 +29,7 @@ const stacks = guessing("stacks", 1, (s) => {
       ...{ reads: counted(e.blocks, "block"), writes: counted(s.blocks, "block") },
       weights: counted(s.names.run.model.parameters, "weight"),
     },
-    at: s.at("model", e.of("weights")),
+    at: s.scene("stages", e.embed("word"), { query: lastWord(e) }),
   };
 });
 
@@ -55,7 +55,7 @@ const words: Step = {
         scale: short(typeof scale === "number" ? scale : 1),
         same: others.filter((each) => each === own).length,
       },
-      at: e.at("number", name, { query }),
+      at: { ...e.scene("look-up", name, { query }), at: [query] },
     };
   },
 };
@@ -164,11 +164,11 @@ function aligned(s: Scout): Aligned {
   let [best, most]: [Aligned, number] = [{ name: s.crossing, head: 0, keys: [] }, -1];
   for (const name of crossings(s)) {
     for (let head = 0; head < s.size(name, "head"); head++) {
-      const share = (query: number, key: number): number => s.value(name, { head, query, key });
-      const keys = s.all.map((query) =>
-        e.all.reduce((top, key) => (share(query, key) > share(query, top) ? key : top), 0),
+      const keys = s.all.map((query) => s.favourite(head, query, name, e.all));
+      const sum = keys.reduce(
+        (all, key, query) => all + (e.seen.includes(key) ? s.value(name, { head, query, key }) : 0),
+        0,
       );
-      const sum = keys.reduce((all, key, query) => all + (e.seen.includes(key) ? share(query, key) : 0), 0);
       if (sum > most) [best, most] = [{ name, head, keys }, sum];
     }
   }
@@ -205,20 +205,19 @@ const matrix: Step = {
 
 const looks: Step = {
   ...guessing("looks", 1, (s) => {
-    const e = source(s);
     const { name, head, keys } = aligned(s);
     const all = guessesOf(s).slice(0, 4);
-    const each = all.map(({ best, token }): Said[] => {
-      const key = keys[token] ?? 0;
-      return ["for ", best, " at ", e.word(key), " (", s.share(name, { head, query: token, key }), ")"];
+    const given = all.map(({ token }) => ({ head, query: token, key: keys[token] ?? 0 }));
+    const each = all.map(({ best }, place): Said[] => {
+      const { key = 0, ...more } = given[place] ?? {};
+      return ["for ", best, " at ", source(s).word(key), " (", s.share(name, { ...more, key }), ")"];
     });
-    const [first] = all;
     return {
       puts: {
         ...{ looks: joined(each, ", "), head, block: blockIn(name), all: s.blocks * s.size(name, "head") },
-        ...{ word: first?.word, best: first?.best },
+        ...{ word: all[0]?.word, best: all[0]?.best },
       },
-      at: s.at("head", name, { head, query: first?.token ?? 0, key: keys[first?.token ?? 0] ?? 0 }),
+      at: s.at("head", name, given[0]),
     };
   }),
   reads: (s) => [...crossings(s), PROBABILITIES],
@@ -239,39 +238,29 @@ const given: Step = {
   },
 };
 
-/** The words of the target, and the sum of the logarithms of their probabilities. */
-function target(s: Scout): { readonly words: readonly Said[]; readonly sum: number; readonly count: number } {
+/** How likely the words of the target are. */
+function weighed(s: Scout): Puts {
   const all = guessesOf(s).flatMap(({ next }) => (next === undefined ? [] : [next]));
   const sum = all.reduce((sum, { share }) => sum + Math.log(share.value), 0);
-  return { words: all.map(({ word }) => word), sum, count: all.length };
+  const [first] = all;
+  const words = all.slice(0, 8).map(({ word }) => word);
+  return {
+    ...{ words: joined(words, " "), product: percent(Math.exp(sum)), sum: short(sum), count: all.length },
+    ...{ each: short(sum / all.length), loss: short(-sum / all.length) },
+    ...{ right: first?.word, sure: first?.share, own: short(-Math.log(first?.share.value ?? 1)) },
+  };
 }
 
 const beam = guessing("beam", 2, (s) => {
-  const at = openPlace(s);
-  const [best, next] = s.likeliest(at, 2);
-  const { words, sum, count } = target(s);
-  return {
-    puts: {
-      ...{ word: wordAt(s, at), best: best?.word, share: best?.share, next: next?.word, less: next?.share },
-      ...{ words: joined(words.slice(0, 8), " "), product: percent(Math.exp(sum)), sum: short(sum), count },
-      each: short(sum / count),
-    },
-    at: cellOf(s, next?.share),
-  };
+  const { puts, next } = openPlace(s);
+  return { puts: { ...puts, ...weighed(s) }, at: shown(s, next) };
 });
 
 const LOG = "head.log_probabilities";
 
 const loss = guessing("loss", 2, (s) => {
-  const { sum, count } = target(s);
-  const first = guessesOf(s)[0]?.next;
-  return {
-    puts: {
-      ...{ loss: short(-sum / count), word: first?.word, share: first?.share },
-      own: short(-Math.log(first?.share.value ?? 1)),
-    },
-    at: { ...cellOf(s, first?.share, "number"), ...(s.has(LOG) && { tensor: LOG }) },
-  };
+  const at = shown(s, guessesOf(s)[0]?.next?.share, "number");
+  return { puts: weighed(s), at: s.has(LOG) ? { ...at, tensor: LOG } : at };
 });
 
 export const TRANSLATION: readonly Step[] = [
