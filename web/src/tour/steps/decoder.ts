@@ -6,7 +6,7 @@ import { earlierOf, earlierReads, keysOf, tooLarge } from "../../scenes/earlier.
 import { joined, type Puts, type Said } from "../../scenes/said.ts";
 import type { Given, Scout } from "../../scenes/scout.ts";
 import type { Found, Step } from "../step.ts";
-import { guessesOf, guessing, openPlace, PROBABILITIES, shown, sideOf } from "./guesses.ts";
+import { guessesOf, guessing, inRow, openPlace, PROBABILITIES, shown, sideOf } from "./guesses.ts";
 import { blockIn, livelyOf, selfAttentions } from "./lively.ts";
 
 const alone = (s: Scout): boolean => s.tokens < 2;
@@ -74,7 +74,7 @@ const heads = masking("heads", (s) => {
   const { name, block, head, query, key } = livelyOf(s, false);
   const all = Array.from({ length: Math.min(s.heads, 3) }, (_, head): Said[] => {
     const key = s.favourite(head, query, name);
-    return [`head ${head} at `, s.word(key), " (", s.share(name, { head, query, key }), ")"];
+    return [`head ${head} looks most at `, s.word(key), " (", s.share(name, { head, query, key }), ")"];
   });
   return {
     puts: {
@@ -99,7 +99,10 @@ const far = masking("far", (s) => {
 const together = guessing("together", 1, (s) => {
   const all = guessesOf(s).slice(0, 3);
   const said = all.map(({ word, best, share }): Said[] => ["after ", word, " ", best, " (", share, ")"]);
-  return { puts: { guesses: joined(said, ", "), count: s.guesses.length }, at: shown(s, all[0]?.share) };
+  return {
+    puts: { guesses: joined(said, ", "), count: s.guesses.filter(({ token }) => token < s.tokens).length },
+    at: shown(s, all[0]?.share),
+  };
 });
 
 export const candidates = guessing("candidates", 1, (s) => {
@@ -116,12 +119,15 @@ export const append = guessing("append", 2, (s) => {
   const all = guessesOf(s).filter(({ next }) => next !== undefined);
   const other = all.find(({ next }) => next?.best === false);
   const told = other ?? all[0];
-  const chain = all.slice(0, 6).map(({ next }) => next?.word ?? "");
   return {
     variant: other !== undefined && "given",
     puts: {
       ...{ word: told?.word, best: told?.best, share: told?.share, next: told?.next?.word },
-      ...{ less: told?.next?.share, chain: joined(chain, " "), passes: counted(s.tokens, "time") },
+      ...{
+        less: told?.next?.share,
+        chain: inRow(all.flatMap(({ next }) => next ?? [])),
+        passes: counted(s.tokens, "time"),
+      },
     },
     at: { ...shown(s, told?.share), level: "scene", scene: "writing" },
   };

@@ -31,16 +31,25 @@ export function sideOf(s: Scout): Side {
 export function guessesOf(s: Scout): Guess[] {
   const side = sideOf(s);
   const ids = s.tensor(`${side}.ids`);
-  return s.guesses.slice(-PLACES).flatMap(({ given, token, word }): Guess[] => {
+  // What follows the words of a shorter sentence is padding.
+  const tokens = s.names.run.words[side][s.sentence]?.length ?? ids.shape[1] ?? 0;
+  const all = s.guesses.filter(({ token }) => token < tokens);
+  return all.slice(-PLACES).flatMap(({ given, token, word }): Guess[] => {
     const [first] = s.likeliest(given, 1);
     if (first === undefined) return [];
     const guess = { given, token, word, best: first.word, share: first.share };
-    if (token + 1 >= (ids.shape[1] ?? 0)) return [guess];
+    if (token + 1 >= tokens) return [guess];
     const share = s.share(PROBABILITIES, { ...given, vocabulary: at(ids, [s.sentence, token + 1]) });
     const { text } = s.names.word(side, s.sentence, token + 1);
     const best = share.cell.join() === first.share.cell.join();
     return [{ ...guess, next: { word: { text, of: "strong" }, share, best } }];
   });
+}
+
+/** Words as they stand in the text; of many the first. */
+export function inRow(words: readonly { readonly word: Said }[]): Said[] {
+  const shown = words.slice(0, 8).map(({ word }) => word);
+  return joined(words.length > shown.length ? [...shown, "…"] : shown, " ");
 }
 
 /** The candidates where a translation is least sure; of any other text, where it is written on. */

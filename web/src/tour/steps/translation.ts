@@ -6,7 +6,7 @@ import type { Scout } from "../../scenes/scout.ts";
 import type { Step } from "../step.ts";
 import { end } from "./answer.ts";
 import { append, candidates, chosen, triangle } from "./decoder.ts";
-import { guessesOf, guessing, openPlace, PROBABILITIES, shown } from "./guesses.ts";
+import { guessesOf, guessing, inRow, openPlace, PROBABILITIES, shown } from "./guesses.ts";
 import { blockIn, livelyOf, selfAttentions } from "./lively.ts";
 
 const source = (s: Scout): Scout => s.beside("encoder");
@@ -82,12 +82,12 @@ const handed: Step = {
   reads: (s) => [memory(s)],
   find(s) {
     const e = source(s);
-    const [, tokens = 1, width = 1] = s.shape(memory(s));
+    const width = s.shape(memory(s)).at(-1);
     const query = lastWord(e);
     const readers = s.names.readers(memory(s)).filter(([{ name }]) => name.endsWith(".cross_attention.key"));
     return {
       puts: {
-        ...{ tokens, width, word: e.word(query), number: e.number(memory(s), { query }) },
+        ...{ tokens: e.tokens, width, word: e.word(query), number: e.number(memory(s), { query }) },
         ...{ readers: readers.length, blocks: s.blocks },
       },
       at: e.at("tensor", memory(s), { query }),
@@ -158,17 +158,18 @@ interface Aligned {
   readonly keys: readonly number[];
 }
 
-/** The head that looks most at words of the source: others look at its end, or at no word in particular. */
+/**
+ * The head that looks most at words of the source, at the start token already: that one tells nothing of the text, so
+ * who looks at a word there looks for what is to be written. Others look at the end, or at the word that was read.
+ */
 function aligned(s: Scout): Aligned {
   const e = source(s);
   let [best, most]: [Aligned, number] = [{ name: s.crossing, head: 0, keys: [] }, -1];
   for (const name of crossings(s)) {
     for (let head = 0; head < s.size(name, "head"); head++) {
       const keys = s.all.map((query) => s.favourite(head, query, name, e.all));
-      const sum = keys.reduce(
-        (all, key, query) => all + (e.seen.includes(key) ? s.value(name, { head, query, key }) : 0),
-        0,
-      );
+      const shares = keys.map((key, query) => (e.seen.includes(key) ? s.value(name, { head, query, key }) : 0));
+      const sum = (shares[0] ?? 0) * shares.reduce((all, share) => all + share, 0);
       if (sum > most) [best, most] = [{ name, head, keys }, sum];
     }
   }
@@ -243,9 +244,8 @@ function weighed(s: Scout): Puts {
   const all = guessesOf(s).flatMap(({ next }) => (next === undefined ? [] : [next]));
   const sum = all.reduce((sum, { share }) => sum + Math.log(share.value), 0);
   const [first] = all;
-  const words = all.slice(0, 8).map(({ word }) => word);
   return {
-    ...{ words: joined(words, " "), product: percent(Math.exp(sum)), sum: short(sum), count: all.length },
+    ...{ words: inRow(all), product: percent(Math.exp(sum)), sum: short(sum), count: all.length },
     ...{ each: short(sum / all.length), loss: short(-sum / all.length) },
     ...{ right: first?.word, sure: first?.share, own: short(-Math.log(first?.share.value ?? 1)) },
   };
