@@ -100,9 +100,41 @@ def test_every_document_is_listed_as_far_as_it_goes() -> None:
     """The moments of the notes at which a picture stands, and the headings of the guide with one."""
     moments = {moment for row in ROWS if row["document"] == "notes" for moment in row["where"].split(", ")}
     assert moments == set(
-        "05:08 07:04 12:26 13:46 14:28 16:24 19:09 20:38 26:01 31:04 31:52 34:51 40:55 42:35 44:42 46:29 51:28 55:48 "
-        "1:01:04 1:03:10 1:10:03 1:11:05 1:27:19 1:30:46 1:35:46 1:35:54 1:37:47 1:42:05 1:44:11 1:44:46 1:47:45 "
-        "1:48:27 1:50:07".split()
+        [
+            "05:08",
+            "07:04",
+            "12:26",
+            "13:46",
+            "14:28",
+            "16:24",
+            "19:09",
+            "20:38",
+            "26:01",
+            "31:04",
+            "31:52",
+            "34:51",
+            "40:55",
+            "42:35",
+            "44:42",
+            "46:29",
+            "51:28",
+            "55:48",
+            "1:01:04",
+            "1:03:10",
+            "1:10:03",
+            "1:11:05",
+            "1:27:19",
+            "1:30:46",
+            "1:35:46",
+            "1:35:54",
+            "1:37:47",
+            "1:42:05",
+            "1:44:11",
+            "1:44:46",
+            "1:47:45",
+            "1:48:27",
+            "1:50:07",
+        ]
     )
     counts = {name: sum(row["document"] == name for row in ROWS) for name in LISTING["documents"]}
     assert counts["slides"] >= 24

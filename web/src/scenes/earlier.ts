@@ -43,6 +43,16 @@ export function tooLarge(s: Scout): boolean {
   return earlierReads(s).reduce((sum, name) => sum + sizeOf(weights[name] ?? [0]), 0) > WEIGHTS;
 }
 
+/** Why there is no such picture; null where there is. */
+export function noEarlier(s: Scout): string | null {
+  const d = s.beside("decoder");
+  if (!d.attends || !d.writes) {
+    return 'It needs a decoder, which writes word after word: glassformer explain en-fr "I am a student." --html page.html';
+  }
+  if (d.tokens < 2) return "This text has a single token: nothing stood there before it.";
+  return tooLarge(d) ? "This model is too large to be computed again in a page." : null;
+}
+
 const known = new WeakMap<Scout, Earlier>();
 
 /** Needs what `earlierReads` names. */

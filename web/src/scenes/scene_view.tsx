@@ -21,9 +21,7 @@ export function SceneView(): VNode {
   const { box, width } = useWidth();
   const { scene: name, tensor, cell, sentence, at: asked } = state.value;
   const shown = SCENES[name];
-  // A picture of the decoder's attention has one of its tensors in hand.
-  const within = /^(parameters\.)?decoder\./.test(tensor) ? "decoder" : "";
-  const scout = useMemo(() => scoutOf(store, sentence, within), [store, sentence, within]);
+  const scout = useMemo(() => scoutOf(store, sentence), [store, sentence]);
   const opened = useOpened([...attentionOf(scout), ...(shown?.reads?.(scout, asked) ?? [])]);
   const lacks = opened ? (shown?.lacks?.(scout) ?? null) : null;
   const scene = useMemo(() => {

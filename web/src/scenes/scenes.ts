@@ -6,7 +6,7 @@ import type { Scene } from "../draw/scene.ts";
 import type { Board } from "./board.ts";
 import { drawProduct, drawRecap, drawShared } from "./boxes.ts";
 import { drawCells } from "./cells.ts";
-import { earlierReads } from "./earlier.ts";
+import { earlierReads, noEarlier } from "./earlier.ts";
 import { drawEarlier } from "./earlier_keys.ts";
 import { GradientsView } from "./gradients_view.tsx";
 import { drawLookUp, drawnFrom, LOOK_UP } from "./look_up.ts";
@@ -88,8 +88,9 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   earlier: {
     title: "Keys, and the same keys one step earlier",
     says: "At the right what this page has computed with the same weights, without the last word.",
-    reads: earlierReads,
-    draw: drawEarlier,
+    lacks: noEarlier,
+    reads: (s) => earlierReads(s.beside("decoder")),
+    draw: (board) => drawEarlier({ ...board, s: board.s.beside("decoder") }),
   },
   "two-words": {
     title: "Two words, from x to r",
