@@ -12,10 +12,10 @@ from experiments.tables import table
 from glassformer.explorer.tour import pictures
 
 PAGES: Mapping[str, str] = {
-    "slides": 'glassformer explain glassformer/demo/slides "She [MASK] [MASK] summer better" "He loves to [MASK] healthy"'
-    ' "They go hiking quite [MASK]" --html slides.html',
+    "slides": 'glassformer explain glassformer/demo/slides "She [MASK] [MASK] summer better"'
+    ' "He loves to [MASK] healthy" "They go hiking quite [MASK]" --html slides.html',
     "en-fr": 'glassformer explain en-fr "I am a student." --html en-fr.html',
-    "english": "glassformer explain english \"The animal didn't cross the [MASK] because it was too tired.\""
+    "english": 'glassformer explain english "The animal didn\'t cross the [MASK] because it was too tired."'
     " --html english.html",
     "padded": 'glassformer explain english "She likes the [MASK]." "He loves to [MASK] every day of the summer."'
     " --html padded.html",

@@ -15,7 +15,7 @@ from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import Choices, Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
-from glassformer.errors import UnknownNameError
+from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def explain(
     ] = 64,
     gradients: Annotated[
         bool,
-        typer.Option("--gradients", help="Put the gradients of the loss into the page: how it flows back to each word."),
+        typer.Option(
+            "--gradients", help="Put the gradients of the loss into the page: how it flows back to each word."
+        ),
     ] = False,
     json: Json = False,
     device: Device = "auto",
@@ -76,10 +78,19 @@ def explain(
     opened = open_model(which, device=device, threads=threads)
     second = second_text(opened, pair, target)
     if html is not None:
-        _page(opened, list(texts_to_explain(texts)), second, choice, html, megabytes, title=Path(which).name, gradients=gradients)
+        _page(
+            opened,
+            list(texts_to_explain(texts)),
+            second,
+            choice,
+            html,
+            megabytes,
+            title=Path(which).name,
+            gradients=gradients,
+        )
         return
     if gradients:
-        raise UnknownNameError("--gradients are drawn on a page", got="no page", do="add --html FILE")
+        raise ConfigError("--gradients are drawn on a page", got="no page", do="add --html FILE")
     for each in _together(texts):
         trace = opened.trace(each, second, choices=choice or None)
         if cell is not None:

@@ -37,7 +37,7 @@ def gradient_section(trace: Trace) -> dict[str, Any] | None:
     squares: dict[str, float] = {}
     reader = {
         operand.name: statement.unit(formula.name)
-        for formula in reversed(statement.formulas.values())
+        for formula in reversed(list(statement.formulas.values()))
         for operand in formula.rule.operands.values()
     }
     for name, slope in found.gradients.items():

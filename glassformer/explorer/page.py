@@ -73,8 +73,8 @@ def page(
 ) -> str:
     """The page as text, with at most so many megabytes of numbers; raises ConfigError for a limit below 1.
 
-    `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. The gradients of a run that was
-    traced with those of its loss are always carried.
+    `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
+    with the gradients of its loss always carries them.
     """
     if megabytes < 1:
         raise ConfigError("a page needs room for numbers: at least 1 megabyte", got=str(megabytes))

@@ -59,8 +59,8 @@ def trace(
     everything of a small run. `dtype` is float32 or float64 (default: the model's own, float32 for lower ones);
     `predicts_in` is what the honesty gate compares with (default: the model's). `interventions` are changes made by
     hand. `gradients` is `loss` or one cell, `head.logits[place=0,vocabulary=7]`: then the gradients with respect to all
-    that is stored, and to the weights that are not frozen, are kept too. With `candidates` each sentence of the batch is the same text with another
-    candidate, and `choice.probabilities` is the softmax of their scores.
+    that is stored, and to the weights that are not frozen, are kept too. With `candidates` each sentence of the batch
+    is the same text with another candidate, and `choice.probabilities` is the softmax of their scores.
     Raises UnknownNameError, ShapeError, ConfigError, and DeviceError for weights spread over processes.
     """
     original = transformer(model)

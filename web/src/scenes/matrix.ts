@@ -1,6 +1,6 @@
 /** Attention as products of matrices, and how one wide product is cut into heads and joined again. */
 
-import { type Box, measureBox } from "../draw/box.ts";
+import { type Box, LINE, measureBox, namesColumns } from "../draw/box.ts";
 import { drawBox } from "../draw/draw_box.ts";
 import { counted, short } from "../run/numbers.ts";
 import { type Board, boxOf, drawText, laidOut } from "./board.ts";
@@ -43,7 +43,9 @@ function tableOf(board: Board, name: string, title: string, most: number): Box {
 /** A box that is no taller than a few words, so that the products stand on one screen. */
 function low(box: Box): Box {
   const h = Math.min(box.h, 96);
-  return { ...box, h, height: box.height - box.h + h };
+  // No room for words above columns that are too narrow to have any.
+  const top = namesColumns(box.sheet, box.w / box.sheet.columns) ? box.top : Math.min(box.top, LINE + 4 + box.depth);
+  return { ...box, h, top, height: box.height - box.h + h - box.top + top };
 }
 
 export function drawMatrix(whole: Board): number {

@@ -11,21 +11,37 @@ import { sentenceOf, toNumber } from "../frame/views.ts";
 import { MissingTensor } from "../run/evaluator.ts";
 import { inCell } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
-import { chosen, SCENES, tourScene } from "./scenes.ts";
+import { chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
 import { type Scout, scoutOf } from "./scout.ts";
 
 export function SceneView(): VNode {
+  const store = useStore();
+  const { scene: name, sentence, at } = state.value;
+  const shown = SCENES[name];
+  const scout = useMemo(() => scoutOf(store, sentence), [store, sentence]);
+  const opened = useOpened([...attentionOf(scout), ...(shown?.reads?.(scout, at) ?? [])]);
+  if (shown === undefined) return <p class="wrong">This page has no picture called {name}.</p>;
+  const lacks = opened ? (shown.lacks?.(scout) ?? null) : null;
+  return (
+    <>
+      <h1 class="strong">{shown.title}</h1>
+      {lacks === null && <p class="quiet scene-says">{shown.says}</p>}
+      {lacks !== null && <p class="wrong">{lacks}</p>}
+      {lacks === null && opened && shown.View !== undefined && <shown.View s={scout} />}
+      {lacks === null && shown.draw !== undefined && <Drawn key={name} shown={shown} scout={scout} opened={opened} />}
+    </>
+  );
+}
+
+/** A picture with what can be chosen above it and the table below it. */
+function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opened: boolean }): VNode {
   const store = useStore();
   const { names } = store;
   const palette = usePalette();
   const { box, width } = useWidth();
   const { scene: name, tensor, cell, sentence, at: asked } = state.value;
-  const shown = SCENES[name];
-  const scout = useMemo(() => scoutOf(store, sentence), [store, sentence]);
-  const opened = useOpened([...attentionOf(scout), ...(shown?.reads?.(scout, asked) ?? [])]);
-  const lacks = opened ? (shown?.lacks?.(scout) ?? null) : null;
   const scene = useMemo(() => {
-    if (!opened || width === 0 || shown?.draw === undefined || lacks !== null) return null;
+    if (!opened || width === 0) return null;
     const side = width < 560 ? 12 : 16;
     const look: Look = { palette, measure, side, step: width < 560 ? 3 : 6, sentence, text: "", word: -1 };
     try {
@@ -34,44 +50,39 @@ export function SceneView(): VNode {
       if (error instanceof MissingTensor) return error.tensor;
       throw error;
     }
-  }, [opened, width, palette, name, scout, tensor, cell.join(), asked.join(), shown, lacks]);
-  if (shown === undefined) return <p class="wrong">This page has no picture called {name}.</p>;
-  if (lacks !== null || typeof scene === "string") {
-    return (
-      <>
-        <h1 class="strong">{shown.title}</h1>
-        <p class="wrong">{lacks ?? `This picture needs ${scene}, which this page does not carry.`}</p>
-      </>
-    );
-  }
+  }, [opened, width, palette, name, scout, tensor, cell.join(), asked.join()]);
   const pick = (to: string, index: number[]): void => {
     go({ tensor: to, cell: index, ...sentenceOf(to, index, names) }, true);
   };
   return (
     <>
-      <h1 class="strong">{shown.title}</h1>
-      <p class="quiet scene-says">{shown.says}</p>
-      {opened && shown.View !== undefined && <shown.View s={scout} />}
       {scene !== null && <Asks name={name} scout={scout} />}
       <div ref={box}>
-        {scene !== null && (
-          <Picture
-            scene={scene}
-            label={`${shown.title}. ${shown.says}`}
-            tensor={tensor}
-            cell={cell}
-            step={(index, down, along) => stepped(scene.panels, tensor, index, down, along, store.fetch(tensor)?.shape)}
-            onPoint={(to, index, by) => {
-              if (by === "key") pick(to, index);
-              else store.pointed.value = { name: to, cell: index };
-            }}
-            onChoose={(to, index, further) => {
-              if (further) go({ level: "number", tensor: to, cell: index, ...sentenceOf(to, index, names) });
-              else pick(to, index);
-            }}
-          />
+        {typeof scene === "string" && (
+          <p class="wrong">This picture needs {scene}: it was left out of this page, or is too large to be fetched.</p>
         )}
-        {scene !== null && <Twin panels={scene.panels} />}
+        {scene !== null && typeof scene !== "string" && (
+          <>
+            <Picture
+              scene={scene}
+              label={`${shown.title}. ${shown.says}`}
+              tensor={tensor}
+              cell={cell}
+              step={(index, down, along) =>
+                stepped(scene.panels, tensor, index, down, along, store.fetch(tensor)?.shape)
+              }
+              onPoint={(to, index, by) => {
+                if (by === "key") pick(to, index);
+                else store.pointed.value = { name: to, cell: index };
+              }}
+              onChoose={(to, index, further) => {
+                if (further) go({ level: "number", tensor: to, cell: index, ...sentenceOf(to, index, names) });
+                else pick(to, index);
+              }}
+            />
+            <Twin panels={scene.panels} />
+          </>
+        )}
       </div>
     </>
   );

@@ -186,7 +186,7 @@ function columns(board: Board, top: number, stacks: readonly StackSizes[]): numb
       }
     }
     const word = s.names.word(tokens, s.sentence, token).text;
-    const text = cut(`${side}; the strips are those of ${word}`, wide, look.measure);
+    const text = cut(`${side}, strips of ${word}`, wide, look.measure);
     items.push({ kind: "text", x, y: bottom + 14, text, size: 12, fill: quiet });
   });
   return bottom + 32;

@@ -108,7 +108,7 @@ export function drawTwoWords(board: Board): number {
   });
   const [input = s.embed("sum")] = s.operands(of("query"));
   vectors("x", s.names.title(input), input);
-  for (const last of ["query", "key", "value"]) vectors(last.slice(0, 1), `${last}, head ${head}`, of(last));
+  for (const last of ["query", "key", "value"]) vectors(last.slice(0, 1), last, of(last));
 
   heading(`${s.names.word(s.side, s.sentence, query).text} looks`);
   const square = s.formula(of("weights"))?.axes;
@@ -142,7 +142,7 @@ export function drawTwoWords(board: Board): number {
     }
   });
   y += ROW;
-  label("z", `their sum, head ${head}`, "value");
+  label("z", "their sum", "value");
   drawStrip(board, of("mixed"), given(query), left, y, room - 16);
   y += ROW;
   if (others.length > 0) {

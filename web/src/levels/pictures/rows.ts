@@ -1,7 +1,8 @@
 /** Every picture of the source documents: where it is in this page, or why this run has none. */
 
 import { parse, type State } from "../../frame/state.ts";
-import { SCENES } from "../../scenes/scenes.ts";
+import { MissingTensor } from "../../run/evaluator.ts";
+import { SCENES, type TourScene } from "../../scenes/scenes.ts";
 import type { Scout } from "../../scenes/scout.ts";
 
 /** A row of `glassformer/explorer/pictures.toml`. */
@@ -52,15 +53,28 @@ export function placeOf(row: Listed, listing: Listing, s: Scout): Place {
   if (level === "scene") {
     const shown = SCENES[scene];
     if (shown === undefined) return { lacks: "This version of the page does not have it." };
-    const lacks = shown.lacks?.(s) ?? null;
+    const lacks = lacksOf(shown, s);
     return lacks === null ? { at: seen } : { lacks };
   }
   if (row.tensor === undefined) return { at: seen };
   const name = nameOf(row.tensor, s);
   if (name === undefined)
     return { lacks: `This model has no ${row.tensor.replaceAll(".", " ").replaceAll("_", " ")}.` };
-  const cell = s.fetch(name) === undefined && s.names.run.weights[name] === undefined ? [] : s.cell(name);
-  return { at: { ...s.at(level, name), cell, ...seen } };
+  // Of a large run nothing has been fetched yet: the picture finds its own number.
+  if (s.fetch(name) !== undefined || s.names.run.weights[name] !== undefined)
+    return { at: { ...s.at(level, name), ...seen } };
+  const unit = s.formula(name)?.unit ?? "";
+  return { at: { unit, tensor: name, cell: s.names.axes(name).map(() => 0), ...seen } };
+}
+
+/** Why a run has no such picture; what has not been fetched yet is no reason. */
+function lacksOf(shown: TourScene, s: Scout): string | null {
+  try {
+    return shown.lacks?.(s) ?? null;
+  } catch (error) {
+    if (error instanceof MissingTensor) return null;
+    throw error;
+  }
 }
 
 /** `attention.x`, `embed.x`, `block.x` and `cross.x` of the run; else the whole name. */
