@@ -57,7 +57,9 @@ export function told(step: Step, text: Text | undefined, scout: Scout): Told {
     };
   } catch (error) {
     if (!(error instanceof MissingTensor)) throw error;
-    return without(`This page does not carry ${error.tensor}, of which this step tells. Go on with the next step.`);
+    const { tensor } = error;
+    const text = `This page does not carry ${tensor}, of which this step tells. Go on with the next step.`;
+    return { ...without(text), missing: tensor };
   }
 }
 
@@ -76,7 +78,12 @@ export async function enter(store: Store, address: string, replace = false): Pro
     state.value.tour !== "" && state.value.tensor !== "" ? state.value.sentence : firstSentence(store.names);
   const scout = scoutOf(store, sentence, tour.stack);
   await store.open(step.reads?.(scout) ?? []);
-  go({ ...told(step, undefined, scout).at, tour: address }, replace);
+  let found = told(step, undefined, scout);
+  for (let last = ""; found.missing !== undefined && found.missing !== last; found = told(step, undefined, scout)) {
+    last = found.missing;
+    await store.open([last]);
+  }
+  go({ ...found.at, tour: address }, replace);
 }
 
 /** The step that was shown last, to come back to; empty before the first. */

@@ -7,7 +7,7 @@ import { joined, type Puts, type Said } from "../../scenes/said.ts";
 import type { Given, Scout } from "../../scenes/scout.ts";
 import type { Found, Step } from "../step.ts";
 import { guessesOf, guessing, inRow, openPlace, PROBABILITIES, shown, sideOf } from "./guesses.ts";
-import { blockIn, livelyOf, selfAttentions } from "./lively.ts";
+import { blockIn, livelyOf } from "./lively.ts";
 
 const alone = (s: Scout): boolean => s.tokens < 2;
 
@@ -34,7 +34,6 @@ function masking(key: string, find: (s: Scout, given: Given) => Omit<Found, "put
   return {
     key,
     lacks: alone,
-    reads: (s) => [before(s), s.of("masked"), s.of("may_look"), ...selfAttentions(s)],
     find(s) {
       const given = pair(s);
       const may = (query: number): number =>

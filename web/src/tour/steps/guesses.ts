@@ -82,7 +82,6 @@ export function guessing(key: string, tokens: number, find: (s: Scout) => Found)
   return {
     key,
     lacks: (s) => !s.writes || s.guesses.length === 0 || !known(s) || s.tokens < tokens,
-    reads: () => [PROBABILITIES],
     find,
   };
 }

@@ -17,7 +17,7 @@ export interface Lively {
 }
 
 /** The self-attentions of the stack that is followed. */
-export function selfAttentions(s: Scout): string[] {
+function selfAttentions(s: Scout): string[] {
   const ours = (name: string): boolean => name.startsWith(`${s.stack}.`) && name.includes(".self_attention.");
   return s.ending("weights").flatMap(({ name }) => (ours(name) ? [name] : []));
 }

@@ -6,8 +6,8 @@ import type { Scout } from "../../scenes/scout.ts";
 import type { Step } from "../step.ts";
 import { end } from "./answer.ts";
 import { append, candidates, chosen, triangle } from "./decoder.ts";
-import { guessesOf, guessing, inRow, openPlace, PROBABILITIES, shown } from "./guesses.ts";
-import { blockIn, livelyOf, selfAttentions } from "./lively.ts";
+import { guessesOf, guessing, inRow, openPlace, shown } from "./guesses.ts";
+import { blockIn, livelyOf } from "./lively.ts";
 
 const source = (s: Scout): Scout => s.beside("encoder");
 
@@ -39,7 +39,6 @@ const table = (s: Scout, name: string, role: string): string =>
 const words: Step = {
   key: "words",
   lacks: (s) => table(s, "encoder.embed.word", "table") === "",
-  reads: (s) => [source(s).embed("word")],
   find(s) {
     const e = source(s);
     const name = e.embed("word");
@@ -63,7 +62,6 @@ const words: Step = {
 const reads: Step = {
   key: "reads",
   lacks: (s) => source(s).tokens < 2,
-  reads: (s) => selfAttentions(source(s)),
   find(s) {
     const e = source(s);
     const { name, block, ...given } = livelyOf(e, true);
@@ -79,7 +77,6 @@ const reads: Step = {
 
 const handed: Step = {
   key: "handed",
-  reads: (s) => [memory(s)],
   find(s) {
     const e = source(s);
     const width = s.shape(memory(s)).at(-1);
@@ -113,7 +110,6 @@ const shifted = guessing("shifted", 1, (s) => {
 
 const asks: Step = {
   key: "asks",
-  reads: (s) => [cross(s, "query")],
   find(s) {
     const name = cross(s, "query");
     const given = { query: lastWord(s), head: 0 };
@@ -129,7 +125,6 @@ const asks: Step = {
 
 const answers: Step = {
   key: "answers",
-  reads: (s) => [cross(s, "key"), cross(s, "value")],
   find(s) {
     const e = source(s);
     const given = { key: lastWord(e), head: 0 };
@@ -178,7 +173,6 @@ function aligned(s: Scout): Aligned {
 
 const matrix: Step = {
   key: "matrix",
-  reads: crossings,
   find(s) {
     const e = source(s);
     const { name, head, keys } = aligned(s);
@@ -204,30 +198,26 @@ const matrix: Step = {
   },
 };
 
-const looks: Step = {
-  ...guessing("looks", 1, (s) => {
-    const { name, head, keys } = aligned(s);
-    const all = guessesOf(s).slice(0, 4);
-    const given = all.map(({ token }) => ({ head, query: token, key: keys[token] ?? 0 }));
-    const each = all.map(({ best }, place): Said[] => {
-      const { key = 0, ...more } = given[place] ?? {};
-      return ["for ", best, " at ", source(s).word(key), " (", s.share(name, { ...more, key }), ")"];
-    });
-    return {
-      puts: {
-        ...{ looks: joined(each, ", "), head, block: blockIn(name), all: s.blocks * s.size(name, "head") },
-        ...{ word: all[0]?.word, best: all[0]?.best },
-      },
-      at: s.at("head", name, given[0]),
-    };
-  }),
-  reads: (s) => [...crossings(s), PROBABILITIES],
-};
+const looks = guessing("looks", 1, (s) => {
+  const { name, head, keys } = aligned(s);
+  const all = guessesOf(s).slice(0, 4);
+  const given = all.map(({ token }) => ({ head, query: token, key: keys[token] ?? 0 }));
+  const each = all.map(({ best }, place): Said[] => {
+    const { key = 0, ...more } = given[place] ?? {};
+    return ["for ", best, " at ", source(s).word(key), " (", s.share(name, { ...more, key }), ")"];
+  });
+  return {
+    puts: {
+      ...{ looks: joined(each, ", "), head, block: blockIn(name), all: s.blocks * s.size(name, "head") },
+      ...{ word: all[0]?.word, best: all[0]?.best },
+    },
+    at: s.at("head", name, given[0]),
+  };
+});
 
 const given: Step = {
   key: "given",
   lacks: (s) => !s.has(cross(s, "residual")),
-  reads: (s) => [cross(s, "residual"), ...s.operands(cross(s, "residual"))],
   find(s) {
     const name = cross(s, "residual");
     const query = lastWord(s);
