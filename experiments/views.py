@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from experiments.document_pictures import document_pictures
 from experiments.tables import DOCS, table
 from glassformer.look.trace import Trace
 
@@ -207,7 +208,8 @@ def page() -> str:
     ]
     models = [f"- **{name}**: {text}{'; a longer proof' if name in LONG else ''}" for name, text in MODELS.items()]
     notes = [f"- {mark} {reason}" for reason, mark in marks.items()]
-    return "\n".join([TEXT, *models, "", table(["view; source document", *MODELS], rows), "", *notes, ""])
+    views = [TEXT, *models, "", table(["view; source document", *MODELS], rows), "", *notes, ""]
+    return "\n".join([*views, document_pictures()])
 
 
 if __name__ == "__main__":

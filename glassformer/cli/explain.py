@@ -15,7 +15,7 @@ from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import Choices, Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
-from glassformer.errors import UnknownNameError
+from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
@@ -58,6 +58,12 @@ def explain(
     megabytes: Annotated[
         int, typer.Option("--megabytes", min=1, help="The most megabytes of numbers that --html puts into the page.")
     ] = 64,
+    gradients: Annotated[
+        bool,
+        typer.Option(
+            "--gradients", help="Put the gradients of the loss into the page: how it flows back to each word."
+        ),
+    ] = False,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,
@@ -72,8 +78,19 @@ def explain(
     opened = open_model(which, device=device, threads=threads)
     second = second_text(opened, pair, target)
     if html is not None:
-        _page(opened, list(texts_to_explain(texts)), second, choice, html, megabytes, title=Path(which).name)
+        _page(
+            opened,
+            list(texts_to_explain(texts)),
+            second,
+            choice,
+            html,
+            megabytes,
+            title=Path(which).name,
+            gradients=gradients,
+        )
         return
+    if gradients:
+        raise ConfigError("--gradients are drawn on a page", got="no page", do="add --html FILE")
     for each in _together(texts):
         trace = opened.trace(each, second, choices=choice or None)
         if cell is not None:
@@ -101,11 +118,16 @@ def _page(
     megabytes: int,
     *,
     title: str,
+    gradients: bool,
 ) -> None:
     """All texts together on one page."""
+    from glassformer.explorer.gradients import NAME, gradient_section
+    from glassformer.explorer.page import write_page
+
     given = texts[0] if len(texts) == 1 else list(texts)
     trace = opened.trace(given, second, choices=choices or None)
-    trace.to_html(out, title=title, megabytes=megabytes)
+    sections = {NAME: gradient_section(trace)} if gradients else None
+    write_page(trace, out, title=title, megabytes=megabytes, sections=sections)
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
     _note(str(trace.honesty))
 

@@ -21,10 +21,11 @@ from torch import Tensor
 
 from glassformer.atomic import atomic_write
 from glassformer.errors import ConfigError, DataError
+from glassformer.explorer import gradients
 from glassformer.explorer.carried import carry
 from glassformer.explorer.editing import editing_record
 from glassformer.explorer.record import run_record
-from glassformer.explorer.tour import tour_texts
+from glassformer.explorer.tour import pictures, tour_texts
 from glassformer.paths import behind_links, check_path
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def page(
 ) -> str:
     """The page as text, with at most so many megabytes of numbers; raises ConfigError for a limit below 1.
 
-    `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`.
+    `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
+    with the gradients of its loss always carries them.
     """
     if megabytes < 1:
         raise ConfigError("a page needs room for numbers: at least 1 megabyte", got=str(megabytes))
@@ -85,7 +87,10 @@ def page(
         "tensors": save(own_memory(carried.tensors)),
         "weights": save(own_memory(carried.weights)),
         "tour": json.dumps(tour_texts(), ensure_ascii=False).encode(),
+        "pictures": json.dumps(pictures(), ensure_ascii=False).encode(),
     }
+    if "loss" in trace.gradients:
+        sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
     for name, section in (sections or {}).items():
         blocks[f"section-{name}"] = json.dumps(section, allow_nan=False, ensure_ascii=False).encode()
     return document(title, blocks)

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from glassformer.explorer import gradients
+
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace
 
 Maker = Callable[["Trace"], Any]
 """Works a section out from a run; what it returns is written as JSON without infinities."""
 
-MAKERS: Mapping[str, Maker] = {}
+MAKERS: Mapping[str, Maker] = {gradients.NAME: gradients.gradient_section}
 """The sections that a server works out for a page that asks."""
 
 

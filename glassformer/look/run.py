@@ -28,7 +28,7 @@ from glassformer.look.trace import Trace
 from glassformer.look.verify import LIMITS
 from glassformer.look.watch import refuse_sharded
 from glassformer.models.inputs import Inputs
-from glassformer.models.names import HasModule, eager
+from glassformer.models.names import HasModule, eager, parameter_names
 from glassformer.models.transformer import Transformer
 
 KEPT = ("*.query", "*.key")
@@ -59,8 +59,8 @@ def trace(
     everything of a small run. `dtype` is float32 or float64 (default: the model's own, float32 for lower ones);
     `predicts_in` is what the honesty gate compares with (default: the model's). `interventions` are changes made by
     hand. `gradients` is `loss` or one cell, `head.logits[place=0,vocabulary=7]`: then the gradients with respect to all
-    that is stored are kept too. With `candidates` each sentence of the batch is the same text with another
-    candidate, and `choice.probabilities` is the softmax of their scores.
+    that is stored, and to the weights that are not frozen, are kept too. With `candidates` each sentence of the batch
+    is the same text with another candidate, and `choice.probabilities` is the softmax of their scores.
     Raises UnknownNameError, ShapeError, ConfigError, and DeviceError for weights spread over processes.
     """
     original = transformer(model)
@@ -233,7 +233,7 @@ class Run:
             return replace(replay, change=with_graph).whole(names)[0]
 
     def differentiate(self, found: Trace, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The gradient of the loss, or of one cell, with respect to each stored tensor."""
+        """The gradient of the loss, or of one cell, with respect to each stored tensor and each trained weight."""
         assert self.gradients is not None
         name, cell = split_name(self.gradients)
         if name == "loss" and self.labels is None:
@@ -245,6 +245,7 @@ class Run:
         if not goal.requires_grad:
             raise ConfigError("gradients are those of a number that is computed", got=name)
         floats = {name: tensor for name, tensor in stored.items() if tensor.requires_grad}
+        floats |= {name: weight for name, weight in parameter_names(self.model).items() if weight.requires_grad}
         slopes = torch.autograd.grad(goal, list(floats.values()), allow_unused=True)
         return {
             name: torch.zeros_like(tensor) if slope is None else slope

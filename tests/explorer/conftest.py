@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -35,3 +35,16 @@ def browser() -> Iterator[Browser]:
         opened = driver.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser) -> Iterator[Page]:
+    """A window in which nothing may go wrong; the judge's script needs the page's policy set aside."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True, bypass_csp=True)
+    tab = context.new_page()
+    wrong: list[str] = []
+    tab.on("pageerror", lambda error: wrong.append(str(error)))
+    tab.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    yield tab
+    context.close()
+    assert wrong == []

@@ -160,19 +160,6 @@ def test_zeroed_after_adding_two_places_get_one_guess(demo_page: Path, demo: Tra
 # --------------------------------------------------------------------------- in a browser
 
 
-@pytest.fixture(scope="module")
-def opened(browser: Browser) -> Iterator[Page]:
-    """A window in which nothing may go wrong; the judge's script needs the page's policy set aside."""
-    context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True, bypass_csp=True)
-    tab = context.new_page()
-    wrong: list[str] = []
-    tab.on("pageerror", lambda error: wrong.append(str(error)))
-    tab.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    yield tab
-    context.close()
-    assert wrong == []
-
-
 def show(tab: Page, file: Path, address: str = "") -> None:
     tab.goto("about:blank")
     tab.goto(f"{file.as_uri()}#{address}")
@@ -202,17 +189,18 @@ def check_strip(tab: Page, found: Trace) -> None:
             assert abs(float(digits) - expected) <= 0.0005 * max(1.0, abs(expected))
 
 
-def walk(tab: Page, found: Trace, axe: str | None) -> int:
-    """The whole tour by keyboard: start, next, answer; returns how many steps there are."""
+def walk(tab: Page, found: Trace, axe: str | None, tour: str = "slides") -> int:
+    """A whole tour by keyboard: start, next, answer; returns how many steps there are."""
     tab.keyboard.press("Tab")
     tab.locator(".tools .tour-start").focus()
     tab.keyboard.press("Enter")
-    tab.locator("dialog.tours[open] button[data-tour=slides]").focus()
+    tab.locator(f"dialog.tours[open] button[data-tour={tour}]").focus()
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".tour h2")
     steps = titles(tab)
     for order, title in enumerate(steps):
-        tab.wait_for_function(f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{order + 1}'")
+        address = f"{order + 1}" if tour == "slides" else f"{tour}.{order + 1}"
+        tab.wait_for_function(f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{address}'")
         heading = tab.locator(".tour h2")
         heading.wait_for()
         assert heading.inner_text().endswith(title)

@@ -24,7 +24,7 @@ from glassformer.explorer.server.guard import Guard
 from glassformer.explorer.server.overview import packed
 from glassformer.explorer.server.pictures import Scale
 from glassformer.explorer.server.refusals import MethodError, MissingError, RequestError, refused
-from glassformer.explorer.tour import tour_texts
+from glassformer.explorer.tour import pictures, tour_texts
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
 BINARY = "application/octet-stream"
@@ -70,6 +70,10 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     @app.get("/api/tour")
     async def tour(request: Request) -> Response:
         return in_json(request, packed(tour_texts()))
+
+    @app.get("/api/pictures")
+    async def listed_pictures(request: Request) -> Response:
+        return in_json(request, packed(pictures()))
 
     # ----------------------------------------------------------------- models
 

@@ -81,6 +81,9 @@ export function Rail(): VNode {
           <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>
             Draw a mask
           </a>
+          <a class="choice" href={link({ level: "pictures", picture: "" })} aria-current={level === "pictures"}>
+            Pictures of the documents
+          </a>
         </div>
         <Changes />
         {names.run.formulas.length > 0 && <Compare />}

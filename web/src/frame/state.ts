@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-export type Level = "model" | "heads" | "block" | "head" | "tensor" | "number" | "mask" | "scene";
+export type Level = "model" | "heads" | "block" | "head" | "tensor" | "number" | "mask" | "scene" | "pictures";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 /** Of two runs: the one of now, the one that was kept, or the first subtracted from the second. */
@@ -57,6 +57,7 @@ const LEVELS: readonly string[] = [
   "number",
   "mask",
   "scene",
+  "pictures",
 ] satisfies Level[];
 const SHOWN: readonly Shown[] = ["", "A", "A-B"];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];

@@ -17,6 +17,7 @@ import { MaskView } from "./mask/mask_view.tsx";
 import { ModelBeside } from "./model/model_beside.tsx";
 import { ModelView } from "./model/model_view.tsx";
 import { NumberView } from "./number/number_view.tsx";
+import { PicturesView } from "./pictures/pictures_view.tsx";
 import { TensorView } from "./tensor/tensor_view.tsx";
 
 export interface LevelView {
@@ -74,7 +75,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   },
   scene: {
     View: SceneView,
-    hint: "Arrow keys: the number in hand. Enter or double click: its formula. Escape: back to the boxes",
+    hint: "Arrow keys, Page Up and Down: the number in hand. Enter: its formula. Escape: back to the boxes",
     crumb({ level, scene }) {
       return level === "scene" ? { text: SCENES[scene]?.title ?? scene, href: link({}) } : null;
     },
@@ -100,6 +101,12 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     hint: "Click a word to hide it, a cell to forbid or allow it. Arrow keys move, Enter changes the cell",
     crumb: () => ({ text: "mask workshop", href: link({ level: "mask" }) }),
     up: () => ({ level: "block", options: [], at: [] }),
+  },
+  pictures: {
+    View: PicturesView,
+    hint: "Tab: the next picture. Enter: open it. Escape: the whole model",
+    crumb: () => ({ text: "pictures of the documents", href: link({ level: "pictures", picture: "" }) }),
+    up: () => ({ level: "model", picture: "" }),
   },
 };
 

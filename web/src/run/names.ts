@@ -94,7 +94,8 @@ export class Names {
 
   /** A word of a text; a masked one is called by its answer. */
   word(side: "inputs" | "decoder_inputs", sentence: number, token: number): Label {
-    const word = this.run.words[side][sentence]?.[token] ?? `token ${token}`;
+    const row = this.run.words[side][sentence];
+    const word = row === undefined ? `token ${token}` : (row[token] ?? "padding");
     const answer = side === "inputs" ? this.#answers.get(`${sentence} ${token}`) : undefined;
     return { text: unmarked(answer ?? word), hidden: answer !== undefined };
   }

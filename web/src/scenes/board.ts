@@ -4,6 +4,7 @@ import { type Box, cut, type Look, measureBox } from "../draw/box.ts";
 import type { Item, Panel } from "../draw/scene.ts";
 import { type Arrangement, Sheet, sheetOf } from "../levels/tensor/sheet.ts";
 import { inCell } from "../run/numbers.ts";
+import type { Side } from "../run/record.ts";
 import type { Scout } from "./scout.ts";
 
 /** A picture while it is drawn. */
@@ -14,6 +15,8 @@ export interface Board {
   /** The number in hand. */
   readonly tensor: string;
   readonly cell: readonly number[];
+  /** What is chosen above the picture: a step for each of the scene's `asks`. */
+  readonly at: readonly number[];
   readonly items: Item[];
   readonly panels: Panel[];
 }
@@ -104,9 +107,10 @@ export function drawWords(
   step: number,
   turned: boolean,
   most = LABEL - 8,
+  of: { readonly side: Side; readonly sentence: number } = s,
 ): void {
   tokens.forEach((token, order) => {
-    const { text, hidden } = s.names.word(s.side, s.sentence, token);
+    const { text, hidden } = s.names.word(of.side, of.sentence, token);
     const place = turned ? { x: x + step * (order + 0.5) + 4, y } : { x, y: y + step * (order + 0.5) + 4 };
     items.push({
       ...{ kind: "text", ...place, text: cut(text, most, look.measure), size: 12, bold: hidden },
@@ -128,6 +132,12 @@ export function drawLine({ items, look, width }: Board, x: number, y: number, pi
     at += wide;
   }
   return line + 20;
+}
+
+/** A text on as many lines as it needs; returns where the next line begins. */
+export function drawText(board: Board, x: number, y: number, text: string, fill = board.look.palette.quiet): number {
+  const pieces = text.split(" ").map((word): Piece => [`${word} `, fill]);
+  return drawLine(board, x, y, pieces);
 }
 
 export function caption({ items, look }: Board, x: number, y: number, text: string, role: Sheet["role"]): void {

@@ -9,23 +9,23 @@ import { arrow, type Board, boxOf, caption } from "./board.ts";
 /** At most so many heads are drawn; how many more there are is said. */
 const HEADS = 2;
 
-interface Set {
+export interface Set {
   readonly box: Box;
   readonly x: number;
   readonly y: number;
 }
 
-function put(board: Board, box: Box, x: number, y: number): Set {
+export function put(board: Board, box: Box, x: number, y: number): Set {
   drawBox(box, x + box.words, y, board.look, board.items, board.panels);
   return { box, x: x + box.words, y };
 }
 
 /** The middle of a box's front, its left and right edge. */
-function middle({ box, x, y }: Set): { left: number; right: number; y: number } {
+export function middle({ box, x, y }: Set): { left: number; right: number; y: number } {
   return { left: x, right: x + box.w + box.depth, y: y + box.top + box.h / 2 };
 }
 
-function sign({ items, look }: Board, x: number, y: number, text: string): void {
+export function sign({ items, look }: Board, x: number, y: number, text: string): void {
   items.push({ kind: "text", x, y: y + 6, text, size: 18, fill: look.palette.quiet, align: "center" });
 }
 

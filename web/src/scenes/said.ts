@@ -37,7 +37,10 @@ export function listed(parts: readonly Said[], most = 6): Said[] {
   });
 }
 
-/** Parts with a sign between them. */
-export function joined(parts: readonly Said[], sign: string): Said[] {
-  return parts.flatMap((part, place) => (place === 0 ? [part] : [sign, part]));
+/** Parts with a sign between them; a part may have several itself. */
+export function joined(parts: readonly (Said | readonly Said[])[], sign: string): Said[] {
+  return parts.flatMap((part, place): Said[] => {
+    const own = (Array.isArray(part) ? part : [part]) as readonly Said[];
+    return place === 0 ? [...own] : [sign, ...own];
+  });
 }

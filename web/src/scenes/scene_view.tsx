@@ -1,4 +1,4 @@
-/** One of the tour's own pictures, on the page like any other level. */
+/** A picture of a document or of the tour, on the page like any other level. */
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
@@ -11,69 +11,87 @@ import { sentenceOf, toNumber } from "../frame/views.ts";
 import { MissingTensor } from "../run/evaluator.ts";
 import { inCell, percent } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
-import { SCENES, tourScene } from "./scenes.ts";
+import { chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
 import { type Scout, scoutOf } from "./scout.ts";
 import { quotedOf } from "./shares.ts";
 
 export function SceneView(): VNode {
   const store = useStore();
+  const { scene: name, sentence, at } = state.value;
+  const shown = SCENES[name];
+  const scout = useMemo(() => scoutOf(store, sentence), [store, sentence]);
+  const opened = useOpened([...attentionOf(scout), ...(shown?.reads?.(scout, at) ?? [])]);
+  if (shown === undefined) return <p class="wrong">This page has no picture called {name}.</p>;
+  const lacks = opened ? (shown.lacks?.(scout) ?? null) : null;
+  return (
+    <>
+      <h1 class="strong">{shown.title}</h1>
+      {lacks === null && <p class="quiet scene-says">{shown.says}</p>}
+      {lacks !== null && <p class="wrong">{lacks}</p>}
+      {lacks === null && opened && shown.View !== undefined && <shown.View s={scout} />}
+      {lacks === null && shown.draw !== undefined && <Drawn key={name} shown={shown} scout={scout} opened={opened} />}
+    </>
+  );
+}
+
+/** A picture with what can be chosen above it and the table below it. */
+function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opened: boolean }): VNode {
+  const store = useStore();
   const { names } = store;
   const palette = usePalette();
   const { box, width } = useWidth();
-  const { scene: name, tensor, cell, sentence } = state.value;
-  const shown = SCENES[name];
-  // A picture of the decoder's attention has one of its tensors in hand.
-  const within = /^(parameters\.)?decoder\./.test(tensor) ? "decoder" : "";
-  const scout = useMemo(() => scoutOf(store, sentence, within), [store, sentence, within]);
-  const opened = useOpened(shown?.reads?.(scout) ?? []);
+  const { scene: name, tensor, cell, sentence, at: asked } = state.value;
   const scene = useMemo(() => {
-    if (!opened || width === 0 || shown === undefined) return null;
+    if (!opened || width === 0) return null;
     const side = width < 560 ? 12 : 16;
     const look: Look = { palette, measure, side, step: width < 560 ? 3 : 6, sentence, text: "", word: -1 };
     try {
-      return tourScene(name, scout, look, width, { tensor, cell });
+      return tourScene(name, scout, look, width, { tensor, cell, at: asked });
     } catch (error) {
       if (error instanceof MissingTensor) return error.tensor;
       throw error;
     }
-  }, [opened, width, palette, name, scout, tensor, cell.join(), shown]);
-  if (shown === undefined) return <p class="wrong">This page has no picture called {name}.</p>;
-  if (typeof scene === "string")
-    return <p class="wrong">This picture needs {scene}, which this page does not carry.</p>;
+  }, [opened, width, palette, name, scout, tensor, cell.join(), asked.join()]);
   const pick = (to: string, index: number[]): void => {
     go({ tensor: to, cell: index, ...sentenceOf(to, index, names) }, true);
   };
   return (
     <>
-      <h1 class="strong">{shown.title}</h1>
-      <p class="quiet scene-says">{shown.says}</p>
+      {scene !== null && <Asks name={name} scout={scout} />}
       <div ref={box}>
-        {scene !== null && (
-          <Picture
-            scene={scene}
-            label={`${shown.title}. ${shown.says}`}
-            tensor={tensor}
-            cell={cell}
-            step={(index, down, along) => stepped(scene.panels, tensor, index, down, along, store.fetch(tensor)?.shape)}
-            onPoint={(to, index, by) => {
-              if (by === "key") pick(to, index);
-              else store.pointed.value = { name: to, cell: index };
-            }}
-            onChoose={(to, index, further) => {
-              if (further) go({ level: "number", tensor: to, cell: index, ...sentenceOf(to, index, names) });
-              else pick(to, index);
-            }}
-          />
+        {typeof scene === "string" && (
+          <p class="wrong">This picture needs {scene}: it was left out of this page, or is too large to be fetched.</p>
         )}
-        {scene !== null && shown.lacks?.(scout) === true && <Lacks picture={shown.document ?? ""} scout={scout} />}
-        {scene !== null && <Twin panels={scene.panels} rows={shown.table?.(scout) ?? printed(scout, shown.document)} />}
+        {scene !== null && typeof scene !== "string" && (
+          <>
+            <Picture
+              scene={scene}
+              label={`${shown.title}. ${shown.says}`}
+              tensor={tensor}
+              cell={cell}
+              step={(index, down, along) =>
+                stepped(scene.panels, tensor, index, down, along, store.fetch(tensor)?.shape)
+              }
+              onPoint={(to, index, by) => {
+                if (by === "key") pick(to, index);
+                else store.pointed.value = { name: to, cell: index };
+              }}
+              onChoose={(to, index, further) => {
+                if (further) go({ level: "number", tensor: to, cell: index, ...sentenceOf(to, index, names) });
+                else pick(to, index);
+              }}
+            />
+            {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}
+            <Twin panels={scene.panels} rows={shown.table?.(scout) ?? printed(scout, shown.document)} />
+          </>
+        )}
       </div>
     </>
   );
 }
 
 /** Why this run has no such picture of its own, and how one is made that has. */
-function Lacks({ picture, scout }: { picture: string; scout: Scout }): VNode | null {
+function Alone({ picture, scout }: { picture: string; scout: Scout }): VNode | null {
   const quoted = quotedOf(scout, picture);
   if (quoted === undefined) return null;
   return (
@@ -94,6 +112,39 @@ function printed(scout: Scout, picture: string | undefined): string[][] {
     ["the document", ...Object.keys(shares)],
     [`${words} (${source})`, ...Object.values(shares).map(percent)],
   ];
+}
+
+/** The facts of the texts and the tensors of the attention: what every picture may read. */
+function attentionOf(s: Scout): string[] {
+  const { facts, formulas } = s.names.run;
+  const own = s.attends ? formulas.filter(({ name }) => name.startsWith(`${s.attention}.`)) : [];
+  return [...Object.keys(facts), ...own.map(({ name }) => name)];
+}
+
+/** What can be chosen above the picture. */
+function Asks({ name, scout }: { name: string; scout: Scout }): VNode | null {
+  const asks = SCENES[name]?.asks?.(scout) ?? [];
+  const at = chosen(name, scout, state.value.at);
+  if (asks.length === 0) return null;
+  return (
+    <p class="controls">
+      {asks.map(({ label, options }, place) => (
+        <label key={label}>
+          {label}
+          <select
+            value={at[place]}
+            onChange={(event) => go({ at: at.with(place, Number(event.currentTarget.value)) }, true)}
+          >
+            {options.map((text, index) => (
+              <option value={index} key={`${index} ${text}`}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+      ))}
+    </p>
+  );
 }
 
 /** A step further in the tensor itself, where the picture shows only a part of it. */
@@ -121,7 +172,9 @@ function stepped(
 function changed(panel: Panel, rows: boolean): number {
   const [one, two] = [panel.cell(0, 0), rows ? panel.cell(1, 0) : panel.cell(0, 1)];
   if ((rows ? panel.rows : panel.columns) < 2) return -1;
-  return one.findIndex((index, axis) => index !== two[axis]);
+  const axis = one.findIndex((index, place) => index !== two[place]);
+  // Where the next step of the axis does not stand beside, as with the likeliest words, the picture ends.
+  return two[axis] === (one[axis] ?? 0) + 1 ? axis : -1;
 }
 
 /** At most so many rows and columns of a panel are written into the table. */

@@ -1,5 +1,6 @@
-/** The tour's own pictures, by name: what the levels of the page do not draw. */
+/** Pictures of the documents and of the tour, by name: what the levels of the page do not draw. */
 
+import type { FunctionComponent } from "preact";
 import type { Look } from "../draw/box.ts";
 import type { Scene } from "../draw/scene.ts";
 import { drawBeside, isLabelled, isPair, ownLabel } from "./answer.ts";
@@ -7,34 +8,58 @@ import type { Board } from "./board.ts";
 import { drawProduct, drawRecap, drawShared } from "./boxes.ts";
 import { drawCells } from "./cells.ts";
 import { directionsTable, drawDirections } from "./directions.ts";
+import { earlierReads, noEarlier } from "./earlier.ts";
+import { drawEarlier } from "./earlier_keys.ts";
 import { small } from "./forward.ts";
 import { drawFourWays } from "./four_ways.ts";
+import { GradientsView } from "./gradients_view.tsx";
+import { drawLookUp, drawnFrom, LOOK_UP } from "./look_up.ts";
+import { drawMatrix, drawSplit, PROJECTED } from "./matrix.ts";
 import { drawMixing } from "./mixing.ts";
+import { drawPadding, padded, readsAlone } from "./padding.ts";
 import { answerReads } from "./reading.ts";
 import type { Scout } from "./scout.ts";
 import { drawSizes, sizesTable } from "./sizes.ts";
 import { guesser, ownGuess, scored } from "./skit.ts";
+import { drawStages, outputsOf } from "./stages.ts";
 import { drawTwins } from "./twins.ts";
+import { drawTwoWords, readsOfBlock, TWO_WORDS } from "./two_words.ts";
+import { drawWriting, writes } from "./writing.ts";
+
+/** A choice above a picture; which one is made stands in the address, `at`. */
+export interface Ask {
+  readonly label: string;
+  readonly options: readonly string[];
+  readonly usual: number;
+}
 
 export interface TourScene {
   readonly title: string;
   /** What is seen, and what can be done. */
   readonly says: string;
+  /** Why this run has no such picture, and what to do; null where it has. */
+  lacks?(s: Scout): string | null;
+  /** What can be chosen, in the order of the numbers of `at`. */
+  asks?(s: Scout): readonly Ask[];
   /** Tensors beside those of the attention that must be opened. */
-  reads?(s: Scout): string[];
+  reads?(s: Scout, at: readonly number[]): string[];
   /** The picture of a document that stands beside it: see `explorer/documents.toml`. */
   readonly document?: string;
-  /** Whether this run has no such thing of its own: the page says how one is made that has. */
-  lacks?(s: Scout): boolean;
+  /** Whether it stands alone, for this run has nothing of the kind: the page says how a run is made that has. */
+  alone?(s: Scout): boolean;
   /** Numbers of the picture that are no cells of the run, as a table: a row of headings, then rows. */
   table?(s: Scout): string[][];
   /** Draws it; returns how high it is. */
-  draw(board: Board): number;
+  draw?(board: Board): number;
+  /** What stands in the place of a drawing. */
+  readonly View?: FunctionComponent<{ readonly s: Scout }>;
 }
 
 const known = (s: Scout, ...all: string[]): string[] => all.filter((name) => s.names.knows(name));
 const first = (text: string): string => `[CLS] ${text}`;
 const weights = (s: Scout): string[] => Object.keys(s.names.run.weights);
+
+const noAttention = (s: Scout): string | null => (s.attends ? null : "This run has no self-attention.");
 
 export const SCENES: Readonly<Record<string, TourScene>> = {
   cells: {
@@ -92,7 +117,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     title: "Does the second text follow the first?",
     says: "The first vector answers for both texts.",
     document: "next-sentence",
-    lacks: (s) => !isPair(s),
+    alone: (s) => !isPair(s),
     reads: answerReads,
     draw: (board) => {
       const framed = (text: string, second: string): string => `[CLS] ${text} [SEP] ${second} [SEP]`;
@@ -103,7 +128,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     title: "One text, one label",
     says: "The first vector stands for the whole text. Outlined bars are printed in the document, filled ones are this run's.",
     document: "spam",
-    lacks: (s) => !isLabelled(s),
+    alone: (s) => !isLabelled(s),
     reads: answerReads,
     draw: (board) => drawBeside(board, "spam", first, isLabelled(board.s) ? ownLabel(board) : null),
   },
@@ -111,22 +136,82 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     title: "What stands at the hidden place?",
     says: "Every entry of the vocabulary gets a share. Outlined bars are printed in the document, filled ones are this run's.",
     document: "skit",
-    lacks: (s) => scored(guesser(s)) === null,
+    alone: (s) => scored(guesser(s)) === null,
     reads: (s) => [...answerReads(guesser(s)), ...known(s, "head.probabilities")],
     draw: (board) => drawBeside(board, "skit", first, ownGuess(board)),
   },
   directions: {
     title: "Forward only, and both directions",
+    lacks: noAttention,
     says: "A line through a cell: this word may not look there. Arrow keys choose the word that looks.",
     reads: (s) => [
-      ...["may_look", "masked", "weights", "scaled", "biased", "scores"]
-        .map((last) => s.of(last))
-        .filter((name) => s.has(name)),
-      ...known(s, "head.probabilities", ...Object.keys(s.names.run.facts)),
+      ...known(s, "head.probabilities"),
       ...(small(s) ? [...s.names.run.formulas.map(({ name }) => name), ...weights(s)] : []),
     ],
     table: directionsTable,
     draw: drawDirections,
+  },
+  earlier: {
+    title: "Keys, and the same keys one step earlier",
+    says: "At the right what this page has computed with the same weights, without the last word.",
+    lacks: noEarlier,
+    reads: (s) => earlierReads(s.beside("decoder")),
+    draw: (board) => drawEarlier({ ...board, s: board.s.beside("decoder") }),
+  },
+  "two-words": {
+    title: "Two words, from x to r",
+    says: "The way of two words through one head and one block. Choose them above; each number can be opened.",
+    lacks: noAttention,
+    asks: TWO_WORDS,
+    reads: readsOfBlock,
+    draw: drawTwoWords,
+  },
+  matrix: {
+    title: "Attention as products of matrices",
+    says: "All words at once: X times three tables of weights, then the softmax of Q Kᵀ, times V.",
+    lacks: noAttention,
+    reads: (s) => PROJECTED.flatMap((last) => s.operands(s.of(last))),
+    draw: drawMatrix,
+  },
+  split: {
+    title: "Splitting into heads, and joining them",
+    says: "One wide product is cut into heads; what they make is joined and multiplied with W_O.",
+    lacks: noAttention,
+    reads: (s) => s.operands(s.of("output")),
+    draw: drawSplit,
+  },
+  "look-up": {
+    title: "A word is looked up",
+    says: "The word has a number, its id; the id is a row of the table; the row is the word’s vector.",
+    lacks: (s) => (drawnFrom(s) === null ? "This run was given vectors: no word was looked up." : null),
+    asks: LOOK_UP,
+    reads: (s) => drawnFrom(s)?.reads ?? [],
+    draw: drawLookUp,
+  },
+  stages: {
+    title: "From a closed box to its blocks",
+    says: "The same model three times: closed, opened once, opened twice. The strip in a block is its output for one word.",
+    reads: outputsOf,
+    draw: drawStages,
+  },
+  writing: {
+    title: "Writing, word by word",
+    says: "At each step the likeliest word is taken (argmax) and put behind the words so far.",
+    lacks: writes,
+    reads: () => ["head.probabilities"],
+    draw: drawWriting,
+  },
+  gradients: {
+    title: "The loss flows back",
+    says: "The size of the gradient of the loss, part by part and word by word: how training knows what to change.",
+    View: GradientsView,
+  },
+  padding: {
+    title: "Padding",
+    says: "Shorter sentences are filled up to the longest. The mask hides what was filled in.",
+    lacks: padded,
+    reads: readsAlone,
+    draw: drawPadding,
   },
 };
 
@@ -135,9 +220,15 @@ export function tourScene(
   s: Scout,
   look: Look,
   width: number,
-  hand: { readonly tensor: string; readonly cell: readonly number[] },
+  hand: { readonly tensor: string; readonly cell: readonly number[]; readonly at?: readonly number[] },
 ): Scene {
-  const board: Board = { s, look, width, ...hand, items: [], panels: [] };
-  const height = SCENES[name]?.draw(board) ?? 0;
+  const board: Board = { s, look, width, ...hand, at: chosen(name, s, hand.at ?? []), items: [], panels: [] };
+  const height = SCENES[name]?.draw?.(board) ?? 0;
   return { width, height: Math.ceil(height), items: board.items, panels: board.panels };
+}
+
+/** What is chosen above a picture: as the address says, else as usual. */
+export function chosen(name: string, s: Scout, at: readonly number[]): readonly number[] {
+  const asks = SCENES[name]?.asks?.(s) ?? [];
+  return asks.map(({ options, usual }, place) => Math.min(at[place] ?? usual, options.length - 1));
 }

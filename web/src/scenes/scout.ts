@@ -167,10 +167,9 @@ export class Scout {
   }
 
   /** The key that a word looks at most in a head. */
-  favourite(head: number, query = this.example.query): number {
-    const name = this.of("weights");
+  favourite(head: number, query = this.example.query, name = this.of("weights"), keys = this.all): number {
     const share = (key: number): number => this.value(name, { head, query, key });
-    return this.all.reduce((best, key) => (share(key) > share(best) ? key : best), 0);
+    return keys.reduce((best, key) => (share(key) > share(best) ? key : best), 0);
   }
 
   // ------------------------------------------------------------------ cells and numbers
@@ -202,7 +201,7 @@ export class Scout {
   }
 
   /** Where the vocabulary was scored in this sentence: the steps along its axes, and the word that stands there. */
-  get guesses(): { readonly given: Given; readonly word: Said }[] {
+  get guesses(): { readonly given: Given; readonly word: Said; readonly token: number }[] {
     const name = "head.probabilities";
     if (!this.has(name)) return [];
     const { places } = this.names.run;
@@ -213,10 +212,14 @@ export class Scout {
     };
     if (this.names.axes(name).includes("place")) {
       return places.flatMap(([sentence, token], place) => {
-        return sentence === this.sentence ? [{ given: { place }, word: word(token) }] : [];
+        return sentence === this.sentence ? [{ given: { place }, word: word(token), token }] : [];
       });
     }
-    return Array.from({ length: this.size(name, "token") }, (_, token) => ({ given: { token }, word: word(token) }));
+    return Array.from({ length: this.size(name, "token") }, (_, token) => ({
+      given: { token },
+      word: word(token),
+      token,
+    }));
   }
 
   /** The likeliest entries of the vocabulary at a place, and how likely they are. */
@@ -237,7 +240,7 @@ export class Scout {
   at(level: State["level"], name: string, given: Given = {}): Partial<State> {
     const unit = this.formula(name)?.unit ?? this.names.readers(name)[0]?.[0].unit ?? "";
     const cell = this.cell(name, given);
-    return { level, unit, tensor: name, cell, sentence: this.sentence, layout: [], scene: "" };
+    return { level, unit, tensor: name, cell, sentence: this.sentence, layout: [], picture: "", at: [], scene: "" };
   }
 
   scene(scene: string, name: string, given: Given = {}): Partial<State> {

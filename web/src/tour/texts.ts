@@ -9,24 +9,26 @@ export interface Text {
 /** The texts of each step by its key. */
 export type Texts = Readonly<Record<string, Text>>;
 
-let known: Promise<Readonly<Record<string, Texts>>> | undefined;
+const known = new Map<string, Promise<unknown>>();
 
 /** The texts of each tour by its name. */
 export function loadTexts(): Promise<Readonly<Record<string, Texts>>> {
-  known ??= load();
-  known.catch(() => {
-    known = undefined;
-  });
-  return known;
+  return loadBlock("tour");
 }
 
-async function load(): Promise<Readonly<Record<string, Texts>>> {
-  if (document.getElementById("tour") !== null) {
-    return JSON.parse(new TextDecoder().decode(await unpacked("tour"))) as Readonly<Record<string, Texts>>;
-  }
-  const answer = await fetch("api/tour");
-  if (!answer.ok) throw new Error(`the server has not sent the texts of the tour: ${answer.statusText}`);
-  return (await answer.json()) as Readonly<Record<string, Texts>>;
+/** What travels beside a page: a block of an exported file, an answer of a server. */
+export function loadBlock<Block>(name: "tour" | "pictures"): Promise<Block> {
+  const asked = known.get(name) ?? load(name);
+  known.set(name, asked);
+  asked.catch(() => known.delete(name));
+  return asked as Promise<Block>;
+}
+
+async function load(name: string): Promise<unknown> {
+  if (document.getElementById(name) !== null) return JSON.parse(new TextDecoder().decode(await unpacked(name)));
+  const answer = await fetch(`api/${name}`);
+  if (!answer.ok) throw new Error(`the server has not sent the ${name}: ${answer.statusText}`);
+  return answer.json();
 }
 
 /** A field of a step's text, in the variant that fits the model. */

@@ -56,7 +56,7 @@ const loss: Step = {
   },
 };
 
-const end: Step = {
+export const end: Step = {
   key: "end",
   find(s) {
     const { formulas, model } = s.names.run;

@@ -21,7 +21,7 @@ const goal: Step = {
       variant: s.isHidden(query) && s.forbidden.kind === "hidden" && "hidden",
       puts: {
         ...{ heads: counted(s.heads, "head"), word: s.word(query) },
-        favourites: favourites.flatMap((each, place) => (place > 0 ? [", ", ...each] : each)),
+        favourites: joined(favourites, ", "),
       },
       at: s.at("block", s.of("weights"), { head }),
     };

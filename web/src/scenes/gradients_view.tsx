@@ -1,0 +1,173 @@
+/** The loss flowing back: the size of its gradient for each word in each part, and for the weights of the part. */
+
+import type { VNode } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { usePalette, useStore } from "../frame/hooks.ts";
+import { link, state } from "../frame/state.ts";
+import { toNumber } from "../frame/views.ts";
+import { counted, short } from "../run/numbers.ts";
+import type { Side } from "../run/record.ts";
+import type { Scout } from "./scout.ts";
+
+/** As `glassformer/explorer/gradients.py` writes it. */
+interface Gradients {
+  readonly loss: number;
+  readonly right: "given" | "next" | "guess";
+  readonly labels: readonly (readonly [number, number, number])[];
+  readonly rows: readonly { readonly name: string; readonly unit: string; readonly norms: readonly number[][] }[];
+  readonly weights: Readonly<Record<string, number>>;
+}
+
+const RIGHT: Readonly<Record<Gradients["right"], string>> = {
+  given: "The right words were given with the run.",
+  next: "Right is the next word of the text.",
+  guess: "Nobody told which word is right: the model’s own best guess is taken as right, so the loss is small.",
+};
+
+export function GradientsView({ s }: { s: Scout }): VNode {
+  const { source } = useStore();
+  const [found, setFound] = useState<Gradients | null | undefined>(undefined);
+  useEffect(() => {
+    let current = true;
+    const take = (told: unknown): void => {
+      if (current) setFound((told ?? null) as Gradients | null);
+    };
+    source.section("gradients").then(take, () => take(null));
+    return () => {
+      current = false;
+    };
+  }, [source]);
+  if (found === undefined) return <p class="quiet">The gradients are worked out …</p>;
+  return found === null ? <Absent s={s} /> : <Flow s={s} found={found} />;
+}
+
+function Absent({ s }: { s: Scout }): VNode {
+  const { run } = s.names;
+  if (!s.has("head.logits")) return <p class="wrong">This model guesses no words, so there is no loss of them.</p>;
+  return (
+    <p class="wrong">
+      This page carries no gradients{run.changes === "" ? "" : " of the changed run"}. Write it with them:{" "}
+      <span class="code">glassformer explain MODEL "your text" --gradients --html page.html</span>
+      {run.editing == null ? "" : ", or open it live: "}
+      {run.editing != null && <span class="code">{run.editing.command}</span>}
+    </p>
+  );
+}
+
+function Flow({ s, found }: { s: Scout; found: Gradients }): VNode {
+  const { names, sentence } = s;
+  const every = state.value.options.includes("every");
+  const seen = new Set<string>();
+  // Of each part what it gives to the next one; or all.
+  const rows = found.rows.filter(({ unit }) => every || (!seen.has(unit) && seen.add(unit)));
+  const sides = (["decoder_inputs", "inputs"] as const).filter((side) =>
+    rows.some(({ name }) => sideOf(name, s) === side),
+  );
+  const most = Math.max(...rows.flatMap(({ norms }) => norms.flat()));
+  const told = found.labels.filter(([row]) => row === sentence);
+  return (
+    <div class="flow">
+      <p class="small-answer">
+        loss <b class="hidden">{short(found.loss)}</b> over {counted(found.labels.length, "right word")}
+      </p>
+      <p class="quiet">
+        {RIGHT[found.right]}{" "}
+        {told.slice(0, 12).map(([, token, id], place) => (
+          <span key={token}>
+            {place > 0 && ", "}
+            {names.word(labelled(s), sentence, token).text} →{" "}
+            <b>{names.label("head.logits", "vocabulary", id, sentence).text}</b>
+          </span>
+        ))}
+      </p>
+      <p class="quiet">
+        Read downwards, from the loss back to the words. A large number: a small step of this vector would change the
+        loss much.{" "}
+        <a href={link({ options: every ? [] : ["every"] })}>
+          {every ? "Only what each part gives" : "Every vector of each part"}
+        </a>
+      </p>
+      {sides.map((side) => (
+        <Table
+          key={side}
+          s={s}
+          side={side}
+          most={most}
+          found={found}
+          rows={rows.filter(({ name }) => sideOf(name, s) === side)}
+        />
+      ))}
+    </div>
+  );
+}
+
+function Table(props: { s: Scout; side: Side; most: number; found: Gradients; rows: Gradients["rows"] }): VNode {
+  const { s, side, most, found, rows } = props;
+  const { names, sentence } = s;
+  const palette = usePalette();
+  const words = names.run.words[side][sentence] ?? rows[0]?.norms[sentence] ?? [];
+  const whole = Math.max(...Object.values(found.weights));
+  let last = "";
+  return (
+    <section class="scroll" tabIndex={0} aria-label={`gradients of the ${side === "inputs" ? "text" : "target"}`}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">gradient of</th>
+            {words.map((_, token) => (
+              <th scope="col" key={token} class={names.word(side, sentence, token).hidden ? "hidden" : ""}>
+                {names.word(side, sentence, token).text}
+              </th>
+            ))}
+            <th scope="col">all weights of the part</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ name, unit, norms }) => {
+            const first = unit !== last;
+            last = unit;
+            const weight = found.weights[unit];
+            return (
+              <tr key={name}>
+                <th scope="row">
+                  <a href={link({ level: "tensor", tensor: name, cell: s.cell(name), scene: "", options: [] })}>
+                    {first ? names.unit(unit) : ""} <small>{names.title(name)}</small>
+                  </a>
+                </th>
+                {words.map((_, token) => {
+                  const norm = (norms[sentence] ?? norms[0])?.[token] ?? 0;
+                  const strength = most === 0 ? 0 : (norm / most) ** 0.5;
+                  return (
+                    <td key={token} style={{ background: palette.cell("residual", strength) }}>
+                      <a
+                        href={toNumber(name, s.cell(name, { token }), names)}
+                        style={{ color: palette.on("residual", strength) }}
+                      >
+                        {short(norm)}
+                      </a>
+                    </td>
+                  );
+                })}
+                <td class="bar">
+                  {first && weight !== undefined && (
+                    <>
+                      {short(weight)} <i style={{ width: `${whole === 0 ? 0 : (weight / whole) * 100}%` }} />
+                    </>
+                  )}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function sideOf(name: string, s: Scout): Side {
+  return s.formula(name)?.tokens ?? "inputs";
+}
+
+function labelled(s: Scout): Side {
+  return s.formula("head.logits")?.tokens ?? s.side;
+}
