@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 from glassformer.config import StackConfig
+from glassformer.data.corrupt import MaskingSection
 from glassformer.models.families.bert import bert
 
 SIZES = ("base", "large")
@@ -16,13 +17,19 @@ SIZES = ("base", "large")
 
 @cache
 def documents() -> dict[str, Any]:
-    """`pictures`: what each picture prints, by its name on the page; `sizes`: of BERT's two presets.
+    """`pictures`: what each picture prints, by its name on the page; `sizes`: of BERT's two presets; `masking`: which
+    share of the tokens is chosen in pre-training, and what becomes of those (Devlin et al. 2019, §3.1: the defaults).
 
     The sizes are those of Devlin et al. 2019, §3, as the presets of `models/families/bert.py` have them; the page
     counts their weights from them.
     """
     file = resources.files(__package__).joinpath("documents.toml")
-    return {"pictures": tomllib.loads(file.read_text(encoding="utf-8")), "sizes": [_sizes(size) for size in SIZES]}
+    masking = MaskingSection()
+    return {
+        "pictures": tomllib.loads(file.read_text(encoding="utf-8")),
+        "sizes": [_sizes(size) for size in SIZES],
+        "masking": {name: getattr(masking, name) for name in ("rate", "mask", "random", "keep")},
+    }
 
 
 def _sizes(size: str) -> dict[str, Any]:

@@ -10,12 +10,11 @@ from typing import Any
 def tour_texts() -> dict[str, Any]:
     """The texts of each step by its key, of each tour by its name: a file of `tours` is a tour."""
     files = [file for file in resources.files(__package__).joinpath("tours").iterdir() if file.name.endswith(".toml")]
-    return {
-        file.name.removesuffix(".toml"): tomllib.loads(file.read_text(encoding="utf-8"))
-        for file in sorted(files, key=lambda file: file.name)
-    }
+    files.sort(key=lambda file: file.name)
+    return {file.name.removesuffix(".toml"): tomllib.loads(file.read_text(encoding="utf-8")) for file in files}
 
 
 def pictures() -> dict[str, Any]:
     """The pictures of the source documents and where each is alive in the page, as `pictures.toml` has them."""
-    return tomllib.loads(resources.files(__package__).joinpath("pictures.toml").read_text(encoding="utf-8"))
+    file = resources.files(__package__).joinpath("pictures.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))

@@ -45,8 +45,9 @@ def student_page(student: Trace, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def said(told: dict[str, Any]) -> dict[str, str]:
-    """All that a step says, by its key."""
-    return {row["key"]: " ".join(row[part] for part in ("text", "question", "answer")) for row in told["rows"]}
+    """All that a step says of the first text, by its key."""
+    rows = [row for row in told["rows"] if row["sentence"] == 0]
+    return {row["key"]: " ".join(row[part] for part in ("text", "question", "answer")) for row in rows}
 
 
 def written(value: float, digits: int = 3) -> str:
@@ -133,6 +134,18 @@ def test_without_its_last_word_the_decoder_has_the_same_earlier_keys(student: Tr
     assert f"began with {written(float(was))}" in row["text"]
     torch.testing.assert_close(shorter[name], student[name][:, :, :-1], rtol=1e-4, atol=1e-5)
     assert f"{2 * shorter[name].numel():,} numbers" in row["answer"]
+
+
+def test_padding_is_no_part_of_a_shorter_text(student: Trace, tmp_path: Path) -> None:
+    """Beside a longer one, a text has the same sums as alone, and its own last word is left out."""
+    longer = "The animal didn't cross the street because it was too tired."
+    gf.load("en-fr").trace(["I am a student.", longer]).to_html(tmp_path / "two.html", title="two")
+    student.to_html(tmp_path / "one.html", title="one")
+    for tour in ("translation", "decoder"):
+        one, two = (said(told) for told in tell([tmp_path / "one.html", tmp_path / "two.html"], tour))
+        changed = {"end", "cache", "stacks", "words"}
+        for key in one.keys() - changed:
+            assert one[key] == two[key]
 
 
 def test_where_angles_depend_on_the_length_earlier_keys_are_said_to_move(tmp_path: Path) -> None:

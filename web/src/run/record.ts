@@ -111,6 +111,8 @@ export interface Sizes {
 export interface Documents {
   readonly pictures: Readonly<Record<string, Quoted>>;
   readonly sizes: readonly Sizes[];
+  /** Which share of the tokens is chosen in pre-training, and what becomes of those. */
+  readonly masking: Readonly<Record<"rate" | "mask" | "random" | "keep", number>>;
 }
 
 export const FORMAT = 1;

@@ -41,6 +41,7 @@ export function isLabelled(s: Scout): boolean {
 
 /** The model's half of a picture: its shares, and what is drawn above them; returns where they begin. */
 export interface Own {
+  readonly s: Scout;
   readonly tensor: string;
   readonly shares: readonly Share[];
   above(asked: Asked): number;
@@ -77,7 +78,7 @@ export function drawBeside(
   const [x, top] = beside ? [half + GAP, 0] : [0, y + 8];
   pen.text(x, top + 14, "This model", ink, { size: 14, bold: true });
   pen.text(x, top + 32, `${s.names.run.title}, its own text`, quiet);
-  const bars = own.above({ x, y: top + 36, width: width - x, tokens: tokensOf(s), focus: missing(s)[0] ?? 0 });
+  const bars = own.above({ x, y: top + 36, width: width - x, tokens: tokensOf(own.s), focus: missing(own.s)[0] ?? 0 });
   return Math.max(y, drawShares(board, own.tensor, own.shares, x, bars, unit)) + 8;
 }
 
@@ -85,6 +86,7 @@ export function drawBeside(
 export function ownLabel(board: Board): Own {
   const { s } = board;
   return {
+    s,
     tensor: PROBABILITIES,
     shares: labelsOf(s).slice(0, 6),
     above(asked) {

@@ -1,7 +1,6 @@
 /** What the decoder computed one step earlier, when its last word was not there yet. */
 
 import { operandsOf } from "../run/evaluator.ts";
-import type { Names } from "../run/names.ts";
 import { Recomputer } from "../run/recompute.ts";
 import type { Formula } from "../run/record.ts";
 import { sizeOf, type Tensor } from "../run/safetensors.ts";
@@ -44,14 +43,24 @@ export function tooLarge(s: Scout): boolean {
   return earlierReads(s).reduce((sum, name) => sum + sizeOf(weights[name] ?? [0]), 0) > WEIGHTS;
 }
 
-const known = new WeakMap<Names, Earlier>();
+/** Why there is no such picture; null where there is. */
+export function noEarlier(s: Scout): string | null {
+  const d = s.beside("decoder");
+  if (!d.attends || !d.writes) {
+    return 'It needs a decoder, which writes word after word: glassformer explain en-fr "I am a student." --html page.html';
+  }
+  if (d.tokens < 2) return "This text has a single token: nothing stood there before it.";
+  return tooLarge(d) ? "This model is too large to be computed again in a page." : null;
+}
 
-/** Needs what `earlierReads` names; all sentences at once. */
+const known = new WeakMap<Scout, Earlier>();
+
+/** Needs what `earlierReads` names. */
 export function earlierOf(s: Scout): Earlier {
-  let found = known.get(s.names);
+  let found = known.get(s);
   if (found === undefined) {
     found = computed(s);
-    known.set(s.names, found);
+    known.set(s, found);
   }
   return found;
 }
@@ -63,13 +72,16 @@ function computed(s: Scout): Earlier {
   const given = (name: string): Tensor | undefined => {
     const [tensor, fact] = [s.fetch(name), run.facts[name]];
     const axis = fact?.side === s.side ? fact.axes.indexOf("token") : -1;
-    return tensor === undefined || axis < 0 ? tensor : withoutLast(tensor, axis);
+    return tensor === undefined || axis < 0 ? tensor : first(tensor, axis, s.tokens - 1);
   };
   const tensors = new Recomputer(run, s.fetch).compute({ ...run, formulas }, given);
   const keys = keysOf(s);
   let [apart, largest, compared] = [0, 0, 0];
   for (const name of [keys, keys.replace(/key\w*$/, "value")]) {
-    const [now, then] = [withoutLast(s.tensor(name), s.names.axes(name).indexOf("key")).data, tensors.get(name)?.data];
+    const [now, then] = [
+      first(s.tensor(name), s.names.axes(name).indexOf("key"), s.tokens - 1).data,
+      tensors.get(name)?.data,
+    ];
     compared += now.length;
     for (let at = 0; at < now.length; at++) {
       apart = Math.max(apart, Math.abs((now[at] ?? 0) - (then?.[at] ?? 0)));
@@ -79,12 +91,12 @@ function computed(s: Scout): Earlier {
   return { was: tensors.get(keys), apart, largest, compared };
 }
 
-/** A tensor without the last step of an axis. */
-function withoutLast({ shape, data }: Tensor, axis: number): Tensor {
+/** The first steps of a tensor along an axis. */
+function first({ shape, data }: Tensor, axis: number, count: number): Tensor {
   const size = shape[axis] ?? 1;
   const inner = sizeOf(shape.slice(axis + 1));
   return {
-    shape: shape.map((each, place) => (place === axis ? size - 1 : each)),
-    data: Array.from(data).filter((_, at) => Math.floor(at / inner) % size < size - 1),
+    shape: shape.map((each, place) => (place === axis ? count : each)),
+    data: Array.from(data).filter((_, at) => Math.floor(at / inner) % size < count),
   };
 }

@@ -21,7 +21,7 @@ export function drawEarlier(board: Board): number {
   const base = s.cell(name);
   const rows = around(s.tokens - 1, s.tokens, ROWS);
   [now, then].forEach((sheet, order) => {
-    const x = LABEL + (beside ? order * (room + LABEL + GAP) : 0);
+    const x = LABEL + (beside ? order * (columns.length * cw + LABEL + GAP) : 0);
     const y = 24 + (beside ? 0 : order * (rows.length * HEIGHT + GAP));
     const there = rows.slice(0, rows.length - order);
     caption(board, x, y - 8, order === 0 ? "key" : "key, one step earlier", sheet.role);

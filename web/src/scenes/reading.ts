@@ -62,7 +62,7 @@ export function missing(s: Scout): number[] {
 }
 
 /** The tensor with the vectors that leave the last block. */
-function lastStates(s: Scout): string {
+export function lastStates(s: Scout): string {
   const own = s.names.run.formulas.filter(({ name, axes }) => {
     return name.startsWith(`${s.stack}.`) && axes === "sentence token channel";
   });

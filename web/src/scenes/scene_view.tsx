@@ -24,9 +24,7 @@ export function SceneView(): VNode {
   const scout = useMemo(() => scoutOf(store, sentence, within), [store, sentence, within]);
   const opened = useOpened([...attentionOf(scout), ...(shown?.reads?.(scout, at) ?? [])]);
   if (shown === undefined) return <p class="wrong">This page has no picture called {name}.</p>;
-  const lacking = opened ? (shown.lacks?.(scout) ?? null) : null;
-  // What a document prints is drawn also where the run has nothing to stand beside it.
-  const lacks = shown.document === undefined ? lacking : null;
+  const lacks = opened ? (shown.lacks?.(scout) ?? null) : null;
   return (
     <>
       <h1 class="strong">{shown.title}</h1>
@@ -34,7 +32,6 @@ export function SceneView(): VNode {
       {lacks !== null && <p class="wrong">{lacks}</p>}
       {lacks === null && opened && shown.View !== undefined && <shown.View s={scout} />}
       {lacks === null && shown.draw !== undefined && <Drawn key={name} shown={shown} scout={scout} opened={opened} />}
-      {shown.document !== undefined && lacking !== null && <Lacks picture={shown.document} scout={scout} />}
     </>
   );
 }
@@ -86,6 +83,7 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
                 else pick(to, index);
               }}
             />
+            {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}
             <Twin panels={scene.panels} rows={shown.table?.(scout) ?? printed(scout, shown.document)} />
           </>
         )}
@@ -95,7 +93,7 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
 }
 
 /** Why this run has no such picture of its own, and how one is made that has. */
-function Lacks({ picture, scout }: { picture: string; scout: Scout }): VNode | null {
+function Alone({ picture, scout }: { picture: string; scout: Scout }): VNode | null {
   const quoted = quotedOf(scout, picture);
   if (quoted === undefined) return null;
   return (

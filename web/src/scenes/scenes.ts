@@ -8,7 +8,7 @@ import type { Board } from "./board.ts";
 import { drawProduct, drawRecap, drawShared } from "./boxes.ts";
 import { drawCells } from "./cells.ts";
 import { directionsTable, drawDirections } from "./directions.ts";
-import { earlierReads } from "./earlier.ts";
+import { earlierReads, noEarlier } from "./earlier.ts";
 import { drawEarlier } from "./earlier_keys.ts";
 import { small } from "./forward.ts";
 import { drawFourWays } from "./four_ways.ts";
@@ -19,9 +19,8 @@ import { drawMixing } from "./mixing.ts";
 import { drawPadding, padded, readsAlone } from "./padding.ts";
 import { answerReads } from "./reading.ts";
 import type { Scout } from "./scout.ts";
-import { quotedOf } from "./shares.ts";
 import { drawSizes, sizesTable } from "./sizes.ts";
-import { ownGuess, scored } from "./skit.ts";
+import { guesser, ownGuess, scored } from "./skit.ts";
 import { drawStages, outputsOf } from "./stages.ts";
 import { drawTwins } from "./twins.ts";
 import { drawTwoWords, readsOfBlock, TWO_WORDS } from "./two_words.ts";
@@ -46,6 +45,8 @@ export interface TourScene {
   reads?(s: Scout, at: readonly number[]): string[];
   /** The picture of a document that stands beside it: see `explorer/documents.toml`. */
   readonly document?: string;
+  /** Whether it stands alone, for this run has nothing of the kind: the page says how a run is made that has. */
+  alone?(s: Scout): boolean;
   /** Numbers of the picture that are no cells of the run, as a table: a row of headings, then rows. */
   table?(s: Scout): string[][];
   /** Draws it; returns how high it is. */
@@ -58,7 +59,6 @@ const known = (s: Scout, ...all: string[]): string[] => all.filter((name) => s.n
 const first = (text: string): string => `[CLS] ${text}`;
 const weights = (s: Scout): string[] => Object.keys(s.names.run.weights);
 
-const without = (s: Scout, picture: string): string => quotedOf(s, picture)?.lacks ?? "This run has none.";
 const noAttention = (s: Scout): string | null => (s.attends ? null : "This run has no self-attention.");
 
 export const SCENES: Readonly<Record<string, TourScene>> = {
@@ -100,12 +100,6 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     reads: weights,
     draw: (board) => drawTwins(board, true),
   },
-  earlier: {
-    title: "Keys, and the same keys one step earlier",
-    says: "At the right what this page has computed with the same weights, without the last word.",
-    reads: earlierReads,
-    draw: drawEarlier,
-  },
   sizes: {
     title: "Base beside Large, and this model",
     says: "Blocks, width and heads on one scale. A block of this model can be opened, head by head.",
@@ -115,7 +109,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   },
   "four-ways": {
     title: "Four ways to use one encoder",
-    says: "A black bar marks the vectors that each of them reads. The encoder is the same; what is added is one small layer.",
+    says: "The thick bar below marks the vectors that each of them reads. The encoder is the same; what is added is one small layer.",
     reads: answerReads,
     draw: drawFourWays,
   },
@@ -123,7 +117,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     title: "Does the second text follow the first?",
     says: "The first vector answers for both texts.",
     document: "next-sentence",
-    lacks: (s) => (isPair(s) ? null : without(s, "next-sentence")),
+    alone: (s) => !isPair(s),
     reads: answerReads,
     draw: (board) => {
       const framed = (text: string, second: string): string => `[CLS] ${text} [SEP] ${second} [SEP]`;
@@ -134,7 +128,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     title: "One text, one label",
     says: "The first vector stands for the whole text. Outlined bars are printed in the document, filled ones are this run's.",
     document: "spam",
-    lacks: (s) => (isLabelled(s) ? null : without(s, "spam")),
+    alone: (s) => !isLabelled(s),
     reads: answerReads,
     draw: (board) => drawBeside(board, "spam", first, isLabelled(board.s) ? ownLabel(board) : null),
   },
@@ -142,22 +136,27 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     title: "What stands at the hidden place?",
     says: "Every entry of the vocabulary gets a share. Outlined bars are printed in the document, filled ones are this run's.",
     document: "skit",
-    lacks: (s) => (scored(s) === null ? without(s, "skit") : null),
-    reads: (s) => [...answerReads(s), ...known(s, "head.probabilities")],
+    alone: (s) => scored(guesser(s)) === null,
+    reads: (s) => [...answerReads(guesser(s)), ...known(s, "head.probabilities")],
     draw: (board) => drawBeside(board, "skit", first, ownGuess(board)),
   },
   directions: {
     title: "Forward only, and both directions",
+    lacks: noAttention,
     says: "A line through a cell: this word may not look there. Arrow keys choose the word that looks.",
     reads: (s) => [
-      ...["may_look", "masked", "weights", "scaled", "biased", "scores"]
-        .map((last) => s.of(last))
-        .filter((name) => s.has(name)),
-      ...known(s, "head.probabilities", ...Object.keys(s.names.run.facts)),
+      ...known(s, "head.probabilities"),
       ...(small(s) ? [...s.names.run.formulas.map(({ name }) => name), ...weights(s)] : []),
     ],
     table: directionsTable,
     draw: drawDirections,
+  },
+  earlier: {
+    title: "Keys, and the same keys one step earlier",
+    says: "At the right what this page has computed with the same weights, without the last word.",
+    lacks: noEarlier,
+    reads: (s) => earlierReads(s.beside("decoder")),
+    draw: (board) => drawEarlier({ ...board, s: board.s.beside("decoder") }),
   },
   "two-words": {
     title: "Two words, from x to r",

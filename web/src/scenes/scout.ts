@@ -167,10 +167,9 @@ export class Scout {
   }
 
   /** The key that a word looks at most in a head. */
-  favourite(head: number, query = this.example.query): number {
-    const name = this.of("weights");
+  favourite(head: number, query = this.example.query, name = this.of("weights"), keys = this.all): number {
     const share = (key: number): number => this.value(name, { head, query, key });
-    return this.all.reduce((best, key) => (share(key) > share(best) ? key : best), 0);
+    return keys.reduce((best, key) => (share(key) > share(best) ? key : best), 0);
   }
 
   // ------------------------------------------------------------------ cells and numbers
@@ -241,7 +240,7 @@ export class Scout {
   at(level: State["level"], name: string, given: Given = {}): Partial<State> {
     const unit = this.formula(name)?.unit ?? this.names.readers(name)[0]?.[0].unit ?? "";
     const cell = this.cell(name, given);
-    return { level, unit, tensor: name, cell, sentence: this.sentence, layout: [], scene: "" };
+    return { level, unit, tensor: name, cell, sentence: this.sentence, layout: [], picture: "", at: [], scene: "" };
   }
 
   scene(scene: string, name: string, given: Given = {}): Partial<State> {

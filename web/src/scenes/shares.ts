@@ -42,7 +42,15 @@ export function drawShares(
   const cells = shares.flatMap(({ cell = [] }) => (cell.length > 0 ? [[...cell]] : []));
   if (cells.length > 0) {
     panels.push({
-      ...{ tensor, x: left, y, w: unit + 48, h: ROW * cells.length, rows: cells.length, columns: 1 },
+      ...{
+        tensor,
+        x: left,
+        y,
+        w: unit * Math.max(...shares.map(({ value }) => value)) + 48,
+        h: ROW * cells.length,
+        rows: cells.length,
+        columns: 1,
+      },
       cell: (row) => cells[row] ?? [],
       find: (wanted) => {
         const row = cells.findIndex((each) => each.join() === wanted.join());

@@ -35,23 +35,30 @@ interface Shown {
   readonly layers: number;
   readonly width: number;
   readonly heads: number;
-  readonly weights: Weights | null;
+  readonly weights: Weights;
   readonly side: string;
 }
 
 export function shownOf(s: Scout): Shown[] {
   const { run } = s.names;
   const parts = partsOf(s.names);
-  const own: Record<Kind, number> = { table: 0, attention: 0, forward: 0, rest: unread(parts, s.names) };
-  for (const part of parts) for (const kind of KINDS) own[kind] += part.kinds[kind];
-  const several = run.model.stacks.length > 1;
+  const { stacks } = run.model;
   return [
     ...(run.documents?.sizes ?? []).map((each) => ({ ...each, weights: weightsOf(each), side: "" })),
-    ...run.model.stacks.map((stack, order) => ({
-      ...stack,
-      name: several ? `this model, ${stack.side}` : "this model",
-      weights: order === 0 ? own : null,
-    })),
+    ...stacks.map((stack, order) => {
+      // What stands behind both stacks is counted with the second.
+      const last = order === stacks.length - 1;
+      const weights: Record<Kind, number> = {
+        table: 0,
+        attention: 0,
+        forward: 0,
+        rest: last ? unread(parts, s.names) : 0,
+      };
+      for (const { side, kinds } of parts) {
+        if (side === stack.side || (last && side === "end")) for (const kind of KINDS) weights[kind] += kinds[kind];
+      }
+      return { ...stack, name: stacks.length > 1 ? `this model, ${stack.side}` : "this model", weights };
+    }),
   ];
 }
 
@@ -102,11 +109,10 @@ function drawWeights(board: Board, all: readonly Shown[], top: number): number {
   const { palette, measure } = look;
   const pen = new Pen(board.items);
   const labels = Math.max(...all.map(({ name }) => measure(name, 12, true))) + 12;
-  const most = Math.max(...all.map(({ weights }) => (weights === null ? 0 : sum(weights))));
+  const most = Math.max(...all.map(({ weights }) => sum(weights)));
   pen.text(0, top + 12, "Weights", palette.ink, { size: 14, bold: true });
   let y = top + 24;
   for (const { name, weights, side } of all) {
-    if (weights === null) continue;
     const bold = side !== "";
     pen.text(0, y + 14, name, palette.ink, { bold });
     let left = labels;
@@ -133,8 +139,8 @@ function drawWeights(board: Board, all: readonly Shown[], top: number): number {
 /** The same as a table, with every count. */
 export function sizesTable(s: Scout): string[][] {
   const counts = shownOf(s).map(({ name, layers, width, heads, weights }) => {
-    const all = weights === null ? [] : [...KINDS.map((kind) => weights[kind]), sum(weights)];
-    return [name, ...[layers, width, heads, ...all].map((each) => each.toLocaleString("en"))];
+    const all = [layers, width, heads, ...KINDS.map((kind) => weights[kind]), sum(weights)];
+    return [name, ...all.map((each) => each.toLocaleString("en"))];
   });
-  return [["", "blocks", "width", "heads", ...KINDS.map((kind) => KIND_WORDS[kind]), "weights in all"], ...counts];
+  return [["model", "blocks", "width", "heads", ...KINDS.map((kind) => KIND_WORDS[kind]), "weights in all"], ...counts];
 }

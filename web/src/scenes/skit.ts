@@ -39,11 +39,19 @@ export function guessesAt(s: Scout, { given }: Place): Share[] {
   });
 }
 
-export function ownGuess(board: Board): Own | null {
+/** The stack whose vectors are compared with the vocabulary. */
+export function guesser(s: Scout): Scout {
+  const tokens = s.formula(NAME)?.tokens ?? s.side;
+  return tokens === s.side ? s : s.beside("decoder");
+}
+
+export function ownGuess(given: Board): Own | null {
+  const board = { ...given, s: guesser(given.s) };
   const { s } = board;
   const place = scored(s);
   if (place === null) return null;
   return {
+    s,
     tensor: NAME,
     shares: guessesAt(s, place),
     above(asked) {

@@ -1,4 +1,4 @@
-/** What one step of the tour is. Its texts are data of the package: `glassformer/explorer/tour.toml`. */
+/** What one step of the tour is. Its texts are data of the package: `glassformer/explorer/tours`. */
 
 import type { State } from "../frame/state.ts";
 import type { Puts, Said } from "../scenes/said.ts";
@@ -21,7 +21,7 @@ export interface Step {
   readonly key: string;
   /** Whether this run has no such step. */
   lacks?(s: Scout): boolean;
-  /** Tensors that must be opened before it can be told. */
+  /** Tensors that are opened before it is told, where there are many; others are opened as it needs them. */
   reads?(s: Scout): string[];
   find(s: Scout): Found;
 }
@@ -33,6 +33,8 @@ export interface Told extends Pick<Found, "at" | "touched" | "act"> {
   readonly answer: readonly Said[];
   readonly note: readonly Said[];
   readonly correction: string;
+  /** A tensor that has to be opened before the step can be told. */
+  readonly missing?: string;
 }
 
 /** Whether a cell is in hand. */

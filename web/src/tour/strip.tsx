@@ -39,7 +39,7 @@ function Nowhere({ says }: { says: string }): VNode {
 function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   const store = useStore();
   const { sentence } = state.value;
-  const ready = useOpened(needed(store.names, tour));
+  const ready = useOpened(needed(store.names, tour.stack));
   const steps = ready ? stepsOf(store, tour) : [];
   const step = steps[number - 1];
   const scout = scoutOf(store, sentence, tour.stack);
@@ -67,10 +67,18 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
     // The button that started the tour is gone: what is read next is the step.
     if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
   }, [texts]);
+  const text = texts?.[step?.key ?? ""];
+  const found = step === undefined || texts === null || !opened ? null : told(step, text, scout);
+  // What it lacks is opened; what the run does not have is still missing then.
+  const missing = found?.missing ?? "";
+  const [sought, setSought] = useState("");
+  useEffect(() => {
+    if (missing !== "") void store.open([missing]).then(() => setSought(missing));
+  }, [store, missing]);
   if (ready && step === undefined) return <Nowhere says={`${tour.title} has no step ${number} in this run.`} />;
-  if (step === undefined || texts === null || !opened) return <section class="tour" aria-label="tour" />;
-  const text = texts[step.key];
-  const found = told(step, text, scout);
+  if (step === undefined || texts === null || found === null || (missing !== "" && missing !== sought)) {
+    return <section class="tour" aria-label="tour" />;
+  }
   const title = (key: string): string => field(texts[key], "title");
   const [source, act] = [field(text, "source"), field(text, "act")];
   const answered = asked === here || (found.touched?.(state.value) ?? false);

@@ -13,7 +13,7 @@ const known = new Map<string, Promise<unknown>>();
 
 /** The texts of each tour by its name. */
 export function loadTexts(): Promise<Readonly<Record<string, Texts>>> {
-  return loadBlock<Readonly<Record<string, Texts>>>("tour");
+  return loadBlock("tour");
 }
 
 /** What travels beside a page: a block of an exported file, an answer of a server. */

@@ -11,8 +11,8 @@ import { field, type Text } from "./texts.ts";
 import { addressOf, placeIn, type Tour } from "./tours.ts";
 
 /** What must be at hand before a step can be found: the texts' facts, and the weights in which the example is sought. */
-export function needed({ run }: Names, { stack }: Pick<Tour, "stack">): string[] {
-  const weights = run.formulas.find(({ name }) => name.startsWith(stack) && name.endsWith(".self_attention.weights"));
+export function needed({ run }: Names, within = ""): string[] {
+  const weights = run.formulas.find(({ name }) => name.startsWith(within) && name.endsWith(".self_attention.weights"));
   return [...Object.keys(run.facts), ...(weights === undefined ? [] : [weights.name])];
 }
 
@@ -57,7 +57,9 @@ export function told(step: Step, text: Text | undefined, scout: Scout): Told {
     };
   } catch (error) {
     if (!(error instanceof MissingTensor)) throw error;
-    return without(`This page does not carry ${error.tensor}, of which this step tells. Go on with the next step.`);
+    const { tensor } = error;
+    const text = `This page does not carry ${tensor}, of which this step tells. Go on with the next step.`;
+    return { ...without(text), missing: tensor };
   }
 }
 
@@ -69,14 +71,19 @@ function without(text: string): Told {
 export async function enter(store: Store, address: string, replace = false): Promise<void> {
   const { tour, step: number } = placeIn(address);
   if (tour === undefined) return;
-  await store.open(needed(store.names, tour));
+  await store.open(needed(store.names, tour.stack));
   const step = stepsOf(store, tour)[number - 1];
   if (step === undefined) return;
   const sentence =
     state.value.tour !== "" && state.value.tensor !== "" ? state.value.sentence : firstSentence(store.names);
   const scout = scoutOf(store, sentence, tour.stack);
   await store.open(step.reads?.(scout) ?? []);
-  go({ ...told(step, undefined, scout).at, tour: address }, replace);
+  let found = told(step, undefined, scout);
+  for (let last = ""; found.missing !== undefined && found.missing !== last; found = told(step, undefined, scout)) {
+    last = found.missing;
+    await store.open([last]);
+  }
+  go({ ...found.at, tour: address }, replace);
 }
 
 /** The step that was shown last, to come back to; empty before the first. */

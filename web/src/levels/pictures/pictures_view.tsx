@@ -18,7 +18,7 @@ export function PicturesView(): VNode {
   useEffect(() => {
     loadBlock<Listing>("pictures").then(setListing, (error: Error) => setWrong(error.message));
   }, []);
-  const opened = useOpened(needed(store.names, { stack: "" }));
+  const opened = useOpened(needed(store.names));
   const rows = useMemo(() => {
     if (listing === null || !opened) return null;
     const scout = scoutOf(store, sentence);

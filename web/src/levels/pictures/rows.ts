@@ -70,8 +70,7 @@ export function placeOf(row: Listed, listing: Listing, s: Scout): Place {
 /** Why a run has no such picture; what has not been fetched yet is no reason. */
 function lacksOf(shown: TourScene, s: Scout): string | null {
   try {
-    // What a document prints is drawn in every run.
-    return shown.document === undefined ? (shown.lacks?.(s) ?? null) : null;
+    return shown.lacks?.(s) ?? null;
   } catch (error) {
     if (error instanceof MissingTensor) return null;
     throw error;

@@ -17,14 +17,17 @@ export interface Lively {
 }
 
 /** The self-attentions of the stack that is followed. */
-export function selfAttentions(s: Scout): string[] {
+function selfAttentions(s: Scout): string[] {
   const ours = (name: string): boolean => name.startsWith(`${s.stack}.`) && name.includes(".self_attention.");
   return s.ending("weights").flatMap(({ name }) => (ours(name) ? [name] : []));
 }
 
 export const blockIn = (name: string): number => Number(name.split(".")[2]);
 
-/** The word that looks most at one before it, or after it, in all heads of all blocks; else the tour's example. */
+/**
+ * The word that looks most at one before it, beyond an even share, or at one after it, in all heads of all blocks; else
+ * the tour's example.
+ */
 export function livelyOf(s: Scout, after: boolean): Lively {
   const words = s.seen.slice(-WORDS);
   let [best, most] = [{ name: s.of("weights"), ...s.example }, 0];
@@ -34,7 +37,8 @@ export function livelyOf(s: Scout, after: boolean): Lively {
         for (const key of words) {
           if (after ? key <= query : key >= query) continue;
           const value = s.value(name, { head, query, key });
-          if (value > most && value < SHARED) [best, most] = [{ name, head, query, key }, value];
+          const more = after ? value : value - 1 / (query + 1);
+          if (more > most && value < SHARED) [best, most] = [{ name, head, query, key }, more];
         }
       }
     }

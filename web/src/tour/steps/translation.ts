@@ -1,13 +1,13 @@
 /** Two stacks: one reads the source, the other writes the target and looks at what was read. */
 
 import { counted, percent, short } from "../../run/numbers.ts";
-import { joined, type Said } from "../../scenes/said.ts";
+import { joined, type Puts, type Said } from "../../scenes/said.ts";
 import type { Scout } from "../../scenes/scout.ts";
 import type { Step } from "../step.ts";
 import { end } from "./answer.ts";
-import { append, candidates, chosen, triangle, wordAt } from "./decoder.ts";
-import { cellOf, guessesOf, guessing, openPlace, PROBABILITIES } from "./guesses.ts";
-import { blockIn, livelyOf, selfAttentions } from "./lively.ts";
+import { append, candidates, chosen, triangle } from "./decoder.ts";
+import { guessesOf, guessing, inRow, openPlace, shown } from "./guesses.ts";
+import { blockIn, livelyOf } from "./lively.ts";
 
 const source = (s: Scout): Scout => s.beside("encoder");
 
@@ -29,7 +29,7 @@ const stacks = guessing("stacks", 1, (s) => {
       ...{ reads: counted(e.blocks, "block"), writes: counted(s.blocks, "block") },
       weights: counted(s.names.run.model.parameters, "weight"),
     },
-    at: s.at("model", e.of("weights")),
+    at: s.scene("stages", e.embed("word"), { query: lastWord(e) }),
   };
 });
 
@@ -39,7 +39,6 @@ const table = (s: Scout, name: string, role: string): string =>
 const words: Step = {
   key: "words",
   lacks: (s) => table(s, "encoder.embed.word", "table") === "",
-  reads: (s) => [source(s).embed("word")],
   find(s) {
     const e = source(s);
     const name = e.embed("word");
@@ -55,7 +54,7 @@ const words: Step = {
         scale: short(typeof scale === "number" ? scale : 1),
         same: others.filter((each) => each === own).length,
       },
-      at: e.at("number", name, { query }),
+      at: { ...e.scene("look-up", name, { query }), at: [query] },
     };
   },
 };
@@ -63,7 +62,6 @@ const words: Step = {
 const reads: Step = {
   key: "reads",
   lacks: (s) => source(s).tokens < 2,
-  reads: (s) => selfAttentions(source(s)),
   find(s) {
     const e = source(s);
     const { name, block, ...given } = livelyOf(e, true);
@@ -79,15 +77,14 @@ const reads: Step = {
 
 const handed: Step = {
   key: "handed",
-  reads: (s) => [memory(s)],
   find(s) {
     const e = source(s);
-    const [, tokens = 1, width = 1] = s.shape(memory(s));
+    const width = s.shape(memory(s)).at(-1);
     const query = lastWord(e);
     const readers = s.names.readers(memory(s)).filter(([{ name }]) => name.endsWith(".cross_attention.key"));
     return {
       puts: {
-        ...{ tokens, width, word: e.word(query), number: e.number(memory(s), { query }) },
+        ...{ tokens: e.tokens, width, word: e.word(query), number: e.number(memory(s), { query }) },
         ...{ readers: readers.length, blocks: s.blocks },
       },
       at: e.at("tensor", memory(s), { query }),
@@ -113,7 +110,6 @@ const shifted = guessing("shifted", 1, (s) => {
 
 const asks: Step = {
   key: "asks",
-  reads: (s) => [cross(s, "query")],
   find(s) {
     const name = cross(s, "query");
     const given = { query: lastWord(s), head: 0 };
@@ -129,7 +125,6 @@ const asks: Step = {
 
 const answers: Step = {
   key: "answers",
-  reads: (s) => [cross(s, "key"), cross(s, "value")],
   find(s) {
     const e = source(s);
     const given = { key: lastWord(e), head: 0 };
@@ -158,17 +153,18 @@ interface Aligned {
   readonly keys: readonly number[];
 }
 
-/** The head that looks most at words of the source: others look at its end, or at no word in particular. */
+/**
+ * The head that looks most at words of the source, at the start token already: that one tells nothing of the text, so
+ * who looks at a word there looks for what is to be written. Others look at the end, or at the word that was read.
+ */
 function aligned(s: Scout): Aligned {
   const e = source(s);
   let [best, most]: [Aligned, number] = [{ name: s.crossing, head: 0, keys: [] }, -1];
   for (const name of crossings(s)) {
     for (let head = 0; head < s.size(name, "head"); head++) {
-      const share = (query: number, key: number): number => s.value(name, { head, query, key });
-      const keys = s.all.map((query) =>
-        e.all.reduce((top, key) => (share(query, key) > share(query, top) ? key : top), 0),
-      );
-      const sum = keys.reduce((all, key, query) => all + (e.seen.includes(key) ? share(query, key) : 0), 0);
+      const keys = s.all.map((query) => s.favourite(head, query, name, e.all));
+      const shares = keys.map((key, query) => (e.seen.includes(key) ? s.value(name, { head, query, key }) : 0));
+      const sum = (shares[0] ?? 0) * shares.reduce((all, share) => all + share, 0);
       if (sum > most) [best, most] = [{ name, head, keys }, sum];
     }
   }
@@ -177,7 +173,6 @@ function aligned(s: Scout): Aligned {
 
 const matrix: Step = {
   key: "matrix",
-  reads: crossings,
   find(s) {
     const e = source(s);
     const { name, head, keys } = aligned(s);
@@ -203,31 +198,26 @@ const matrix: Step = {
   },
 };
 
-const looks: Step = {
-  ...guessing("looks", 1, (s) => {
-    const e = source(s);
-    const { name, head, keys } = aligned(s);
-    const all = guessesOf(s).slice(0, 4);
-    const each = all.map(({ best, token }): Said[] => {
-      const key = keys[token] ?? 0;
-      return ["for ", best, " at ", e.word(key), " (", s.share(name, { head, query: token, key }), ")"];
-    });
-    const [first] = all;
-    return {
-      puts: {
-        ...{ looks: joined(each, ", "), head, block: blockIn(name), all: s.blocks * s.size(name, "head") },
-        ...{ word: first?.word, best: first?.best },
-      },
-      at: s.at("head", name, { head, query: first?.token ?? 0, key: keys[first?.token ?? 0] ?? 0 }),
-    };
-  }),
-  reads: (s) => [...crossings(s), PROBABILITIES],
-};
+const looks = guessing("looks", 1, (s) => {
+  const { name, head, keys } = aligned(s);
+  const all = guessesOf(s).slice(0, 4);
+  const given = all.map(({ token }) => ({ head, query: token, key: keys[token] ?? 0 }));
+  const each = all.map(({ best }, place): Said[] => {
+    const { key = 0, ...more } = given[place] ?? {};
+    return ["for ", best, " at ", source(s).word(key), " (", s.share(name, { ...more, key }), ")"];
+  });
+  return {
+    puts: {
+      ...{ looks: joined(each, ", "), head, block: blockIn(name), all: s.blocks * s.size(name, "head") },
+      ...{ word: all[0]?.word, best: all[0]?.best },
+    },
+    at: s.at("head", name, given[0]),
+  };
+});
 
 const given: Step = {
   key: "given",
   lacks: (s) => !s.has(cross(s, "residual")),
-  reads: (s) => [cross(s, "residual"), ...s.operands(cross(s, "residual"))],
   find(s) {
     const name = cross(s, "residual");
     const query = lastWord(s);
@@ -239,39 +229,28 @@ const given: Step = {
   },
 };
 
-/** The words of the target, and the sum of the logarithms of their probabilities. */
-function target(s: Scout): { readonly words: readonly Said[]; readonly sum: number; readonly count: number } {
+/** How likely the words of the target are. */
+function weighed(s: Scout): Puts {
   const all = guessesOf(s).flatMap(({ next }) => (next === undefined ? [] : [next]));
   const sum = all.reduce((sum, { share }) => sum + Math.log(share.value), 0);
-  return { words: all.map(({ word }) => word), sum, count: all.length };
+  const [first] = all;
+  return {
+    ...{ words: inRow(all), product: percent(Math.exp(sum)), sum: short(sum), count: all.length },
+    ...{ each: short(sum / all.length), loss: short(-sum / all.length) },
+    ...{ right: first?.word, sure: first?.share, own: short(-Math.log(first?.share.value ?? 1)) },
+  };
 }
 
 const beam = guessing("beam", 2, (s) => {
-  const at = openPlace(s);
-  const [best, next] = s.likeliest(at, 2);
-  const { words, sum, count } = target(s);
-  return {
-    puts: {
-      ...{ word: wordAt(s, at), best: best?.word, share: best?.share, next: next?.word, less: next?.share },
-      ...{ words: joined(words.slice(0, 8), " "), product: percent(Math.exp(sum)), sum: short(sum), count },
-      each: short(sum / count),
-    },
-    at: cellOf(s, next?.share),
-  };
+  const { puts, next } = openPlace(s);
+  return { puts: { ...puts, ...weighed(s) }, at: shown(s, next) };
 });
 
 const LOG = "head.log_probabilities";
 
 const loss = guessing("loss", 2, (s) => {
-  const { sum, count } = target(s);
-  const first = guessesOf(s)[0]?.next;
-  return {
-    puts: {
-      ...{ loss: short(-sum / count), word: first?.word, share: first?.share },
-      own: short(-Math.log(first?.share.value ?? 1)),
-    },
-    at: { ...cellOf(s, first?.share, "number"), ...(s.has(LOG) && { tensor: LOG }) },
-  };
+  const at = shown(s, guessesOf(s)[0]?.next?.share, "number");
+  return { puts: weighed(s), at: s.has(LOG) ? { ...at, tensor: LOG } : at };
 });
 
 export const TRANSLATION: readonly Step[] = [
