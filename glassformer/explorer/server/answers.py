@@ -20,7 +20,17 @@ from glassformer.explorer.sections import MAKERS
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.overview import MOST_WHOLE, as_json, overview, packed
-from glassformer.explorer.server.pictures import Scale, full_strength, heads, numbers_of, part_of, picture_of
+from glassformer.explorer.server.pictures import (
+    STATISTICS,
+    THUMBNAIL,
+    Scale,
+    full_strength,
+    heads,
+    numbers_of,
+    part_of,
+    picture_of,
+    ranked,
+)
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
@@ -48,6 +58,7 @@ class Run:
     whole: bool
     numbers: Numbers
     title: str = ""
+    ahead: dict[str, tuple[dict[str, torch.Tensor], dict[str, str]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -150,8 +161,32 @@ class Run:
         }
         return packed(as_json(told))
 
-    def heads(self, attention: str, sentence: int, dots: int) -> bytes:
-        """Thumbnails of at most so many dots a side, and statistics, of all heads of an attention, for one sentence."""
+    def largest(self, name: str, asked: str, count: int) -> bytes:
+        """The largest numbers of a part of a tensor, with their places in it: the answers of a vocabulary."""
+        axes, tensor = self.described(name)
+        places, values = ranked(tensor[part_of(axes, asked)], count)
+        return packed(as_json({"places": places, "values": values}))
+
+    def heads(self, attentions: Sequence[str], sentence: int, dots: int) -> bytes:
+        """Thumbnails of at most so many dots a side, and statistics, of all heads of attentions, for one sentence."""
+        tensors: dict[str, torch.Tensor] = {}
+        limits = {"statistics": ",".join(STATISTICS)}
+        for attention in dict.fromkeys(attentions):
+            known = self.ahead.get(attention) if (sentence, dots) == (0, THUMBNAIL) else None
+            found, meant = known or self.heads_of(attention, sentence, dots)
+            tensors |= {f"{attention}.{kind}": tensor for kind, tensor in found.items()}
+            limits |= {f"{attention}.{kind}": value for kind, value in meant.items()}
+        return save(tensors, limits)
+
+    def look_ahead(self) -> None:
+        """Work out what a page of a large run shows first before it is asked for. A small one works it out itself."""
+        for name in [] if self.whole else self.trace.statement.formulas:
+            if name.endswith("_attention.weights"):
+                attention = name.removesuffix(".weights")
+                self.ahead[attention] = self.heads_of(attention, 0, THUMBNAIL)
+
+    def heads_of(self, attention: str, sentence: int, dots: int) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+        """The same of one attention."""
         name, looks = f"{attention}.weights", f"{attention}.may_look"
         if name in self.trace and looks in self.trace:  # together, for a block is computed once
             self.numbers.fetch(self.key, self.trace, [name, looks])

@@ -159,16 +159,21 @@ def heads(
     *,
     crossing: bool,
     dots: int = THUMBNAIL,
-) -> bytes:
-    """Thumbnails and statistics of all heads of one attention, for one sentence.
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Thumbnails and statistics of all heads of one attention, for one sentence, with the shares that the dots mean.
 
     weights [H, Q, K] · may_look [H or 1, Q or 1, K] bool · real [Q] bool, the queries that are no padding ·
     separators [K] bool
     """
     thumbnails, lowest, highest = picture(largest_in(weights, dots), (dots, dots), "log")
     found = {"thumbnails": thumbnails, "statistics": statistics(weights, may_look, real, separators, crossing=crossing)}
-    limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": "log"}
-    return save(found, {"statistics": ",".join(STATISTICS)} | limits)
+    return found, {"lowest": repr(lowest), "highest": repr(highest), "scale": "log"}
+
+
+def ranked(values: Tensor, count: int) -> tuple[list[int], list[float]]:
+    """The places of the `count` largest numbers and these, the largest first, of equal ones that which stands first."""
+    found, places = values.detach().flatten().cpu().sort(descending=True, stable=True)
+    return places[:count].tolist(), found[:count].tolist()
 
 
 def largest_in(weights: Tensor, dots: int) -> Tensor:
