@@ -19,7 +19,7 @@ from glassformer.explorer.record import honesty_record
 from glassformer.explorer.sections import MAKERS
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
-from glassformer.explorer.server.overview import MOST_WHOLE, as_json, overview, packed
+from glassformer.explorer.server.overview import MOST_WHOLE, overview, packed_numbers
 from glassformer.explorer.server.pictures import (
     STATISTICS,
     THUMBNAIL,
@@ -70,7 +70,7 @@ class Run:
     def honesty(self) -> bytes:
         """The honesty gate, measured when it is first asked for."""
         with self.lock:
-            return packed(as_json(honesty_record(self.trace)))
+            return packed_numbers(honesty_record(self.trace))
 
     def all_numbers(self) -> bytes:
         """Every tensor of a small run and the facts of its inputs; raises TooLargeError for a larger one."""
@@ -89,7 +89,7 @@ class Run:
         if name not in MAKERS:
             raise UnknownNameError(f"there is no section {name!r}", do=did_you_mean(name, MAKERS))
         with self.lock:
-            return packed(as_json(MAKERS[name](self.trace)))
+            return packed_numbers(MAKERS[name](self.trace))
 
     def described(self, name: str) -> tuple[Axes, torch.Tensor]:
         """A tensor by its whole name, with its axes; raises UnknownNameError."""
@@ -159,13 +159,13 @@ class Run:
             "difference": worked.difference,
             "error": worked.error,
         }
-        return packed(as_json(told))
+        return packed_numbers(told)
 
     def largest(self, name: str, asked: str, count: int) -> bytes:
         """The largest numbers of a part of a tensor, with their places in it: the answers of a vocabulary."""
         axes, tensor = self.described(name)
         places, values = ranked(tensor[part_of(axes, asked)], count)
-        return packed(as_json({"places": places, "values": values}))
+        return packed_numbers({"places": places, "values": values})
 
     def heads(self, attentions: Sequence[str], sentence: int, dots: int) -> bytes:
         """Thumbnails of at most so many dots a side, and statistics, of all heads of attentions, for one sentence."""
