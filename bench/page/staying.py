@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
-from bench.page.models import Models, text_of
+from bench.page.models import Models, Served, text_of
 from bench.page.opening import BASE, served_cells
 from bench.page.views import VIEWS
 from bench.page.window import Case, Samples, late, show, window
-from bench.page_server import memory
+from bench.page_server import memory, processor_seconds
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -55,7 +60,9 @@ WANDER = """async ({ places, count, seed }) => {
 
 
 def pages(browser: Browser, models: Models, samples: Samples) -> list[Case]:
-    """Fifty windows on one server, each looking at a number a second; what a click waits for in all of them."""
+    """Fifty windows on one server, each looking at a number a second: what a click waits for in all of them, and what
+    the server's answers take where no browser shares the processor with it.
+    """
     served = models.serve(BASE, text_of(128))
     places = served_cells(served, 200)
     times: list[float] = []
@@ -74,7 +81,39 @@ def pages(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     return [
         late(f"{samples.pages} pages open, each explains a number a second", times, 100.0),
         Case("memory of the server with them", memory(served.process), "MB"),
+        alone(served, samples.pages, samples.seconds),
     ]
+
+
+def alone(served: Served, clients: int, seconds: int) -> Case:
+    """As many clients without a window, each asking for the terms of a number a second; their answers."""
+    address = urlsplit(served.address)
+    times: list[float] = []
+
+    async def client(seed: int) -> None:
+        await asyncio.sleep(random.Random(seed).random())
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        for name, cell in served.cells(seconds, seed):
+            began = time.perf_counter()
+            path = f"{address.path}api/runs/{served.overview['run']}/explain?name={quote(name)}&cell={quote(cell)}"
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\nAccept-Encoding: gzip\r\n\r\n".encode())
+            head = await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(int(head.lower().partition(b"content-length:")[2].split()[0]))
+            took = time.perf_counter() - began
+            times.append(1000 * took)
+            await asyncio.sleep(max(0.0, 1 - took))
+        writer.close()
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(client(seed) for seed in range(1, clients + 1)))
+
+    used = processor_seconds(served.process)
+    # The driver of the browser has a loop of its own in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, all_of_them()).result()
+    each = 1000 * (processor_seconds(served.process) - used) / len(times)
+    what = f"the server alone, {clients} clients, each a number a second: its answers"
+    return late(what, times, 100.0, processor_ms_each=round(each, 2))
 
 
 def memory_of_an_hour(browser: Browser, models: Models, samples: Samples) -> list[Case]:

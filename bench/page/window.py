@@ -32,7 +32,7 @@ WAIT = 60_000
 
 PROBE = """
 (() => {
-  const probe = { began: 0, picture: 0, beside: 0, pending: 0, painted: 0, late: 0 };
+  const probe = { began: 0, given: 0, picture: 0, beside: 0, pending: 0, painted: 0, late: 0 };
   globalThis.probe = probe;
   const { clearRect } = CanvasRenderingContext2D.prototype;
   CanvasRenderingContext2D.prototype.clearRect = function (...given) {
@@ -46,7 +46,8 @@ PROBE = """
     try { return await fetch(...given); }
     finally { setTimeout(() => { probe.pending -= 1; probe.late = performance.now(); }, 0); }
   };
-  const begin = (event) => { probe.began = event.timeStamp; };
+  // When the input came, and when the browser gave it to the page: a move of the mouse waits for the next frame.
+  const begin = (event) => { probe.began = event.timeStamp; probe.given = performance.now(); };
   for (const kind of ["mousemove", "keydown", "click"]) addEventListener(kind, begin, { capture: true });
   const watch = () => new MutationObserver((all) => {
     const inside = (kind) => all.some(({ target }) => (target.parentElement ?? target).closest?.(kind) != null);
@@ -170,6 +171,6 @@ def show(page: Page, address: str, place: str = "") -> None:
 def settle(page: Page) -> dict[str, float]:
     """Wait until nothing changes any more; when the last input began, and when the last picture was finished."""
     found: dict[str, float] = page.evaluate(
-        "probe.settled().then(({ began, picture, beside }) => ({ began, picture, beside }))"
+        "probe.settled().then(({ began, given, picture, beside }) => ({ began, given, picture, beside }))"
     )
     return found

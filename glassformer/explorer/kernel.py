@@ -93,10 +93,11 @@ class Kernel:
                 name,
                 part,
                 (number(query, "rows", 512, 1, MOST_DOTS), number(query, "columns", 512, 1, MOST_DOTS)),
-                "log" if query.get("scale") == "log" else "linear",
+                scale if (scale := query.get("scale")) in ("log", "signed") else "linear",
             ),
+            "largest": lambda: gzip.decompress(run.largest(name, part, number(query, "count", 3, 1, 100))),
             "heads": lambda: run.heads(
-                query.get("attention", ""), number(query, "sentence", 0), number(query, "dots", 32, 1, 64)
+                query.get("attention", "").split(","), number(query, "sentence", 0), number(query, "dots", 32, 1, 64)
             ),
             "explain": lambda: gzip.decompress(run.explain(name, indices(query.get("cell", "")))),
         }

@@ -155,7 +155,7 @@ NAMES = st.sampled_from([f"{ATTENTION}.weights", ATTENTION, "inputs.ids", "param
 
 @FUZZ
 @given(
-    what=st.sampled_from(["tensor", "picture", "heads", "explain", "numbers", "honesty", "nothing"]),
+    what=st.sampled_from(["tensor", "picture", "heads", "explain", "largest", "numbers", "honesty", "nothing"]),
     key=st.just(SLIDES.key) | WORDS,
     query=st.fixed_dictionaries(
         {},
@@ -168,6 +168,7 @@ NAMES = st.sampled_from([f"{ATTENTION}.weights", ATTENTION, "inputs.ids", "param
             "columns": WORDS,
             "scale": WORDS | st.sampled_from(["log", "linear"]),
             "sentence": WORDS,
+            "count": WORDS,
             "unknown": WORDS,
         },
     ),

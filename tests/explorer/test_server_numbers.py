@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import torch
+from safetensors.torch import load
 from torch import Tensor
 
+from glassformer.errors import UnknownNameError
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.server import answers, overview, pictures
-from glassformer.explorer.server.pictures import picture, pooled
+from glassformer.explorer.server.pictures import picture, pooled, ranked
 from glassformer.explorer.server.sizes import shapes
 from glassformer.look.head_measures import MEASURES, measure
 from glassformer.look.run import trace
@@ -269,7 +273,10 @@ def test_measures_of_heads_are_those_counted_by_hand(crossing: bool) -> None:
 def test_heads_come_with_thumbnails(page: Page) -> None:
     key, found = asked_trace(page, "small", (TEXTS[0],))
     weights = found[f"{ATTENTION}.weights"]
-    sent = page.tensors(f"api/runs/{key}/heads", attention=ATTENTION)
+    other = ATTENTION.replace("0", "1")
+    both = page.tensors(f"api/runs/{key}/heads", attention=f"{ATTENTION},{other}")
+    assert both.keys() == {f"{name}.{kind}" for name in (ATTENTION, other) for kind in ("thumbnails", "statistics")}
+    sent = {kind: both[f"{ATTENTION}.{kind}"] for kind in ("thumbnails", "statistics")}
     heads, queries, keys = weights.shape[1:]
     assert sent["thumbnails"].shape == (heads, min(queries, 32), min(keys, 32))
     assert torch.equal(sent["thumbnails"], picture(weights[0], (32, 32), "log")[0])
@@ -281,6 +288,37 @@ def test_heads_come_with_thumbnails(page: Page) -> None:
     same = (ids[:, None] == ids[None]) & ~torch.eye(len(ids), dtype=torch.bool)
     expected = measure(weights[0], may_look, None, separator, same, crossing=False)
     assert torch.equal(sent["statistics"], expected.float())
+
+
+def header_and_tensors(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """A safetensors file; the order of what is told beside the tensors is not fixed."""
+    header: dict[str, Any] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return header, load(data)
+
+
+def test_what_is_worked_out_before_it_is_asked_for_is_the_same(page: Page) -> None:
+    key, _ = asked_trace(page, "small", (TEXTS[0],))
+    run = replace(page.desk.runs[key], whole=False)
+    before = header_and_tensors(run.heads([ATTENTION], 0, 32))
+    run.look_ahead()
+    assert run.ahead.keys() == {ATTENTION, ATTENTION.replace("0", "1")}
+    header, tensors = header_and_tensors(run.heads([ATTENTION], 0, 32))
+    assert header == before[0]
+    assert all(torch.equal(tensor, before[1][name]) for name, tensor in tensors.items())
+    with pytest.raises(UnknownNameError):  # other sentences are still looked for
+        run.heads([ATTENTION], 3, 32)
+
+
+def test_the_largest_numbers_stand_in_their_order_with_their_places(page: Page) -> None:
+    key, found = asked_trace(page, "small", ("She likes the [MASK] better.",))
+    row = found["head.probabilities"][0].tolist()
+    told = page.get(f"api/runs/{key}/largest", name="head.probabilities", part="0", count=4).json()
+    expected = sorted(range(len(row)), key=lambda place: (-row[place], place))[:4]
+    assert told == {"places": expected, "values": [row[place] for place in expected]}
+    page.error(page.get(f"api/runs/{key}/largest", name="head.probabilities", part="9"), 404)
+    page.error(page.get(f"api/runs/{key}/largest", name="head.probabilities", count=0), 400)
+    assert ranked(torch.tensor([1.0, 3.0, 3.0, 3.0]), 2) == ([1, 2], [3.0, 3.0])
+    assert ranked(torch.zeros(0), 2) == ([], [])
 
 
 def test_heads_of_what_is_no_attention(page: Page) -> None:

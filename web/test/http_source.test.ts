@@ -191,20 +191,29 @@ test("the dots of a large run's heads are shares again, and its statistics have 
     shape,
     data_offsets: [from, to],
   });
-  const told = { lowest: "0.0001", highest: "1.0", statistics: "entropy,first" };
+  const name = "encoder.blocks.0.self_attention";
+  const told = { [`${name}.lowest`]: "0.0001", [`${name}.highest`]: "1.0", statistics: "entropy,first" };
   const header = new TextEncoder().encode(
     JSON.stringify({
       __metadata__: told,
-      thumbnails: entry("U8", [1, 2, 2], 0, 4),
-      statistics: entry("F32", [1, 2], 4, 12),
+      [`${name}.thumbnails`]: entry("U8", [1, 2, 2], 0, 4),
+      [`${name}.statistics`]: entry("F32", [1, 2], 4, 12),
     }).padEnd(512),
   );
   const length = new BigUint64Array([BigInt(header.length)]);
   answers.push([`api/runs/${KEY}/heads`, () => new Response(new Blob([length, header, dots, statistics]))]);
   answers.push(["api/runs", () => overview({ whole: false, whole_weights: false })]);
   const source = await HttpSource.open();
-  const found = await source.heads("encoder.blocks.0.self_attention", 1, 28);
-  assert.match(asked.at(-1) ?? "", /heads\?attention=encoder.blocks.0.self_attention&sentence=1&dots=28$/);
+  const count = asked.length;
+  const all = [source.heads(name, 1, 28), source.heads("encoder.blocks.1.self_attention", 1, 28)];
+  const [found] = await Promise.all([
+    all[0],
+    assert.rejects(all[1] ?? Promise.resolve(), /no heads of encoder.blocks.1/),
+  ]);
+  // What is asked for at once is one question.
+  assert.deepEqual(asked.slice(count), [
+    `GET api/runs/${KEY}/heads?attention=${name}%2Cencoder.blocks.1.self_attention&sentence=1&dots=28`,
+  ]);
   assert.deepEqual([found?.measured[0]?.entropy, found?.measured[0]?.first], [2.5, 0.75]);
   const shares = Array.from(found?.thumbnails.data ?? []);
   for (const [place, share] of [0, 1e-4, 0.01, 1].entries()) {

@@ -19,12 +19,21 @@ from glassformer.explorer.record import honesty_record
 from glassformer.explorer.sections import MAKERS, MODEL_MAKERS, sections_of
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
-from glassformer.explorer.server.overview import MOST_WHOLE, as_json, overview, packed
-from glassformer.explorer.server.pictures import Scale, full_strength, heads, numbers_of, part_of, picture_of
+from glassformer.explorer.server.overview import MOST_WHOLE, overview, packed_numbers
+from glassformer.explorer.server.pictures import (
+    THUMBNAIL,
+    Scale,
+    full_strength,
+    heads,
+    numbers_of,
+    part_of,
+    picture_of,
+    ranked,
+)
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
-from glassformer.look.head_measures import measure_text
+from glassformer.look.head_measures import MEASURES, measure_text
 from glassformer.look.rules.masks import FillSet
 from glassformer.look.trace import Trace
 from glassformer.models.names import parameter_names
@@ -50,6 +59,7 @@ class Run:
     numbers: Numbers
     title: str = ""
     model: Model | None = None
+    ahead: dict[str, tuple[dict[str, torch.Tensor], dict[str, str]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -61,7 +71,7 @@ class Run:
     def honesty(self) -> bytes:
         """The honesty gate, measured when it is first asked for."""
         with self.lock:
-            return packed(as_json(honesty_record(self.trace)))
+            return packed_numbers(honesty_record(self.trace))
 
     def all_numbers(self) -> bytes:
         """Every tensor of a small run and the facts of its inputs; raises TooLargeError for a larger one."""
@@ -80,12 +90,12 @@ class Run:
     def section(self, name: str) -> bytes:
         """What a view needs beside the tensors, worked out when it is first asked for; raises UnknownNameError."""
         if name in MODEL_MAKERS and self.model is not None:  # without the lock: it may take a minute
-            return packed(as_json(MODEL_MAKERS[name](self.model)))
+            return packed_numbers(MODEL_MAKERS[name](self.model))
         if name not in MAKERS:
             known = [*MAKERS, *MODEL_MAKERS]
             raise UnknownNameError(f"there is no section {name!r}", do=did_you_mean(name, known))
         with self.lock:
-            return packed(as_json(MAKERS[name](self.trace)))
+            return packed_numbers(MAKERS[name](self.trace))
 
     def described(self, name: str) -> tuple[Axes, torch.Tensor]:
         """A tensor by its whole name, with its axes; raises UnknownNameError."""
@@ -155,10 +165,34 @@ class Run:
             "difference": worked.difference,
             "error": worked.error,
         }
-        return packed(as_json(told))
+        return packed_numbers(told)
 
-    def heads(self, attention: str, sentence: int, dots: int) -> bytes:
-        """Thumbnails of at most so many dots a side, and measures, of all heads of an attention, for one sentence."""
+    def largest(self, name: str, asked: str, count: int) -> bytes:
+        """The largest numbers of a part of a tensor, with their places in it: the answers of a vocabulary."""
+        axes, tensor = self.described(name)
+        places, values = ranked(tensor[part_of(axes, asked)], count)
+        return packed_numbers({"places": places, "values": values})
+
+    def heads(self, attentions: Sequence[str], sentence: int, dots: int) -> bytes:
+        """Thumbnails of at most so many dots a side, and measures, of all heads of attentions, for one sentence."""
+        tensors: dict[str, torch.Tensor] = {}
+        limits = {"statistics": ",".join(MEASURES)}
+        for attention in dict.fromkeys(attentions):
+            known = self.ahead.get(attention) if (sentence, dots) == (0, THUMBNAIL) else None
+            found, meant = known or self.heads_of(attention, sentence, dots)
+            tensors |= {f"{attention}.{kind}": tensor for kind, tensor in found.items()}
+            limits |= {f"{attention}.{kind}": value for kind, value in meant.items()}
+        return save(tensors, limits)
+
+    def look_ahead(self) -> None:
+        """Work out what a page of a large run shows first before it is asked for. A small one works it out itself."""
+        for name in [] if self.whole else self.trace.statement.formulas:
+            if name.endswith("_attention.weights"):
+                attention = name.removesuffix(".weights")
+                self.ahead[attention] = self.heads_of(attention, 0, THUMBNAIL)
+
+    def heads_of(self, attention: str, sentence: int, dots: int) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+        """The same of one attention."""
         name, looks = f"{attention}.weights", f"{attention}.may_look"
         if name in self.trace and looks in self.trace:  # together, for a block is computed once
             self.numbers.fetch(self.key, self.trace, [name, looks])

@@ -35,6 +35,9 @@ MOST_BESIDE = 256_000
 RunKey = Annotated[str, Path(pattern=KEY)]
 ModelName = Annotated[str, Path(max_length=200)]
 TensorName = Annotated[str, Query(min_length=1, max_length=200)]
+TensorNames = Annotated[str, Query(min_length=1, max_length=20_000)]
+"""Several of them, with commas between."""
+Count = Annotated[int, Query(ge=1, le=100)]
 Part = Annotated[str, Query(max_length=200, pattern=r"^[0-9:, ]*$")]
 Dots = Annotated[int, Query(ge=1, le=2048)]
 Side = Annotated[int, Query(ge=1, le=64)]
@@ -63,6 +66,7 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         "models": [offer.record for offer in desk.models.offers.values()],
         "start": start.model_dump(mode="json"),
     }
+    desk.look_ahead(start)
     first = shell(begun(desk, start, offered))
     script, style = (compressed(built(name).encode(), level=9) for name in ("explorer.js", "explorer.css"))
 
@@ -163,14 +167,21 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         return Response(drawn, 200, NEVER_CHANGES, BINARY)
 
     @app.get("/api/runs/{key}/heads")
-    async def heads(key: RunKey, attention: TensorName, sentence: Sentence = 0, dots: Side = 32) -> Response:
+    async def heads(key: RunKey, attention: TensorNames, sentence: Sentence = 0, dots: Side = 32) -> Response:
         run = desk.run(key)
-        return Response(await desk.answer(lambda: run.heads(attention, sentence, dots)), 200, NEVER_CHANGES, BINARY)
+        return Response(
+            await desk.answer(lambda: run.heads(attention.split(","), sentence, dots)), 200, NEVER_CHANGES, BINARY
+        )
 
     @app.get("/api/runs/{key}/section")
     async def section(request: Request, key: RunKey, name: TensorName) -> Response:
         run = desk.run(key)
         return in_json(request, await desk.answer(lambda: run.section(name)), NEVER_CHANGES)
+
+    @app.get("/api/runs/{key}/largest")
+    async def largest(request: Request, key: RunKey, name: TensorName, part: Part = "", count: Count = 3) -> Response:
+        run = desk.run(key)
+        return in_json(request, await desk.answer(lambda: run.largest(name, part, count)), NEVER_CHANGES)
 
     @app.get("/api/runs/{key}/explain")
     async def explain(request: Request, key: RunKey, name: TensorName, cell: CellText = "") -> Response:
@@ -182,7 +193,7 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
 
 
 def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> dict[str, bytes]:
-    """What a page asks for first, as far as it is there and small, compressed: sent with the page it costs no request."""
+    """What a page asks for first, as far as it is there and small, compressed: sent with it, it costs no request."""
     if start.key not in desk.runs:
         return {}
     run = desk.run(start.key)

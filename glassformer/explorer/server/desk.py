@@ -113,6 +113,11 @@ class Desk:
         steps = [step.read(self.trace) for step in asked.steps]
         return self.keep(begin(self.models[asked.model], asked, self.numbers, steps))
 
+    def look_ahead(self, asked: Asked) -> None:
+        """Have what is shown first of a run that is kept worked out before a page asks for it."""
+        if asked.key in self.runs:
+            self.readers.submit(self.runs[asked.key].look_ahead)
+
     def keep(self, run: Run) -> Run:
         """Keep it, and forget the ones that were used least recently as far as is needed."""
         self.runs[run.key] = run

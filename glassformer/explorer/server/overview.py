@@ -72,6 +72,14 @@ def packed(values: object, *, level: int = 3) -> bytes:
     return gzip.compress(text.encode(), compresslevel=level, mtime=0)
 
 
+def packed_numbers(values: object) -> bytes:
+    """The same of what may hold numbers that JSON lacks; few do, and thousands of terms are looked through for them."""
+    try:
+        return packed(values)
+    except ValueError:
+        return packed(as_json(values))
+
+
 def weight_bytes(trace: Trace) -> int:
     """How large all weights are as float32."""
     return sum(4 * tensor.numel() for tensor in trace.parameters.values())

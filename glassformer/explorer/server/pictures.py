@@ -18,7 +18,6 @@ from torch.nn import functional as F
 from glassformer.errors import UnknownNameError
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.look.cell import Axes
-from glassformer.look.head_measures import MEASURES
 from glassformer.look.thumbnails import largest_in
 
 MOST_NUMBERS = 1 << 22
@@ -150,12 +149,17 @@ def pooled(values: Tensor, size: tuple[int, int]) -> Tensor:
     return values.flatten(1).gather(1, where.flatten(1)).reshape(where.shape)
 
 
-def heads(weights: Tensor, measured: Tensor, dots: int = THUMBNAIL) -> bytes:
-    """Thumbnails and measures of all heads of one attention, for one sentence.
+def heads(weights: Tensor, measured: Tensor, dots: int = THUMBNAIL) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Thumbnails and measures of all heads of one attention, for one sentence, with the shares that the dots mean.
 
     weights [H, Q, K] · measured [H, 10], as `head_measures.measure` gives them
     """
     thumbnails, lowest, highest = picture(largest_in(weights, dots), (dots, dots), "log")
     found = {"thumbnails": thumbnails, "statistics": measured.float()}
-    limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": "log"}
-    return save(found, {"statistics": ",".join(MEASURES)} | limits)
+    return found, {"lowest": repr(lowest), "highest": repr(highest), "scale": "log"}
+
+
+def ranked(values: Tensor, count: int) -> tuple[list[int], list[float]]:
+    """The places of the `count` largest numbers and these, the largest first, of equal ones that which stands first."""
+    found, places = values.detach().flatten().cpu().sort(descending=True, stable=True)
+    return places[:count].tolist(), found[:count].tolist()

@@ -58,6 +58,19 @@ export function paletteOf(read: (variable: string) => string): Palette {
   };
 }
 
+/** An image of many cells: the colours of these strengths as [red, green, blue, 255] each, nothing for one below 0. */
+export function imageOf(strengths: Float32Array, role: Role, palette: Palette): Uint8ClampedArray<ArrayBuffer> {
+  const words = Uint32Array.from({ length: 4 * STEPS + 1 }, (_, step) => {
+    return new Uint32Array(Uint8Array.of(...palette.bytes(role, step / STEPS / 4), 255).buffer)[0] ?? 0;
+  });
+  const pixels = new Uint32Array(strengths.length);
+  for (let at = 0; at < strengths.length; at++) {
+    const strength = strengths[at] ?? 0;
+    if (strength >= 0) pixels[at] = words[Math.round(Math.min(strength, 1) * 4 * STEPS)] ?? 0;
+  }
+  return new Uint8ClampedArray(pixels.buffer);
+}
+
 /** The page's own palette. */
 export function pagePalette(): Palette {
   const style = getComputedStyle(document.documentElement);

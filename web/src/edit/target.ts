@@ -53,6 +53,14 @@ export function targetOf(session: Session, names: Names, side: Side, sentence: n
   return { which, row, text, start: length(start), end: length(end) };
 }
 
+/** Whether a token may be of a word of a text: told without a look at the text, for there are many words on a page. */
+export function standsInText(session: Session, names: Names, side: Side, sentence: number, token: number): boolean {
+  if (session.engine.words !== "text") return false;
+  if (!("spans" in names.run)) return targetOf(session, names, side, sentence, token) !== null;
+  const spans = names.run.spans as Readonly<Record<Side, readonly (readonly unknown[])[] | null>>;
+  return (spans[side]?.[sentence]?.[token] ?? null) !== null;
+}
+
 /** The text with the edit made. */
 export function edited({ which, row, text, start, end }: Target, edit: Edit): TextChange {
   const [before, own, after] = [text.slice(0, start), text.slice(start, end), text.slice(end)];

@@ -1,11 +1,12 @@
 /** One word of the sentence in large letters: pressed, it becomes a field in which another word is written. */
 
+import { untracked } from "@preact/signals";
 import type { VNode } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { useStore } from "../frame/hooks.ts";
 import type { Side } from "../run/record.ts";
 import { useSession } from "./context.ts";
-import { completions, type Edit, edited, targetOf, tokenChange } from "./target.ts";
+import { completions, type Edit, edited, standsInText, targetOf, tokenChange } from "./target.ts";
 
 export function Word({ side, sentence, token }: { side: Side; sentence: number; token: number }): VNode {
   const session = useSession();
@@ -13,8 +14,8 @@ export function Word({ side, sentence, token }: { side: Side; sentence: number; 
   const [mode, setMode] = useState<"" | "word" | "after">("");
   const button = useRef<HTMLButtonElement>(null);
   const label = names.word(side, sentence, token);
-  const target = targetOf(session, names, side, sentence, token);
-  const can = target !== null || session.engine.words === "token";
+  // A word does not follow the address, in which the cell in hand changes with each key.
+  const can = session.engine.words === "token" || untracked(() => standsInText(session, names, side, sentence, token));
   if (!can || session.engine.why !== "") return <span class="word">{label.text}</span>;
   const leave = (): void => {
     setMode("");
@@ -22,11 +23,13 @@ export function Word({ side, sentence, token }: { side: Side; sentence: number; 
   };
   const make = (edit: Edit): void => {
     leave();
+    const target = targetOf(session, names, side, sentence, token);
     const change = target === null ? tokenChange(names, side, sentence, token, edit) : edited(target, edit);
     if (typeof change === "string") session.told.value = [change];
     else session.add(change);
   };
   if (mode !== "") {
+    const target = untracked(() => targetOf(session, names, side, sentence, token));
     const own = target?.text.slice(target.start, target.end) ?? label.text;
     const first = mode === "after" ? "" : label.hidden ? label.text : own;
     return (

@@ -82,11 +82,16 @@ export function useAnswer(name: string, cell: readonly number[]): Answer | null 
   useLayoutEffect(() => {
     const giveUp = new AbortController();
     if (name !== "" && now === undefined) {
-      store.answer(name, cell, giveUp.signal).then((found) => {
+      const ask = async (): Promise<void> => {
+        // A request takes the browser some ms to send: the picture goes first.
+        await null;
+        if (giveUp.signal.aborted) return;
+        const found = await store.answer(name, cell, giveUp.signal);
         if (giveUp.signal.aborted) return;
         answer.current = found;
         repaint(found);
-      }, unlessGivenUp);
+      };
+      ask().catch(unlessGivenUp);
     }
     return () => giveUp.abort();
   }, [store, name, asked]);

@@ -79,6 +79,14 @@ export interface Shortened extends Explanation {
   readonly left: { readonly count: number; readonly sum: number };
 }
 
+/** Of so many attentions heads are asked for at once: a server answers two questions at a time. */
+const AT_ONCE = 12;
+
+interface Sent {
+  readonly found: ReadonlyMap<string, Tensor>;
+  readonly told: Readonly<Record<string, string>>;
+}
+
 /** The server's sentence about what it cannot do. */
 export class RefusedError extends Error {
   readonly status: number;
@@ -116,6 +124,8 @@ export class HttpSource implements Source {
   /** What is at hand without waiting, for the interpreter. */
   readonly #known = new Map<string, Tensor>();
   #numbers: Promise<Map<string, Tensor>> | undefined;
+  /** Which heads are about to be asked for, by sentence and size. */
+  readonly #asking = new Map<string, { names: string[]; sent: Promise<Sent> }>();
 
   private constructor(run: Overview, offers: readonly Offer[], models: Map<string, Model>) {
     if (run.format !== FORMAT) throw new Error(`this page reads format ${FORMAT}, not ${run.format}`);
@@ -289,24 +299,52 @@ export class HttpSource implements Source {
   }
 
   /** Worked out here where the run is here whole, else by the server, whose pictures have one byte a dot. */
-  async heads(attention: string, sentence: number, dots: number, signal?: AbortSignal): Promise<Heads | undefined> {
+  async heads(attention: string, sentence: number, dots: number): Promise<Heads | undefined> {
     if (this.whole) return headsOf(this.run, (name) => this.tensor(name), attention, sentence, dots);
-    const query = { attention, sentence: String(sentence), dots: String(dots) };
-    const bytes = await this.#again(() => inBytes(this.#path("heads", query), signal));
-    const found = readTensors(bytes);
-    const [thumbnails, statistics] = [found.get("thumbnails"), found.get("statistics")];
+    const { found, told } = await this.#headsOf(attention, sentence, dots);
+    const [thumbnails, statistics] = [found.get(`${attention}.thumbnails`), found.get(`${attention}.statistics`)];
     if (thumbnails === undefined || statistics === undefined)
       throw new Error(`the server has sent no heads of ${attention}`);
-    const told = metadataOf(bytes);
     const order = (told["statistics"] ?? "").split(",");
-    const shares = sharesOfDots(Number(told["lowest"]), Number(told["highest"]));
+    const shares = sharesOfDots(Number(told[`${attention}.lowest`]), Number(told[`${attention}.highest`]));
+    const data = new Float32Array(thumbnails.data.length);
+    for (let dot = 0; dot < data.length; dot++) data[dot] = shares[thumbnails.data[dot] ?? 0] ?? 0;
     return {
-      thumbnails: { shape: thumbnails.shape, data: Float32Array.from(thumbnails.data, (dot) => shares[dot] ?? 0) },
+      thumbnails: { shape: thumbnails.shape, data },
       measured: Array.from({ length: statistics.shape[0] ?? 0 }, (_, head) => {
         const at = (measure: Measure): number => statistics.data[head * order.length + order.indexOf(measure)] ?? NaN;
         return measuredFrom(at);
       }),
     };
+  }
+
+  /** What is asked for of several attentions at once is one question, or a few for a deep model. */
+  #headsOf(attention: string, sentence: number, dots: number): Promise<Sent> {
+    const key = `${sentence} ${dots}`;
+    let group = this.#asking.get(key);
+    if (group === undefined || group.names.length === AT_ONCE) {
+      const names: string[] = [];
+      const sent = Promise.resolve().then(async () => {
+        if (this.#asking.get(key)?.names === names) this.#asking.delete(key);
+        const query = { attention: names.join(), sentence: String(sentence), dots: String(dots) };
+        const bytes = await this.#again(() => inBytes(this.#path("heads", query)));
+        return { found: readTensors(bytes), told: metadataOf(bytes) };
+      });
+      group = { names, sent };
+      this.#asking.set(key, group);
+    }
+    group.names.push(attention);
+    return group.sent;
+  }
+
+  /** The largest numbers at the beginning of an index, with their places: those of a vocabulary are not sent whole. */
+  async largest(name: string, index: readonly number[], count: number): Promise<[place: number, value: number][]> {
+    const query = { name, part: index.join(), count: String(count) };
+    const told = (await this.#again(() => inJson(this.#path("largest", query)))) as {
+      places: number[];
+      values: Written[];
+    };
+    return told.places.map((place, order) => [place, Number(told.values[order])]);
   }
 
   /** One number: worked out in the page where the run is here whole, else by the server. */

@@ -16,6 +16,8 @@ export interface Source {
   shape(name: string): readonly number[] | undefined;
   /** The numbers at the beginning of an index: those of one sentence, of one place. */
   numbersAt(name: string, index: readonly number[]): Promise<ArrayLike<number> | undefined>;
+  /** The largest of them with their places, where not all are here; undefined where they are. */
+  largest?(name: string, index: readonly number[], count: number): Promise<[place: number, value: number][]>;
   /** What the heads of an attention do in one sentence, with pictures of at most so many dots a side. */
   heads(attention: string, sentence: number, dots: number): Promise<Heads | undefined>;
   /** The numbers of a tensor, a weight or a fact; undefined where this source does not have them. */

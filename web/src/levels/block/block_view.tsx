@@ -1,5 +1,6 @@
 /** A part of the model: what it was given, the boxes of everything it computed, and what it guessed. */
 
+import { useComputed } from "@preact/signals";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { DifferenceSource } from "../../compare/difference.ts";
@@ -37,11 +38,13 @@ export function BlockView(): VNode {
     const look: Look = { palette, measure, side: small ? 12 : 13, step: small ? 4 : 6, sentence, ...word };
     return blockScene(formulas, names, store.drawn, look, width);
   }, [opened, width, palette, formulas, sentence, word.text, word.word, names, store]);
+  // Of a long text not drawn again at each step of the cell in hand.
+  const head = useMemo(() => <SentenceHead />, []);
   const label = `${names.unit(unit)}: ${formulas.map((formula) => names.title(formula.name)).join(", ")}`;
   return (
     <>
       <h1 class="away">{`${names.run.title}: ${names.unit(unit)}`}</h1>
-      <SentenceHead />
+      {head}
       <p class="quiet label">
         The stronger a colour, the larger the number. –: negative. A line through a cell: a hidden word, or a look that
         is forbidden.
@@ -96,7 +99,7 @@ function wordOf(store: Store, tensor: string, cell: readonly number[]): { text: 
 /** The sentence in large letters, hidden words with the model's guess in them. */
 function SentenceHead(): VNode {
   const { names, fetch, source } = useStore();
-  const { sentence } = state.value;
+  const sentence = useComputed(() => state.value.sentence).value;
   const { words } = names.run;
   // A difference of probabilities guesses nothing.
   const probabilities = source instanceof DifferenceSource ? undefined : fetch("head.probabilities");

@@ -1,6 +1,6 @@
 /** All heads of a model as small pictures of their weights, in a grid of blocks and heads or in another order. */
 
-import type { Palette } from "../../draw/colour.ts";
+import { imageOf, type Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Item, Scene } from "../../draw/scene.ts";
 import type { Spot } from "../../draw/spots.tsx";
@@ -253,7 +253,8 @@ function atlas(
   // The gap between two pictures may be no whole number of dots: then the image has one column a pixel.
   const dot = pitch % pixels === 0 ? pixels : 1;
   const [columns, rows] = [Math.floor(((heads.length - 1) * pitch + side) / dot), Math.floor(side / dot)];
-  const image = new Uint8ClampedArray(columns * rows * 4);
+  const strengths = new Float32Array(columns * rows).fill(-1);
+  const hidden: number[] = [];
   const by = pixels / dot;
   heads.forEach(({ row, index }, place) => {
     const [, down = 1, along = 1] = row.heads.thumbnails.shape;
@@ -261,13 +262,17 @@ function atlas(
     for (let r = 0; r < down * by; r++) {
       for (let c = 0; c < along * by; c++) {
         const share = data[(index * down + Math.floor(r / by)) * along + Math.floor(c / by)] ?? 0;
-        const at = (r * columns + (place * pitch) / dot + c) * 4;
-        const isHidden = along === row.hidden?.keys.length && row.hidden.keys[Math.floor(c / by)] === true;
-        image.set(palette.bytes(isHidden ? "hidden" : "attention", strengthOf(share)), at);
-        image[at + 3] = 255;
+        const at = r * columns + (place * pitch) / dot + c;
+        strengths[at] = strengthOf(share);
+        if (along === row.hidden?.keys.length && row.hidden.keys[Math.floor(c / by)] === true) hidden.push(at);
       }
     }
   });
+  const image = imageOf(strengths, "attention", palette);
+  if (hidden.length > 0) {
+    const red = imageOf(strengths, "hidden", palette);
+    for (const at of hidden) image.set(red.subarray(4 * at, 4 * at + 4), 4 * at);
+  }
   return { kind: "image", x, y, w: columns * dot, h: rows * dot, columns, rows, pixels: image };
 }
 

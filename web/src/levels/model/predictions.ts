@@ -62,6 +62,13 @@ export function largest(values: ArrayLike<number>, count: number): [number, numb
   return best;
 }
 
+/** The first guesses at one place; a source that has not all numbers is asked for these alone. */
+async function likeliest(source: Source, name: string, index: number[]): Promise<[number, number][] | undefined> {
+  if (!source.whole && source.largest !== undefined) return source.largest(name, index, GUESSES);
+  const row = await source.numbersAt(name, index);
+  return row === undefined ? undefined : largest(row, GUESSES);
+}
+
 /** One answer for the whole text, of several that are named along an axis. */
 async function together(
   names: Names,
@@ -110,12 +117,13 @@ async function worded(names: Names, source: Source, sentence: number): Promise<P
   const read = source.whole ? asked : hidden.length > 0 ? asked.slice(0, FETCHED) : asked.slice(-1);
   const rows: Prediction[] = [];
   let [right, known] = [0, 0];
-  for (const { index, token } of read) {
-    const row = await source.numbersAt(name, index);
+  const best = await Promise.all(read.map(({ index }) => likeliest(source, name, index)));
+  for (const [order, { index, token }] of read.entries()) {
+    const row = best[order];
     if (row === undefined) break;
     // What stands for a hidden word may be the model's own guess: that is no proof of it.
     const own = hidden.length > 0 ? undefined : words[next ? token + 1 : token];
-    const guesses = largest(row, GUESSES).map(([id, share]): Guess => {
+    const guesses = row.map(([id, share]): Guess => {
       const text = names.label(name, "vocabulary", id, sentence).text;
       const found = { text, share, name, cell: [...index, id] };
       return own === undefined ? found : { ...found, right: run.words.vocabulary[id] === own };

@@ -1,6 +1,6 @@
 /** The heads of a part as small pictures in a row. */
 
-import type { Palette } from "../../draw/colour.ts";
+import { imageOf, type Palette } from "../../draw/colour.ts";
 import type { Pen } from "../../draw/pen.ts";
 import type { Spot } from "../../draw/spots.tsx";
 import { counted } from "../../run/numbers.ts";
@@ -30,17 +30,8 @@ export function drawStrip(
     const side = Math.min(area.h - 12, Math.floor((area.w / attentions.length - 8) / heads) - 3);
     if (side < 6) continue;
     const y = area.y + (area.h - side) / 2;
-    for (let head = 0; head < heads; head++) {
-      pen.items.push({
-        kind: "image",
-        x: left + head * (side + 3),
-        y,
-        w: side,
-        h: side,
-        ...dotsOf(row, head, side, palette),
-      });
-    }
-    const w = heads * (side + 3) - 3;
+    const { w, ...image } = dotsOf(row, side, palette);
+    pen.items.push({ kind: "image", x: left, y, w, h: side, ...image });
     const crossing = attention.endsWith("cross_attention") ? "cross-attention, " : "";
     const label = `${crossing}${counted(heads, "head")}`;
     spots.push({ id: `heads ${attention}`, x: left - 4, y: y - 4, w: w + 8, h: side + 8, label });
@@ -48,25 +39,30 @@ export function drawStrip(
   }
 }
 
-/** At most two dots a pixel; of several shares in one the largest is seen. */
+const GAP = 3;
+
+/** All heads in one image, at most two dots a pixel, with gaps that stay empty; of several shares in one the largest. */
 function dotsOf(
   { heads: { thumbnails } }: Row,
-  head: number,
   side: number,
   palette: Palette,
-): { columns: number; rows: number; pixels: Uint8ClampedArray<ArrayBuffer> } {
-  const [, down = 1, along = 1] = thumbnails.shape;
-  const [rows, columns] = [Math.min(down, side * 2), Math.min(along, side * 2)];
-  const shares = new Float32Array(rows * columns);
-  for (let place = 0; place < down * along; place++) {
-    const [r, c] = [Math.floor(place / along), place % along];
-    const at = Math.floor((r * rows) / down) * columns + Math.floor((c * columns) / along);
-    shares[at] = Math.max(shares[at] ?? 0, thumbnails.data[head * down * along + place] ?? 0);
+): { columns: number; rows: number; w: number; pixels: Uint8ClampedArray<ArrayBuffer> } {
+  const [heads = 1, down = 1, along = 1] = thumbnails.shape;
+  const rows = Math.min(down, side * 2);
+  // Few tokens have several dots each: a gap is narrower than one of them.
+  const across = Math.min(along, side * 2) * Math.max(1, Math.round(side / along));
+  const gap = Math.max(1, Math.round((GAP * across) / side));
+  const columns = heads * (across + gap) - gap;
+  const shares = new Float32Array(rows * columns).fill(-1);
+  for (let place = 0; place < heads * down * along; place++) {
+    const [head, r, c] = [Math.floor(place / along / down), Math.floor(place / along) % down, place % along];
+    const row = Math.floor((r * rows) / down) * columns + head * (across + gap);
+    const share = strengthOf(thumbnails.data[place] ?? 0);
+    const last = Math.max(Math.floor(((c + 1) * across) / along), Math.floor((c * across) / along) + 1);
+    for (let dot = Math.floor((c * across) / along); dot < last; dot++) {
+      shares[row + dot] = Math.max(shares[row + dot] ?? 0, share);
+    }
   }
-  const pixels = new Uint8ClampedArray(shares.length * 4);
-  shares.forEach((share, at) => {
-    pixels.set(palette.bytes("attention", strengthOf(share)), at * 4);
-    pixels[at * 4 + 3] = 255;
-  });
-  return { columns, rows, pixels };
+  const pixels = imageOf(shares, "attention", palette);
+  return { columns, rows, w: (columns * side) / across, pixels };
 }
