@@ -15,8 +15,9 @@ from glassformer.explorer.tour import tour_texts
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
+from tests.contracts.families import ROWS
 from tests.explorer.test_tour import WAIT, check_steps, show, tell, texts_of, walk
-from tests.look.rows import ROWS, row_named
+from tests.look.rows import row_named
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
