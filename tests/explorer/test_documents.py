@@ -27,6 +27,7 @@ from glassformer.look.trace import Trace
 from tests.explorer.serving import desk_of
 from tests.explorer.test_browser import WAIT, check, more_row, show
 from tests.explorer.test_page import blocks
+from tests.explorer.test_people import judged
 from tests.explorer.test_server_browser import serving
 from tests.explorer.watched import watched
 
@@ -337,3 +338,12 @@ def test_a_live_page_has_the_list_its_pictures_and_gradients(
             assert window.locator("main .wrong").all_inner_texts() == [], scene
         window.evaluate("location.hash = 'level=scene&scene=gradients'")
         window.locator(".flow table").wait_for(timeout=WAIT)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+def test_everyone_can_read_the_list_and_the_pictures(theme: str, runs: Opened, repository: Path) -> None:
+    _, window = runs("gradients")
+    for place in ("level=pictures", "level=scene&scene=two-words", "level=scene&scene=gradients"):
+        window.evaluate("hash => { location.hash = hash }", f"{place}&theme={theme}")
+        window.locator(".gallery li, main canvas, .flow table").first.wait_for(timeout=WAIT)
+        assert judged(window, repository) == [], place

@@ -43,20 +43,22 @@ function made(last: string, axes: string, rule: string, read: readonly [string, 
   return { name: last, axes, rule: { rule, ...operands }, tokens: "inputs", keys: "inputs", ...more };
 }
 
-const TABLE = `parameters.${A}.query.weight`;
+const TABLES = ["query", "key", "value", "output"].map((last) => `parameters.${A}.${last}.weight`);
+const WEIGHT = "(head:2 channel) input";
 const FORMULAS = [
   made("encoder.embed.sum", STREAM, "add", []),
   made(`${A}.query`, MIXED, "linear", [
     ["encoder.embed.sum", "sentence query input"],
-    [TABLE, "(head:2 channel) input"],
+    [TABLES[0] ?? "", WEIGHT],
   ]),
-  made(`${A}.key`, KEYS, "linear", []),
-  made(`${A}.value`, KEYS, "linear", []),
+  made(`${A}.key`, KEYS, "linear", [[TABLES[1] ?? "", WEIGHT]]),
+  made(`${A}.value`, KEYS, "linear", [[TABLES[2] ?? "", WEIGHT]]),
   made(`${A}.scores`, SQUARE, "dot_product", []),
   made(`${A}.may_look`, SQUARE, "may_look", []),
   made(`${A}.weights`, SQUARE, "softmax", []),
   made(`${A}.mixed`, MIXED, "weighted_sum", []),
-  made(`${A}.output`, STREAM, "linear", []),
+  made(`${A}.merged`, STREAM, "concatenate", []),
+  made(`${A}.output`, STREAM, "linear", [[TABLES[3] ?? "", "channel input"]]),
 ];
 const SHAPES: Readonly<Record<string, readonly number[]>> = {
   [STREAM]: [1, 3, 4],
@@ -71,7 +73,14 @@ const RUN: RunRecord = {
     inputs: [["a", "b", "c"]],
     ...{ decoder_inputs: [], vocabulary: [], labels: [], candidates: [], answers: [] },
   },
-  ...{ formulas: FORMULAS, facts: {}, weights: { [TABLE]: [4, 4] }, shared: {}, changes: "", honesty: null },
+  ...{
+    formulas: FORMULAS,
+    facts: {},
+    weights: Object.fromEntries(TABLES.map((name) => [name, [4, 4]])),
+    shared: {},
+    changes: "",
+    honesty: null,
+  },
   ...{ left_out: {}, limit: 1e6 },
 };
 const TENSORS = new Map<string, Tensor>([
@@ -79,7 +88,9 @@ const TENSORS = new Map<string, Tensor>([
     const shape = SHAPES[axes] ?? [];
     return [name, { shape, data: Array.from({ length: sizeOf(shape) }, (_, at) => Math.sin(at)) }];
   }),
-  [TABLE, { shape: [4, 4], data: Array.from({ length: 16 }, (_, at) => Math.cos(at)) }],
+  ...TABLES.map((name): [string, Tensor] => {
+    return [name, { shape: [4, 4], data: Array.from({ length: 16 }, (_, at) => Math.cos(at)) }];
+  }),
 ]);
 const PALETTE: Palette = {
   ...{ paper: "paper", ink: "ink", quiet: "quiet", hair: "hair", faint: "faint" },
@@ -99,7 +110,7 @@ function drawn(scene: string, width: number, cell: readonly number[]): Scene {
 }
 
 test("each cell of the tour's pictures is found where it is drawn, inside of the picture, on no other panel", () => {
-  for (const scene of ["cells", "mixing", "shared", "product", "recap"]) {
+  for (const scene of ["cells", "mixing", "shared", "product", "recap", "two-words", "matrix", "split"]) {
     for (const width of [340, 800]) {
       const { panels, height } = drawn(scene, width, [0, 1, 1, 1]);
       assert.ok(panels.length >= 2, scene);
@@ -136,4 +147,39 @@ test("the last line of weighted values is what they add up to, the model's own n
   const mixed = `${A}.mixed`;
   assert.ok(!drawn("mixing", 800, [0, 0, 1, 1]).panels.some(({ tensor }) => tensor === mixed));
   assert.ok(drawn("mixing", 800, [0, 0, 1, 2]).panels.some(({ tensor }) => tensor === mixed));
+});
+
+test("two words are those of the address, else a pair that shares a weight out; each stage has a number for both", () => {
+  const scout = new Scout(new Names(RUN), (name) => TENSORS.get(name), 0);
+  const looked = (at: readonly number[]): (readonly number[])[] => {
+    const { panels } = tourScene("two-words", scout, { ...LOOK, text: "", word: -1 }, 800, {
+      tensor: "",
+      cell: [],
+      at,
+    });
+    return panels.filter(({ tensor }) => tensor === `${A}.weights`).map((panel) => panel.cell(0, 0));
+  };
+  assert.deepEqual(looked([2, 0, 1, 0]), [
+    [0, 1, 2, 2],
+    [0, 1, 2, 0],
+  ]);
+  assert.equal(looked([]).length, 2);
+  // Beyond the sentence the last word is taken.
+  assert.deepEqual(looked([9, 1, 0, 7]), [
+    [0, 0, 2, 2],
+    [0, 0, 2, 1],
+  ]);
+});
+
+test("no text of a picture runs out of it, on a phone either", () => {
+  for (const scene of ["two-words", "matrix", "split", "stages"]) {
+    for (const width of [340, 800]) {
+      for (const item of drawn(scene, width, [0, 1, 1, 1]).items) {
+        if (item.kind !== "text" || item.turned === true) continue;
+        const wide = item.text.trimEnd().length * 6;
+        const left = item.align === "right" ? item.x - wide : item.align === "center" ? item.x - wide / 2 : item.x;
+        assert.ok(left >= -1 && left + wide <= width + 1, `${scene} ${width}: ${item.text} at ${left}`);
+      }
+    }
+  }
 });

@@ -2,6 +2,7 @@
 
 import { cut } from "../draw/box.ts";
 import { rounded } from "../draw/scene.ts";
+import { unmarked } from "../run/names.ts";
 import { counted } from "../run/numbers.ts";
 import type { StackSizes } from "../run/record.ts";
 import { arrow, type Board, caption, drawGrid, drawText, laidOut } from "./board.ts";
@@ -18,14 +19,15 @@ export function outputsOf(s: Scout): string[] {
   return [...last.values(), ...(s.has("head.probabilities") ? ["head.probabilities"] : [])];
 }
 
-export function drawStages(board: Board): number {
+export function drawStages(whole: Board): number {
+  const board = { ...whole, width: Math.min(whole.width, 960) };
   const { s, look, width, items } = board;
   const { ink, quiet, hair } = look.palette;
   const { stacks } = s.names.run.model;
   const narrow = width < 560;
   const edge = narrow ? 88 : Math.min(192, width * 0.24);
   const words = s.names.run.words.inputs[s.sentence] ?? [];
-  const given = words.map((_, token) => s.names.word("inputs", s.sentence, token).text).join(" ");
+  const given = words.map(unmarked).join(" ");
   const out = s.guesses.map((place) => said(s.likeliest(place.given, 1)[0]?.word)).join(" ");
   const gives = out === "" ? `${stacks.at(-1)?.width ?? 0} numbers for each word` : out;
   const box = (x: number, y: number, w: number, h: number, text: string, small = ""): void => {

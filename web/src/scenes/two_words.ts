@@ -77,7 +77,7 @@ export function drawTwoWords(board: Board): number {
   const of = (last: string): string => `${attention}.${last}`;
   const narrow = width < 560;
   const left = narrow ? 84 : 152;
-  const room = Math.floor((width - left) / 2);
+  const room = Math.min(400, Math.floor((width - left) / 2));
   const tokens = query === key ? [query] : [query, key];
   const given = (token: number) => ({ head, query: token, key: token, token });
   const quiet = look.palette.quiet;
