@@ -96,3 +96,17 @@ def test_the_tour_of_a_live_page_is_told_in_its_numbers(
             value = float(run.trace[name][tuple(map(int, index.split(",")))])
             assert float(shown.get_attribute("data-value") or "nan") == value
         window.goto("about:blank")
+
+
+def test_every_step_of_a_run_that_is_not_sent_whole_is_told(window: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step opens what it tells of, also when nothing else on the page has opened it."""
+    monkeypatch.setattr(overview, "MOST_WHOLE", 100)
+    with serving(desk_of()) as address:
+        window.goto(f"{address}#tour=1")
+        window.wait_for_selector(".tour h2", timeout=WAIT)
+        count = window.locator(".tour-ways > select option").count()
+        for step in range(2, count + 1):
+            window.keyboard.press("n")
+            window.wait_for_selector(f'.tour h2:has-text("step {step} of")', timeout=WAIT)
+            assert "does not carry" not in window.locator(".tour-says").inner_text()
+        window.goto("about:blank")

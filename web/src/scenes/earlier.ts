@@ -46,10 +46,9 @@ export function tooLarge(s: Scout): boolean {
 /** Why there is no such picture; null where there is. */
 export function noEarlier(s: Scout): string | null {
   const d = s.beside("decoder");
-  if (!d.attends || !d.writes) {
-    return 'It needs a decoder, which writes word after word: glassformer explain en-fr "I am a student." --html page.html';
+  if (!d.attends || !d.writes || d.tokens < 2) {
+    return 'It needs a decoder and two words: glassformer explain en-fr "I am a student." --html page.html';
   }
-  if (d.tokens < 2) return "This text has a single token: nothing stood there before it.";
   return tooLarge(d) ? "This model is too large to be computed again in a page." : null;
 }
 

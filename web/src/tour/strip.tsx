@@ -17,15 +17,14 @@ import { addressOf, placeIn, type Tour } from "./tours.ts";
 export function Strip(): VNode {
   const { names } = useStore();
   const { tour, step } = placeIn(state.value.tour);
-  if (tour?.suits(names) === true) return <Step tour={tour} number={step} />;
-  return <Nowhere says={`This run has no tour called ${state.value.tour.split(".")[0] ?? ""}.`} />;
+  return tour?.suits(names) === true ? <Step tour={tour} number={step} /> : <Nowhere />;
 }
 
 /** A place that does not exist, with a way back. */
-function Nowhere({ says }: { says: string }): VNode {
+function Nowhere(): VNode {
   return (
     <section class="tour" aria-label="tour">
-      <p>{says}</p>
+      <p>This run has no step {state.value.tour} of a tour.</p>
       <div class="tour-ways">
         <Choice text="Choose a tour" />
         <button type="button" onClick={leave}>
@@ -75,7 +74,7 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   useEffect(() => {
     if (missing !== "") void store.open([missing]).then(() => setSought(missing));
   }, [store, missing]);
-  if (ready && step === undefined) return <Nowhere says={`${tour.title} has no step ${number} in this run.`} />;
+  if (ready && step === undefined) return <Nowhere />;
   if (step === undefined || texts === null || found === null || (missing !== "" && missing !== sought)) {
     return <section class="tour" aria-label="tour" />;
   }

@@ -156,12 +156,8 @@ const cross: Step = {
   find(s) {
     const name = s.crossing;
     const [rows = 1, columns = 1] = s.shape(name).slice(-2);
-    const first = { query: 0, head: 0 };
-    const share = (key: number): number => s.value(name, { ...first, key });
-    const best = Array.from({ length: columns }, (_, key) => key).reduce((most, key) => {
-      return share(key) > share(most) ? key : most;
-    }, 0);
-    const given = { ...first, key: best };
+    const best = s.favourite(0, 0, name, [...Array(columns).keys()]);
+    const given = { query: 0, head: 0, key: best };
     return {
       puts: {
         ...{ rows, columns, head: given.head, best: s.word(best), share: s.share(name, given) },
