@@ -11,7 +11,7 @@ import glassformer as gf
 from glassformer.artefact.model import Model
 from glassformer.demo.texts import slides_model
 from glassformer.errors import ConfigError, DataError
-from glassformer.look.search_text import tree_lines
+from glassformer.look.search_tree import tree_lines
 
 TEXT = "A man is playing the guitar."
 
