@@ -46,7 +46,7 @@ export function treeScene(
     x += w + GAP;
   });
   const middle = TOP + HEIGHT / 2;
-  for (const strength of [0, 1, 2]) {
+  for (let strength = 0; strength < 3; strength++) {
     for (const node of search.record.nodes) {
       const to = places.get(node.number);
       if (to === undefined || strengthOf(search, node) !== strength) continue;
