@@ -31,9 +31,9 @@ from glassformer.cli.options import (
 from glassformer.cli.readers import Text, reader_of
 from glassformer.cli.screen import Few, note, note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
+from glassformer.cli.show_tree import check_tree, show_trees
 from glassformer.cli.stream_words import can_stream, check_streamed, stream_words
 from glassformer.cli.texts import batches, records
-from glassformer.cli.tree import check_tree, show_trees
 from glassformer.data.lines import stop_unless
 from glassformer.errors import DataError
 from glassformer.tasks import VERBS

@@ -110,7 +110,7 @@ class Search:
         self.report(hypotheses, candidates, log_probability, ended, answers, score, sentences)
         hypotheses.score = candidates.score.masked_fill(over, -torch.inf)  # [R, C]
         parent, token, of_token = candidates.parent, candidates.token, log_probability
-        on = torch.arange(parent.shape[1], device=parent.device).expand_as(parent)  # [R, C]
+        on = None
         if self.beam:
             best = torch.cat((hypotheses.complete, score.masked_fill(~complete, -torch.inf)), dim=1)  # [R, B + C]
             hypotheses.complete = best.topk(self.beams, dim=1).values  # [R, B]
@@ -132,7 +132,7 @@ class Search:
                 answers=answers,
                 repeated=within & ~found,
                 wordless=found & ~complete,
-                going_on=on,
+                going_on=torch.arange(parent.shape[1]).expand_as(parent) if on is None else on,
                 alive=hypotheses.score > -torch.inf,
             )
             self.recorder.record(chosen, sentences)

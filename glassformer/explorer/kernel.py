@@ -114,7 +114,7 @@ class Kernel:
 
     def ask(self, asked: Asked) -> Run:
         """The run with these changes, made or kept; raises RequestError for other texts, and what the run raises."""
-        if (asked.model, asked.texts) != (self.start.model, self.start.texts):
+        if (asked.model, asked.texts, asked.target_ids) != (self.start.model, self.start.texts, None):
             raise RequestError(
                 "a page in a notebook shows one trace and changes of it",
                 got="another text",

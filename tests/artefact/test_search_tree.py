@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ import glassformer as gf
 from glassformer.artefact.model import Model
 from glassformer.demo.texts import slides_model
 from glassformer.errors import ConfigError, DataError
-from glassformer.look.search_text import tree_lines
+from glassformer.look.search_tree import tree_lines
 
 TEXT = "A man is playing the guitar."
 
@@ -33,7 +34,8 @@ def model() -> Model:
     ],
 )
 def test_the_best_way_is_the_translation_to_the_bit(model: Model, more: dict[str, object]) -> None:
-    tree, found = model.search_tree(TEXT, **more), model.translate(TEXT, **more)  # type: ignore[arg-type]  # passed on
+    options: dict[str, Any] = more
+    tree, found = model.search_tree(TEXT, **options), model.translate(TEXT, **options)
     assert tree.best is not None
     path = tree.path(tree.best)
     assert tree.answer == found.translation

@@ -57,6 +57,7 @@ def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
         "report",
         "screen",
         "show",
+        "show_tree",
         "stream_words",
         "streams",
         "texts",

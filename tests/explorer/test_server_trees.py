@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -128,16 +129,17 @@ def test_any_wish_for_a_search_is_met_or_refused_in_a_sentence(page: Page, wish:
 def test_few_trees_are_kept_and_the_same_wish_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glassformer.explorer.server.desk.MOST_TREES", 2)
     made: list[str] = []
-    monkeypatch.setattr(
-        "glassformer.explorer.server.desk.grow", lambda model, asked: made.append(asked.text) or asked.text.encode()
-    )
+
+    def grown(model: object, asked: trees.AskedTree) -> bytes:
+        made.append(asked.text)
+        return asked.text.encode()
+
+    monkeypatch.setattr("glassformer.explorer.server.desk.grow", grown)
     desk = translating()
 
     async def scene() -> None:
-        import asyncio
-
         wish = [trees.AskedTree(model="en-fr", text=text) for text in ("a", "b", "c")]
-        assert await asyncio.gather(desk.tree(wish[0]), desk.tree(wish[0])) == [b"a", b"a"]
+        assert set(await asyncio.gather(desk.tree(wish[0]), desk.tree(wish[0]))) == {b"a"}
         await desk.tree(wish[1])
         await desk.tree(wish[0])
         await desk.tree(wish[2])

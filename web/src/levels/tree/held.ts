@@ -104,7 +104,8 @@ export function useRead(store: Store, sentence: number): readonly number[] | nul
     let current = true;
     if (side !== null) {
       void store.source.numbersAt(`${side}.ids`, [sentence]).then((ids) => {
-        const real = store.names.run.words[side][sentence]?.length ?? 0;
+        // A run of tokens alone has no words.
+        const real = store.names.run.words[side][sentence]?.length ?? ids?.length;
         if (current && ids !== undefined) setRead({ store, ids: Array.from(ids).slice(0, real) });
       });
     }
@@ -121,6 +122,12 @@ export function chose(search: Search, node: Node, read: readonly number[]): bool
   return before.length <= read.length && before.every((id, place) => read[place] === id);
 }
 
+/** Whether it has read the node too, or, of an end, all before it. */
+function reads(search: Search, node: Node, read: readonly number[]): boolean {
+  const all = search.readWith(node);
+  return all.length <= read.length && all.every((id, place) => read[place] === id);
+}
+
 /** The step in which a node was chosen, counted by the tokens that the decoder had read, less one. */
 export function stepOf(search: Search, node: Node): number {
   return search.readBefore(node).length - 1;
@@ -131,14 +138,18 @@ export function placeOf(names: Names, sentence: number, step: number): number {
   return names.run.places.findIndex(([row, token]) => row === sentence && token === step);
 }
 
-/** Opens a node word by word: the run that is shown where it has it, else one that the server makes. */
+/**
+ * Opens a node word by word: in the run that is shown where it has read it, else in one that the server makes. A page
+ * without a server has the number of a node that its run might have chosen.
+ */
 export function openNode(session: Session, search: Search, node: Node, read: readonly number[] | null): void {
   const there: Partial<State> = { level: "tree", picture: "words", at: [stepOf(search, node), node.number] };
-  if (read !== null && chose(search, node, read)) go(there);
+  if (read !== null && reads(search, node, read)) go(there);
   else if (canOpen(session)) {
     session.add({ kind: "text", which: "target", row: state.value.sentence, text: search.readWith(node).join(" ") });
     go(there);
-  } else go({ at: [node.number] }, true);
+  } else if (read !== null && chose(search, node, read)) go(there);
+  else go({ at: [node.number] }, true);
 }
 
 /** Whether the page has a model that can make the run of any node. */

@@ -10,6 +10,7 @@ import { short } from "../../run/numbers.ts";
 import { type Fate, isStrong, type Node, type Search } from "./search.ts";
 
 const [ROW, HEIGHT, TOP, GAP, SOURCE, LINE] = [26, 22, 28, 44, 136, 20];
+const AROUND = 2;
 /** A word has at most so many pixels. */
 const WIDEST = 112;
 
@@ -46,7 +47,7 @@ export function treeScene(
     x += w + GAP;
   });
   const middle = TOP + HEIGHT / 2;
-  for (const strength of [0, 1, 2]) {
+  for (let strength = 0; strength < 3; strength++) {
     for (const node of search.record.nodes) {
       const to = places.get(node.number);
       if (to === undefined || strengthOf(search, node) !== strength) continue;
@@ -70,7 +71,9 @@ export function treeScene(
       if (place === undefined) continue;
       drawNode(search, node, place.x, place.y, w, palette, measure, pen);
       const label = `step ${node.step + 1}: ${search.word(node)}, total ${short(node.total)}. ${search.why(node)}`;
-      spots.push({ id: String(node.number), x: place.x, y: place.y, w, h: HEIGHT, label });
+      // The frame of the word in hand stands around its box, which may be as dark as the frame.
+      const [sx, sy] = [place.x - AROUND, place.y - AROUND];
+      spots.push({ id: String(node.number), x: sx, y: sy, w: w + 2 * AROUND, h: HEIGHT + 2 * AROUND, label });
     }
   }
   const rows = Math.max(1, ...columns.map(({ nodes }) => nodes.length));

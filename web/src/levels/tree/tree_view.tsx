@@ -7,6 +7,7 @@ import { Spots } from "../../draw/spots.tsx";
 import { useSession } from "../../edit/context.ts";
 import { usePalette, useStore } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
+import { HttpSource } from "../../run/http_source.ts";
 import { counted, short } from "../../run/numbers.ts";
 import { openNode, option, useRead, useSearch, withOption, writingSide } from "./held.ts";
 import { isStrong, methodOf, type Search } from "./search.ts";
@@ -40,10 +41,10 @@ export function TreeView(): VNode {
         </a>
       </nav>
       {words && <WordsView side={side} search={search} />}
+      {!words && source instanceof HttpSource && <Ways />}
       {!words && search !== null && <Tree search={search} />}
       {!words && search === null && why !== "" && <p class="wrong">{why}</p>}
       {!words && search === null && why === "" && <p class="quiet">Searching …</p>}
-      {!words && "offers" in source && <Ways />}
     </>
   );
 }

@@ -5,10 +5,9 @@ import { useEffect, useState } from "preact/hooks";
 import { useStore } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
 import { toNumber } from "../../frame/views.ts";
-import { written } from "../../run/letters.ts";
-import { unmarked } from "../../run/names.ts";
 import { counted, percent, short } from "../../run/numbers.ts";
 import type { Side } from "../../run/record.ts";
+import type { Source } from "../../run/source.ts";
 import { blockOf, isAttention } from "../head/attention.ts";
 import { chose, option, placeOf, stepOf, useRead, withOption } from "./held.ts";
 import type { Node, Search } from "./search.ts";
@@ -34,6 +33,7 @@ export function WordsView({ side, search }: { side: Side; search: Search | null 
   };
   const place = placeOf(names, sentence, step);
   const nodes = search === null ? [] : nodesAt(search, at[1], read);
+  const inHand = search?.node(at[1]);
   return (
     <>
       <div class="step-slider">
@@ -79,7 +79,12 @@ export function WordsView({ side, search }: { side: Side; search: Search | null 
         {side === "decoder_inputs" && step === 0 && " It begins with a start mark."}
       </p>
       <div class="step-parts">
-        <Candidates place={place} next={read[step + 1]} nodes={nodes.filter((node) => stepAt(search, node) === step)} />
+        <Candidates
+          place={place}
+          next={read[step + 1]}
+          asked={inHand !== undefined && stepAt(search, inHand) === step ? inHand.token : undefined}
+          nodes={nodes.filter((node) => stepAt(search, node) === step)}
+        />
         <Looks side={side} step={step} />
       </div>
     </>
@@ -112,34 +117,36 @@ const FATES: Readonly<Partial<Record<Node["fate"], string>>> = {
 function Candidates({
   place,
   next,
+  asked,
   nodes,
 }: {
   place: number;
+  /** The token that this run reads next, and the one that the search was left with. */
   next: number | undefined;
+  asked: number | undefined;
   nodes: readonly Node[];
 }): VNode {
   const { names, source } = useStore();
-  const [found, setFound] = useState<{ of: string; row: ArrayLike<number> } | null>(null);
+  const [found, setFound] = useState<{ of: Source; place: number; row: ArrayLike<number> } | null>(null);
   const tensor = "head.probabilities";
   const known = names.knows(tensor);
-  const key = `${names.run.title} ${place}`;
   useEffect(() => {
     let current = known && place >= 0;
     if (current) {
       void source.numbersAt(tensor, [place]).then((row) => {
-        if (current && row !== undefined) setFound({ of: key, row });
+        if (current && row !== undefined) setFound({ of: source, place, row });
       });
     }
     return () => {
       current = false;
     };
-  }, [source, key, known]);
+  }, [source, place, known]);
   if (!known || place < 0) return <p class="wrong">This run has no scores of the vocabulary at this word.</p>;
-  if (found === null) return <p class="quiet">…</p>;
+  if (found === null || found.of !== source || found.place !== place) return <p class="quiet">…</p>;
   const { row } = found;
   const order = Array.from(row, (_, token) => token).sort((one, two) => (row[two] ?? 0) - (row[one] ?? 0));
   const listed = order.slice(0, LISTED);
-  if (next !== undefined && !listed.includes(next)) listed.push(next);
+  for (const one of [next, asked]) if (one !== undefined && !listed.includes(one)) listed.push(one);
   const most = row[order[0] ?? 0] ?? 1;
   const left = 1 - listed.reduce((sum, token) => sum + (row[token] ?? 0), 0);
   return (
@@ -149,9 +156,9 @@ function Candidates({
         <tbody>
           {listed.map((token) => {
             const fate = nodes.find((node) => node.token === token)?.fate;
-            const told = token === next ? "in this text" : "";
+            const told = token === next ? "in this text" : token === asked ? "opened from the search" : "";
             return (
-              <tr key={token} aria-current={token === next} data-token={token}>
+              <tr key={token} aria-current={token === (asked ?? next)} data-token={token}>
                 <th>
                   <bdi>{names.label(tensor, "vocabulary", token, 0).text}</bdi>
                 </th>
@@ -225,12 +232,12 @@ function Looks({ side, step }: { side: Side; step: number }): VNode {
 function Look({ name, step, head }: { name: string; step: number; head: number | null }): VNode {
   const { names, source } = useStore();
   const { sentence } = state.value;
-  const [found, setFound] = useState<{ of: string; all: ArrayLike<number> } | null>(null);
+  const [found, setFound] = useState<{ of: Source; key: string; all: ArrayLike<number> } | null>(null);
   const key = `${name} ${sentence}`;
   useEffect(() => {
     let current = true;
     void source.numbersAt(name, [sentence]).then((all) => {
-      if (current && all !== undefined) setFound({ of: key, all });
+      if (current && all !== undefined) setFound({ of: source, key, all });
     });
     return () => {
       current = false;
@@ -240,14 +247,14 @@ function Look({ name, step, head }: { name: string; step: number; head: number |
   const crossing = name.includes("cross_attention");
   const keySide = names.formulas.get(name)?.keys ?? "inputs";
   const title = crossing ? "at the source (cross-attention)" : "back at what is written (self-attention)";
-  if (found === null || found.of !== key) return <p class="quiet">…</p>;
+  if (found === null || found.of !== source || found.key !== key) return <p class="quiet">…</p>;
   const share = (key: number): number => {
     const of = (one: number): number => found.all[(one * queries + step) * keys + key] ?? 0;
     if (head !== null) return of(head);
     return Array.from({ length: heads }, (_, one) => of(one)).reduce((sum, one) => sum + one, 0) / heads;
   };
-  const words = names.run.words[keySide][sentence] ?? [];
-  const shown = crossing ? words.length : Math.min(words.length, step + 1);
+  const real = Math.min(names.run.words[keySide][sentence]?.length ?? keys, keys);
+  const shown = crossing ? real : Math.min(real, step + 1);
   const to = { level: "head", tensor: name, cell: [sentence, head ?? 0, step, 0], layout: [] } as const;
   return (
     <>
@@ -255,12 +262,12 @@ function Look({ name, step, head }: { name: string; step: number; head: number |
         {title}: <a href={link(to)}>{head === null ? "its heads" : `head ${head}`} →</a>
       </h3>
       <ul class="shares" data-attention={name}>
-        {words.slice(0, shown).map((word, key) => {
+        {Array.from({ length: shown }, (_, key) => {
           const value = share(key);
           const cell = [sentence, head ?? 0, step, key];
           return (
             <li key={key} style={{ "--share": String(value) }}>
-              <bdi>{written(unmarked(word))}</bdi>
+              <bdi>{names.word(keySide, sentence, key).text}</bdi>
               {head === null ? (
                 <span data-value={value}>{short(value, 2)}</span>
               ) : (

@@ -32,7 +32,7 @@ def show_trees(opened: Model, asked: Iterable[Text], options: Mapping[str, Any],
     """Search for the translation of each text, one after another, and show the tree."""
     from glassformer.artefact.search_tree import search_tree  # not at the top: --help must not import torch
     from glassformer.look.lines import screen_width
-    from glassformer.look.search_text import tree_lines
+    from glassformer.look.search_tree import tree_lines
 
     number = 0
     for number, text in enumerate(asked, start=1):
