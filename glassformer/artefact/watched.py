@@ -29,7 +29,7 @@ from glassformer.models.names import tensor_names
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import predictor_of
 from glassformer.tasks.predict import predict
-from glassformer.tasks.rows import Row
+from glassformer.tasks.rows import Row, collate
 from glassformer.tasks.task import Predictor, evaluating
 from glassformer.text.tokenizer import Tokenizer
 
@@ -269,6 +269,10 @@ class Sentences:
         """The answer about a sentence, and by attention the weights [H, Q, K] and the statistics [H, 9]."""
         with watch(model, self.names) as seen:
             (answer,) = predict(self.predictor, model, [probe.example])
+            if model.sentence_head is not None:  # it reads one token: the last block has computed no others
+                batch = collate([probe.row], pad_id=self.tokenizer.pad_id or 0).to(next(model.parameters()).device)
+                with torch.no_grad():
+                    model(batch.inputs, heads=())
         found = {}
         for name in self.attentions:
             weights, may_look = (seen[f"{name}.{word}"][0].float().cpu() for word in ("weights", "may_look"))

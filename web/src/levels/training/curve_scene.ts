@@ -29,7 +29,10 @@ export function curveScene(
   height: number,
 ): { scene: Scene; spots: Spot[] } {
   const pen = new Pen();
-  const training = told.curve.points.map(([step, loss]): [number, number] => [step, loss]);
+  // A mean lies in the middle of its steps.
+  const training = told.curve.points.map(([step, loss], place): [number, number] => {
+    return [((told.curve.points[place - 1]?.[0] ?? 0) + 1 + step) / 2, loss];
+  });
   const single = told.records.flatMap(({ step, loss }): [number, number][] => (loss === null ? [] : [[step, loss]]));
   const evaluated = told.evaluated.flatMap(({ step, loss }): [number, number][] => {
     return typeof loss === "number" ? [[step, loss]] : [];
@@ -44,7 +47,7 @@ export function curveScene(
   const [x0, x1, y0, y1] = [LEFT, width - RIGHT, height - BOTTOM, width < NARROW ? 64 : 32];
   const last = Math.max(
     1,
-    training.at(-1)?.[0] ?? 1,
+    told.curve.points.at(-1)?.[0] ?? 1,
     told.records.at(-1)?.step ?? 1,
     told.running ? (told.steps ?? 1) : 1,
   );
