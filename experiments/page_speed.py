@@ -17,6 +17,7 @@ ROWS = {
     "hover": "Mouse and arrow keys",
     "explain": "A click on a number",
     "change-word": "Another word",
+    "replay": "A training, step by step",
     "pages": "Fifty pages at once",
     "memory": "An hour of use",
 }

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bench.page import opening, staying, touching
+from bench.page import opening, replaying, staying, touching
 from bench.page.models import Models, models
 from bench.page.window import Case, Samples, chromium
 from experiments import results
@@ -41,6 +41,7 @@ ROWS: dict[str, Measure] = {
     "explain": touching.explain,
     "pages": staying.pages,
     "change-word": touching.change_word,
+    "replay": replaying.replay,
 }
 
 
