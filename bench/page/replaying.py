@@ -1,4 +1,4 @@
-"""How long the page takes from one step of a training to the next: 100 records of three sentences, of `english`.
+"""How long the page takes from one step of a training to the next: 100 records of three sentences, of `english`."""
 
 from __future__ import annotations
 
