@@ -103,13 +103,9 @@ def _page(
     title: str,
 ) -> None:
     """All texts together on one page."""
-    from glassformer.explorer.page import write_page
-    from glassformer.explorer.training import training_sections
-
     given = texts[0] if len(texts) == 1 else list(texts)
     trace = opened.trace(given, second, choices=choices or None)
-    sections = training_sections(opened.source)
-    write_page(trace, out, title=title, megabytes=megabytes, sections=sections)
+    trace.to_html(out, title=title, megabytes=megabytes, training=opened.source)
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
     _note(str(trace.honesty))
 

@@ -190,15 +190,24 @@ class Trace(Tensors):
 
     # ----------------------------------------------------------------- outside
 
-    def to_html(self, path: str | Path, *, title: str | None = None, megabytes: int = 64) -> None:
+    def to_html(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        megabytes: int = 64,
+        training: str | Path | None = None,
+    ) -> None:
         """Write a page that shows every number of this run and what it was made of: one file, which works from disk.
 
-        It carries at most so many megabytes of numbers, and says what it had to leave out. Raises DataError where it
-        cannot be written, ConfigError for a limit below 1.
+        It carries at most so many megabytes of numbers, and says what it had to leave out. `training` is the folder of
+        the training behind the model, which the page then shows too. Raises DataError where it cannot be written,
+        ConfigError for a limit below 1.
         """
         from glassformer.explorer.page import write_page
+        from glassformer.explorer.training import training_sections
 
-        write_page(self, path, title=title, megabytes=megabytes)
+        write_page(self, path, title=title, megabytes=megabytes, sections=training_sections(training))
 
     def show(
         self,
