@@ -103,7 +103,7 @@ export function curveScene(
 /** What each line is, above the picture: by its colour and by how it is drawn. */
 function legend(told: Told, pen: Pen, { palette, measure }: Pick<Curve, "palette" | "measure">, width: number): void {
   const entries: { text: string; stroke: string; dash?: number; dot?: number }[] = [
-    { text: `training loss, mean of ${told.curve.lines * 10} steps`, stroke: palette.fill("query") },
+    { text: `training loss, mean of up to ${told.curve.lines * 10} steps`, stroke: palette.fill("query") },
   ];
   if (told.records.length > 0) entries.push({ text: "of one step", stroke: palette.quiet, dash: -1, dot: 3 });
   if (told.evaluated.length > 0) entries.push({ text: "held-out loss", stroke: palette.fill("key"), dash: 6, dot: 6 });
