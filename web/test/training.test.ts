@@ -62,7 +62,9 @@ test("heads come back as they were kept: squared bytes, little-endian float32", 
   const shares = [1, 0, 0.25, 0.75, 0.5, 0.5, 0.9, 0.1];
   const dots = Uint8Array.from(shares, (share) => Math.round(255 * Math.sqrt(share)));
   const numbers = new DataView(new ArrayBuffer(16));
-  [0.5, 0.25, 1.5, Number.NaN].forEach((value, place) => numbers.setFloat32(4 * place, value, true));
+  [0.5, 0.25, 1.5, Number.NaN].forEach((value, place) => {
+    numbers.setFloat32(4 * place, value, true);
+  });
   const packed = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
   const answered = { says: "", places: [], dots: packed(dots), measured: packed(new Uint8Array(numbers.buffer)) };
   const [found] = headsOf(sentence, answered, ["self", "first"]);

@@ -19,6 +19,9 @@ export interface Curve {
 
 const [LEFT, RIGHT, BOTTOM] = [44, 16, 40];
 
+/** The first digits of round numbers. */
+const [ONE, TWO, FIVE] = [1, 2, 5];
+const ROUND = [ONE, TWO, FIVE];
 /** Below this width the legend takes several lines. */
 const NARROW = 560;
 
@@ -127,7 +130,7 @@ export function ticksBetween(lowest: number, highest: number, about: number): nu
   if (!Number.isFinite(lowest) || !Number.isFinite(highest)) return [0, 1];
   const rough = Math.max(highest - lowest, 1e-9) / about;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const size = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough) ?? 10 * power;
+  const size = [...ROUND, 10].map((each) => each * power).find((each) => each >= rough) ?? 10 * power;
   const [first, last] = [Math.floor(lowest / size + 1e-9), Math.ceil(highest / size - 1e-9)];
   return Array.from({ length: Math.max(last - first, 1) + 1 }, (_, step) =>
     Number(((first + step) * size).toPrecision(12)),
@@ -138,7 +141,7 @@ export function ticksBetween(lowest: number, highest: number, about: number): nu
 function powersTo(last: number): number[] {
   const found = [0];
   for (let power = 1; power <= last; power *= 10) {
-    for (const digit of [1, 2, 5]) if (digit * power <= last) found.push(digit * power);
+    for (const digit of ROUND) if (digit * power <= last) found.push(digit * power);
   }
   return found;
 }
