@@ -144,8 +144,10 @@ function beneath(told: Told, record: Record | undefined): string {
   const measured = evaluated?.["loss"];
   const [baseline] = baselinesOf(told);
   const parts: string[] = [];
-  if (evaluated === undefined || typeof measured !== "number") parts.push("Not yet measured on the held-out part.");
-  else {
+  if (evaluated === undefined || typeof measured !== "number") {
+    const never = told.evaluated.length === 0 && !told.running;
+    parts.push(never ? "Nothing was measured on a held-out part." : "Not yet measured on the held-out part.");
+  } else {
     const name = baseline?.name.replaceAll("_", " ");
     const beside =
       baseline === undefined
