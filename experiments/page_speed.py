@@ -18,6 +18,7 @@ ROWS = {
     "explain": "A click on a number",
     "change-word": "Another word",
     "search": "A search, and its nodes as runs",
+    "replay": "A training, step by step",
     "pages": "Fifty pages at once",
     "memory": "An hour of use",
 }

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bench.page import opening, searching, staying, touching
+from bench.page import opening, replaying, searching, staying, touching
 from bench.page.models import Models, models
 from bench.page.window import Case, Samples, chromium
 from experiments import results
@@ -42,6 +42,7 @@ ROWS: dict[str, Measure] = {
     "pages": staying.pages,
     "change-word": touching.change_word,
     "search": searching.search,
+    "replay": replaying.replay,
 }
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import torch
@@ -30,7 +31,7 @@ from glassformer.models.names import tensor_names
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import predictor_of
 from glassformer.tasks.predict import predict
-from glassformer.tasks.rows import Row
+from glassformer.tasks.rows import Row, collate
 from glassformer.tasks.task import Predictor, evaluating
 from glassformer.text.tokenizer import Tokenizer
 
@@ -147,6 +148,17 @@ class Probe(NamedTuple):
     row: Row
 
 
+class Found(NamedTuple):
+    """The answer about a sentence; by attention the weights [H, Q, K]; and of attentions that stand together all
+    weights [H of all, Q, K] and statistics [H of all, 9].
+    """
+
+    answer: Any
+    weights: Mapping[str, Tensor]
+    together: list[Tensor]
+    measured: list[Tensor]
+
+
 class Sentences:
     """The watched sentences of one training: see `training/watched.py`.
 
@@ -209,14 +221,14 @@ class Sentences:
                     "text": probe.given,
                     "words": self._shown(probe),
                     "hidden": [place for place, masked in enumerate(probe.row.masked_words or ()) if masked],
-                    "places": self.kind.asked(answer, self.tokenizer),
+                    "places": self.kind.asked(found.answer, self.tokenizer),
                     "attentions": [
                         {"name": name, "heads": len(weights), "shape": list(weights.shape[1:])}
                         | {"picture": [min(size, self._dots) for size in weights.shape[1:]]}
-                        for name, (weights, _) in attentions.items()
+                        for name, weights in found.weights.items()
                     ],
                 }
-                for probe, (answer, attentions) in zip(self.probes, self._first, strict=True)
+                for probe, found in zip(self.probes, self._first, strict=True)
             ],
         }
 
@@ -228,15 +240,15 @@ class Sentences:
         return words
 
     @cached_property
-    def _first(self) -> list[tuple[Any, dict[str, tuple[Tensor, Tensor]]]]:
+    def _first(self) -> list[Found]:
         """What is answered before anything else: it tells what does not change, such as the number of heads."""
         with evaluating(self.model.module):
-            return [self._answered(self.model.module, probe) for probe in self.probes]
+            return list(self._answered(self.model.module))
 
     @cached_property
     def _dots(self) -> int:
         """Dots a side of the picture of a head: so many that a record stays small."""
-        heads = sum(len(weights) for _, attentions in self._first for weights, _ in attentions.values())
+        heads = sum(len(weights) for found in self._first for weights in found.weights.values())
         return min(FINEST, max(FEWEST, math.isqrt(MOST_DOTS // max(1, heads))))
 
     # ----------------------------------------------------------------- looking
@@ -253,40 +265,48 @@ class Sentences:
             if self.words is not None:
                 texts = [self.words.example({"text": probe.values["text"]}, "") for probe in self.probes]
                 said = list(predict(self.words, model, texts))
-            for probe, words in zip(self.probes, said, strict=True):
-                answer, attentions = self._answered(model, probe)
-                found = self.kind.told(answer)
+            for found, words in zip(self._answered(model), said, strict=True):
+                answer = self.kind.told(found.answer)
                 told.append(
                     {
-                        "says": found.says if words is None else words.translation,
-                        "places": found.places,
-                        "dots": _packed(*(_picture(weights, self._dots) for weights, _ in attentions.values())),
-                        "measured": _packed(*(measured for _, measured in attentions.values())),
+                        "says": answer.says if words is None else words.translation,
+                        "places": answer.places,
+                        "dots": _packed([_picture(weights, self._dots) for weights in found.together]),
+                        "measured": _packed(found.measured),
                     }
                 )
         return told
 
-    def _answered(self, model: Transformer, probe: Probe) -> tuple[Any, dict[str, tuple[Tensor, Tensor]]]:
-        """The answer about a sentence, and by attention the weights [H, Q, K] and the statistics [H, 10]."""
+    def _answered(self, model: Transformer) -> Iterator[Found]:
+        """The answer about each sentence, with its attention."""
         with watch(model, self.names) as seen:
-            (answer,) = predict(self.predictor, model, [probe.example])
-        found = {}
-        for name in self.attentions:
-            weights, may_look = (seen[f"{name}.{word}"][0].float().cpu() for word in ("weights", "may_look"))
-            crossing, side = (
-                "cross_attention" in name,
-                "decoder_inputs" if name.startswith("decoder.self") else "inputs",
-            )
-            separators = self._separators(probe, side, weights.shape[2])
-            found[name] = (weights, measure(weights, may_look > 0, None, separators, crossing=crossing).float())
-        return answer, found
+            for probe in self.probes:
+                (answer,) = predict(self.predictor, model, [probe.example])
+                if model.sentence_head is not None:  # it reads one token: the last block has computed no others
+                    batch = collate([probe.row], pad_id=self.tokenizer.pad_id or 0).to(next(model.parameters()).device)
+                    with torch.no_grad():
+                        model(batch.inputs, heads=())
+                weights = {name: seen[f"{name}.weights"][0].float().cpu() for name in self.attentions}
+                together, measured = [], []
+                # Attentions between the same tokens are measured at once: one by one it would take as long as the pass.
+                for crossing, names in groupby(self.attentions, key=_texts):
+                    of = list(names)
+                    heads = torch.cat([weights[name] for name in of])  # [H of all, Q, K]
+                    looks = torch.cat([(seen[f"{name}.may_look"][0].cpu() > 0).expand_as(weights[name]) for name in of])
+                    separators = self._separators(probe, heads.shape[2]) if crossing == "encoder" else None
+                    together.append(heads)
+                    measured.append(measure(heads, looks, None, separators, crossing=crossing == "cross").float())
+                yield Found(answer, weights, together, measured)
 
-    def _separators(self, probe: Probe, side: str, keys: int) -> Tensor | None:
-        """Which keys close a text, where that is known. [K]"""
-        id_ = closing_ids(self.model).get(side)
-        if id_ is None or len(probe.row.ids) != keys or side != "inputs":
-            return None
-        return torch.tensor(list(probe.row.ids)) == id_
+    def _separators(self, probe: Probe, keys: int) -> Tensor | None:
+        """Which tokens of the encoder close a text, where that is known. [K]"""
+        id_ = closing_ids(self.model).get("inputs")
+        return None if id_ is None or len(probe.row.ids) != keys else torch.tensor(list(probe.row.ids)) == id_
+
+
+def _texts(attention: str) -> str:
+    """Between which texts an attention looks."""
+    return "cross" if "cross_attention" in attention else attention.partition(".")[0]
 
 
 def _picture(weights: Tensor, dots: int) -> Tensor:
@@ -294,7 +314,7 @@ def _picture(weights: Tensor, dots: int) -> Tensor:
     return (255 * largest_in(weights, dots).clamp(0, 1).sqrt()).round().to(torch.uint8)
 
 
-def _packed(*tensors: Tensor) -> str:
+def _packed(tensors: Sequence[Tensor]) -> str:
     """The numbers one after the other, little-endian, as base64."""
     whole = torch.cat([tensor.flatten() for tensor in tensors]) if tensors else torch.zeros(0)
     numbers = whole.numpy()

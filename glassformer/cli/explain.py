@@ -137,16 +137,19 @@ def _page(
     held_out: Sequence[str] | None,
 ) -> None:
     """All texts together on one page, with what is lost without each head where a held-out text was given."""
-    from glassformer.explorer.training import training_sections
-
     given = texts[0] if len(texts) == 1 else list(texts)
     trace = opened.trace(given, second, choices=choices or None)
     alone = second is None and not choices and trace.words.decoder_inputs
     searches = [_search(opened, text) for text in texts] if alone else ()
-    sections = {**training_sections(opened.source)}
-    if held_out:
-        sections["importance"] = _importance(opened, held_out)
-    trace.to_html(out, title=title, megabytes=megabytes, searches=searches, gradients=gradients, sections=sections)
+    trace.to_html(
+        out,
+        title=title,
+        megabytes=megabytes,
+        searches=searches,
+        gradients=gradients,
+        training=opened.source,
+        sections={"importance": _importance(opened, held_out)} if held_out else None,
+    )
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
     _note(str(trace.honesty))
 

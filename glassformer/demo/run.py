@@ -67,7 +67,7 @@ def run(out: Path) -> list[str]:
 
 
 def write_pages(small: Path, english: Path) -> list[Path]:
-    """The page of each model: the slides' three sentences as one batch, one sentence of English."""
+    """The page of each model, with its training: the slides' three sentences as one batch, one sentence of English."""
     from glassformer.artefact.open import load
 
     texts: dict[Path, list[str]] = {small: [each.masked for each in slides().sentences], english: [SENTENCES[0]]}
@@ -75,7 +75,7 @@ def write_pages(small: Path, english: Path) -> list[Path]:
     for folder, given in texts.items():
         page = folder.with_suffix(".html")
         title = "the slides’ model" if folder == small else "English text"
-        load(folder).trace(given).to_html(page, title=title)
+        load(folder).trace(given).to_html(page, title=title, training=folder)
         pages.append(page)
     return pages
 
@@ -160,6 +160,8 @@ def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
         values["data"]["files"] = [str(folder / "slides.jsonl")]
         values["model"]["settings"] = dict(settings)
         values["train"]["steps"] = steps
+        if not settings:
+            values["watch"] = {"sentences": [sentence.masked for sentence in slides().sentences]}
         # A demo that was stopped resumes, and one that has finished shows its models again.
         return train(values, out=out, resume=True)
 
@@ -225,6 +227,7 @@ def show_english(out: Path, console: Console) -> Promise:
                 "family": "modernbert",
                 "size": "tiny",
             },
+            "watch": {"sentences": list(SENTENCES[:2])},
             "train": {
                 "minutes": ENGLISH_MINUTES,
                 "batch": 64,

@@ -199,20 +199,23 @@ class Trace(Tensors):
         megabytes: int = 64,
         searches: Sequence[SearchTree | None] = (),
         gradients: bool = False,
+        training: str | Path | None = None,
         sections: Mapping[str, Any] | None = None,
     ) -> None:
         """Write a page that shows every number of this run and what it was made of: one file, which works from disk.
 
         It carries at most so many megabytes of numbers, and says what it had to leave out. `searches` are the trees of
-        its texts, as `Model.search_tree` gives them (None: of this text none): the page draws them. With `gradients` it
-        carries the gradient of the loss, which costs a backward pass; `sections` are more of what it tells, as JSON by
-        name. Raises DataError         where it cannot be written, ConfigError for a limit below 1.
+        its texts, as `Model.search_tree` gives them (None: of this text none), `training` is the folder of the training
+        behind the model: the page shows them too. With `gradients` it carries the gradient of the loss, which costs a
+        backward pass; `sections` are more of what it tells, as JSON by name. Raises DataError where it cannot be
+        written, ConfigError for a limit below 1.
         """
         from glassformer.explorer.page import write_page
         from glassformer.explorer.search import NAME, search_section
         from glassformer.explorer.sections import CARRIED, MAKERS, sections_of
+        from glassformer.explorer.training import training_sections
 
-        told = sections_of(self, MAKERS if gradients else CARRIED) | dict(sections or {})
+        told = sections_of(self, MAKERS if gradients else CARRIED) | training_sections(training) | dict(sections or {})
         if searches:
             told[NAME] = search_section(searches)
         write_page(self, path, title=title, megabytes=megabytes, sections=told)

@@ -198,12 +198,9 @@ class Watching:
     def close(self) -> None:
         """Tell what watching has cost."""
         if self.made and self.elapsed:
-            records = (
-                f"{len(self.lines)} records of the watched sentences, {self.path.stat().st_size / 1e6:.2f} MB"
-                if (not self.stopped)
-                else "the sentences were watched"
-            )
-            self.log(f"{records}: {self.cost:.1f} s, {self.cost / self.elapsed:.1%} of the time")
+            size = sum(map(len, self.lines.values())) / 1e6
+            kept = f"{len(self.lines)} records of the watched sentences, {size:.2f} MB"
+            self.log(f"{kept}: they took {self.cost:.1f} s, {self.cost / self.elapsed:.1%} of the time")
 
 
 def counted(lines: int) -> str:

@@ -60,7 +60,7 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
         if value is None:
             assert shown in ("none", "all", "the family's own")
         elif isinstance(value, tuple):
-            assert shown == ", ".join(value)
+            assert shown == (", ".join(value) or "none")
         else:
             assert shown == str(value) or float(shown) == pytest.approx(value, rel=1e-5)
     assert not re.search(r"default", line)

@@ -19,6 +19,9 @@ export interface Curve {
 
 const [LEFT, RIGHT, BOTTOM] = [44, 16, 40];
 
+/** The first digits of round numbers. */
+const [ONE, TWO, FIVE] = [1, 2, 5];
+const ROUND = [ONE, TWO, FIVE];
 /** Below this width the legend takes several lines. */
 const NARROW = 560;
 
@@ -29,7 +32,10 @@ export function curveScene(
   height: number,
 ): { scene: Scene; spots: Spot[] } {
   const pen = new Pen();
-  const training = told.curve.points.map(([step, loss]): [number, number] => [step, loss]);
+  // A mean lies in the middle of its steps.
+  const training = told.curve.points.map(([step, loss], place): [number, number] => {
+    return [((told.curve.points[place - 1]?.[0] ?? 0) + 1 + step) / 2, loss];
+  });
   const single = told.records.flatMap(({ step, loss }): [number, number][] => (loss === null ? [] : [[step, loss]]));
   const evaluated = told.evaluated.flatMap(({ step, loss }): [number, number][] => {
     return typeof loss === "number" ? [[step, loss]] : [];
@@ -44,7 +50,7 @@ export function curveScene(
   const [x0, x1, y0, y1] = [LEFT, width - RIGHT, height - BOTTOM, width < NARROW ? 64 : 32];
   const last = Math.max(
     1,
-    training.at(-1)?.[0] ?? 1,
+    told.curve.points.at(-1)?.[0] ?? 1,
     told.records.at(-1)?.step ?? 1,
     told.running ? (told.steps ?? 1) : 1,
   );
@@ -100,7 +106,7 @@ export function curveScene(
 /** What each line is, above the picture: by its colour and by how it is drawn. */
 function legend(told: Told, pen: Pen, { palette, measure }: Pick<Curve, "palette" | "measure">, width: number): void {
   const entries: { text: string; stroke: string; dash?: number; dot?: number }[] = [
-    { text: `training loss, mean of ${told.curve.lines * 10} steps`, stroke: palette.fill("query") },
+    { text: `training loss, mean of up to ${told.curve.lines * 10} steps`, stroke: palette.fill("query") },
   ];
   if (told.records.length > 0) entries.push({ text: "of one step", stroke: palette.quiet, dash: -1, dot: 3 });
   if (told.evaluated.length > 0) entries.push({ text: "held-out loss", stroke: palette.fill("key"), dash: 6, dot: 6 });
@@ -124,7 +130,7 @@ export function ticksBetween(lowest: number, highest: number, about: number): nu
   if (!Number.isFinite(lowest) || !Number.isFinite(highest)) return [0, 1];
   const rough = Math.max(highest - lowest, 1e-9) / about;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const size = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough) ?? 10 * power;
+  const size = [...ROUND, 10].map((each) => each * power).find((each) => each >= rough) ?? 10 * power;
   const [first, last] = [Math.floor(lowest / size + 1e-9), Math.ceil(highest / size - 1e-9)];
   return Array.from({ length: Math.max(last - first, 1) + 1 }, (_, step) =>
     Number(((first + step) * size).toPrecision(12)),
@@ -135,7 +141,7 @@ export function ticksBetween(lowest: number, highest: number, about: number): nu
 function powersTo(last: number): number[] {
   const found = [0];
   for (let power = 1; power <= last; power *= 10) {
-    for (const digit of [1, 2, 5]) if (digit * power <= last) found.push(digit * power);
+    for (const digit of ROUND) if (digit * power <= last) found.push(digit * power);
   }
   return found;
 }

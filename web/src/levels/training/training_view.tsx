@@ -83,6 +83,7 @@ function Training({ told }: { told: Told }): VNode {
   return (
     <div class="training">
       <h1 class="answer">{headline(told, record)}</h1>
+      <p class="beneath">{beneath(told, record)}</p>
       {told.saved && formulas.length === 0 && (
         <p class="says plain">
           The training has ended and the model is saved.{" "}
@@ -115,7 +116,7 @@ function Training({ told }: { told: Told }): VNode {
         </>
       ) : (
         <>
-          <div class="sentences-watched">
+          <div class="sentences-watched" data-columns={columns.length}>
             {told.watched.sentences.map((sentence, index) => (
               <Guesses key={sentence.text} sentence={sentence} index={index} columns={columns} />
             ))}
@@ -129,20 +130,34 @@ function Training({ told }: { told: Told }): VNode {
   );
 }
 
-/** Where the model is at the step in hand, in one sentence. */
+/** Where the model is at the step in hand. */
 function headline(told: Told, record: Record | undefined): string {
   const end = told.steps === null ? "" : ` of ${told.steps.toLocaleString("en")}`;
-  const last = told.curve.points.at(-1);
-  if (record === undefined) {
-    return last === undefined
-      ? "No step is done yet."
-      : `After step ${last[0].toLocaleString("en")}${end}: loss ${short(last[1])}`;
-  }
-  if (record.loss === null) return "Before the first step: the model guesses by chance.";
-  const first = `After step ${record.step.toLocaleString("en")}${end}: loss ${short(record.mean ?? record.loss)}`;
-  const measured = evaluatedAt(told, record.step)?.["loss"];
+  const [step, loss] = record === undefined ? (told.curve.points.at(-1) ?? [0, null]) : [record.step, record.loss];
+  return loss === null ? "Before the first step" : `After step ${step.toLocaleString("en")}${end}: loss ${short(loss)}`;
+}
+
+/** The held-out loss beside what is reached without looking at the text; and whether the guesses look at it. */
+function beneath(told: Told, record: Record | undefined): string {
+  const step = record?.step ?? Number.POSITIVE_INFINITY;
+  const evaluated = evaluatedAt(told, step);
+  const measured = evaluated?.["loss"];
   const [baseline] = baselinesOf(told);
-  if (baseline === undefined || typeof measured !== "number") return `${first}.`;
-  const beyond = measured < baseline.loss ? "below" : "not below";
-  return `${first}; held-out ${short(measured)}, ${beyond} the ${baseline.name.replaceAll("_", " ")} loss ${short(baseline.loss)}.`;
+  const parts: string[] = [];
+  if (evaluated === undefined || typeof measured !== "number") {
+    const never = told.evaluated.length === 0 && !told.running;
+    parts.push(never ? "Nothing was measured on a held-out part." : "Not yet measured on the held-out part.");
+  } else {
+    const name = baseline?.name.replaceAll("_", " ");
+    const beside =
+      baseline === undefined
+        ? ""
+        : `, ${measured < baseline.loss ? "below" : "not below"} the ${name} loss ${short(baseline.loss)}`;
+    parts.push(`Held-out loss ${short(measured)} after step ${evaluated.step.toLocaleString("en")}${beside}.`);
+  }
+  const places =
+    record?.sentences?.flatMap(({ places }) => places.map((place) => place.map(([text]) => text).join(" "))) ?? [];
+  const same = told.task !== "translate" && places.length > 1 && new Set(places).size === 1;
+  if (same) parts.push("The guesses are the same everywhere: the words around make no difference yet.");
+  return parts.join(" ");
 }
