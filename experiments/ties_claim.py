@@ -106,13 +106,14 @@ def followed(models: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
     """Whether a head follows the meaning, and how much that says."""
     if not names:
         return "That such a head follows the meaning is **not shown** by any of them."
-    told = "; ".join(f"{name}: {', '.join(models[name]['following'])}" for name in names)
+    told = "; ".join(f"{name}: {' / '.join(models[name]['following'])}" for name in names)
     clearest = [name for name in names if models[name]["best"]["head"] in models[name]["following"]]
     which = f"the clearest one of {', '.join(clearest)} is" if clearest else "the clearest one is not"
     count = max(found["heads"] for found in models.values())
     return (
-        f"That some of these heads follow the meaning too is seen in {len(names)} of {len(models)} models ({told}; {which} among them). "
-        f"One pair of sentences and up to {count} heads show no more than that: understanding is **not shown**."
+        f"That some of these heads follow the meaning too is seen in {len(names)} of {len(models)} models "
+        f"({told}; {which} among them). One pair of sentences and up to {count} heads show no more than that: "
+        "understanding is **not shown**."
     )
 
 

@@ -43,7 +43,7 @@ class Asked:
 
 def heads_of_model(model: Transformer) -> list[HeadOf]:
     """Every head in the order of the model, self-attention before cross-attention in each block."""
-    found = []
+    found: list[HeadOf] = []
     for side in ("encoder", "decoder"):
         stack = getattr(model.config, side)
         for index, block in enumerate(() if stack is None else stack.blocks):

@@ -84,7 +84,7 @@ HeldOutTexts = Annotated[
         "--held-out",
         help="Measure what is lost without each attention head on this file (.txt, a text a line; or a table with the "
         "column text, and target for a model that translates), from which the model must not have learned "
-        "(repeatable).",
+        "(repeatable).  [default: none]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON record a line.")]
