@@ -274,9 +274,9 @@ def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
     query = places_of[goal["cell"][0]]
     mean = weights_of(found, "encoder.blocks.5.self_attention")[0].mean(0)[query]
     sizes = np.abs(owed["product"])
-    ranks = [np.argsort(np.argsort(values)) for values in (mean, sizes)]
+    one, two = (np.argsort(np.argsort(values)) for values in (mean, sizes))
     alike = float(opened.locator("[data-alike]").get_attribute("data-alike") or "nan")
-    assert alike == pytest.approx(np.corrcoef(*ranks)[0, 1], abs=1e-9)
+    assert alike == pytest.approx(np.corrcoef(one, two)[0, 1], abs=1e-9)
 
 
 def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Path) -> None:  # noqa: F811
