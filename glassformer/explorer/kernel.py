@@ -15,6 +15,7 @@ from glassformer.explorer.server.answers import Run, packed_weights
 from glassformer.explorer.server.asked import MOST_TEXTS, Asked, read_asked
 from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.overview import overview_of
+from glassformer.explorer.server.pictures import Scale
 from glassformer.explorer.server.refusals import BrokenError, MethodError, MissingError, RequestError, told
 from glassformer.look.saved import WordsRecord
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_RUNS = 32
 MOST_DOTS = 2048
+SCALES: dict[str, Scale] = {"log": "log", "signed": "signed"}
 SHOWN = 1000
 """Characters of each text that the page is told."""
 
@@ -93,7 +95,7 @@ class Kernel:
                 name,
                 part,
                 (number(query, "rows", 512, 1, MOST_DOTS), number(query, "columns", 512, 1, MOST_DOTS)),
-                scale if (scale := query.get("scale")) in ("log", "signed") else "linear",
+                SCALES.get(query.get("scale", ""), "linear"),
             ),
             "largest": lambda: gzip.decompress(run.largest(name, part, number(query, "count", 3, 1, 100))),
             "heads": lambda: run.heads(
