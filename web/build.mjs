@@ -6,7 +6,7 @@ import { build } from "esbuild";
 
 const BUILT = "../glassformer/explorer/built";
 // The page of issue 11 was to have 250 kB and 80 kB; all its parts together have more (decisions/2026-11-22-the-size-of-the-page.md).
-const LIMITS = { minified: 600_000, gzipped: 215_000 };
+const LIMITS = { minified: 620_000, gzipped: 225_000 };
 
 const CONTAINED = ["preact", "@preact/signals", "@preact/signals-core"];
 const NOTE =
