@@ -12,7 +12,8 @@ from glassformer.decode.record import Recorder
 from glassformer.errors import ConfigError, DataError
 from glassformer.look.search_tree import SearchTree
 from glassformer.tasks.predict import precision
-from glassformer.tasks.translator import SLOTS, Translator, number_of
+from glassformer.tasks.requests import number_of
+from glassformer.tasks.translator import SLOTS, Translator
 
 
 def search_tree(model: Artefact, text: str, options: Mapping[str, Any]) -> SearchTree:

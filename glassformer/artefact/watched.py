@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -58,7 +58,8 @@ class Told(NamedTuple):
 class Kind:
     """How the sentences of a task are watched. `behind` is the role of what stands behind the tab, `several` whether
     there may be more than one; `needs` is how many there must be. `told` makes an answer plain, `asked` names
-    the places. `says` is the verb that answers in words, where it is another than the one whose pass is looked at.
+    the places. `says` is the verb that answers in words, where it is another than the one whose pass is looked at, with
+    its options, and `wrote` are its words.
     """
 
     verb: str
@@ -69,6 +70,8 @@ class Kind:
     several: bool = False
     needs: int = 0
     says: str | None = None
+    says_options: Mapping[str, Any] = field(default_factory=lambda: {"beams": 1})
+    wrote: Callable[[Any], str] = lambda found: str(found.translation)
     example: str = ""
 
 
@@ -135,6 +138,25 @@ KINDS: Mapping[str, Kind] = {
         says="translate",
         example="I am a student.<TAB>Je suis étudiant.",
     ),
+    "chat": Kind(
+        "score",
+        lambda found, _: [token.text.strip() or token.token for token in found.tokens],
+        _translated,
+        behind="target",
+        needs=1,
+        says="chat",
+        says_options={"beams": 1, "max_tokens": 24},
+        wrote=lambda found: str(found.reply),
+        example="Hi how are you<TAB>I am fine",
+    ),
+    "language-model": Kind(
+        "score",
+        lambda found, _: [token.text.strip() or token.token for token in found.tokens],
+        _translated,
+        says="generate",
+        says_options={"beams": 1, "max_tokens": 12},
+        wrote=lambda found: str(found.text),
+    ),
 }
 """By task how its sentences are watched."""
 
@@ -174,7 +196,7 @@ class Sentences:
             raise ConfigError(f"at most {MOST_SENTENCES} sentences are watched", got=str(len(given)))
         self.kind, self.tokenizer, self.model = KINDS[task], model.tokenizer, model
         self.predictor = self._predictor(self.kind.verb, self.kind.options)
-        self.words = None if self.kind.says is None else self._predictor(self.kind.says, {"beams": 1})
+        self.words = None if self.kind.says is None else self._predictor(self.kind.says, self.kind.says_options)
         known = tensor_names(model.module)
         self.attentions = [name.removesuffix(".weights") for name in known if name.endswith("_attention.weights")]
         self.names = [f"{each}.{word}" for each in self.attentions for word in ("weights", "may_look")]
@@ -269,7 +291,7 @@ class Sentences:
                 answer = self.kind.told(found.answer)
                 told.append(
                     {
-                        "says": answer.says if words is None else words.translation,
+                        "says": answer.says if words is None else self.kind.wrote(words),
                         "places": answer.places,
                         "dots": _packed([_picture(weights, self._dots) for weights in found.together]),
                         "measured": _packed(found.measured),

@@ -101,6 +101,7 @@ class Kernel:
             "heads": lambda: run.heads(
                 query.get("attention", "").split(","), number(query, "sentence", 0), number(query, "dots", 32, 1, 64)
             ),
+            "section": lambda: gzip.decompress(run.section(name)),
             "explain": lambda: gzip.decompress(run.explain(name, indices(query.get("cell", "")))),
         }
         if what not in answers:

@@ -166,9 +166,10 @@ VERBS: dict[str, VerbEntry] = {
         ("text", "target"),
         others={
             "translate": ("pair_likelihood", "PairLikelihood"),
+            "chat": ("pair_likelihood", "PairLikelihood"),
             "language-model": ("likelihood", "Likelihood"),
         },
-        only={"target": ("translate",)},
+        only={"target": ("translate", "chat")},
     ),
     "classify": VerbEntry(
         "classify",

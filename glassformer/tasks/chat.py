@@ -6,7 +6,7 @@ B rows · S tokens of the turns · T tokens of the reply · R replies
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
@@ -50,8 +50,8 @@ class ChatSection(TranslateSection):
 class Chat(Translate):
     """The probability of each token of a reply, given the turns before it. Replies alone are learned."""
 
-    Section = ChatSection
-    Data = ChatData
+    Section: ClassVar = ChatSection
+    Data: ClassVar = ChatData
     baseline_names = ("unigram", "right_replies")
     section: ChatSection
 

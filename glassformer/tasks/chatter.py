@@ -72,8 +72,8 @@ class Chatter(Predictor[Conversation, Reply]):
             options={"search": options["search"]},
             default=default,
         )
-        history = options.get("history") or getattr(context.data, "history", HISTORY)
-        return cls(translator, history=int(history))
+        learned: int = getattr(context.data, "history", HISTORY)
+        return cls(translator, history=options.get("history") or learned)
 
     def example(self, values: Mapping[str, object], where: str) -> Conversation:
         """The turns of a record: a text, which is a first turn, or a list of turns. Raises DataError for an empty one.

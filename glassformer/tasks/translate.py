@@ -82,8 +82,8 @@ class Translate(RecordTask[TextPair, Translation]):
     Learned by teacher forcing: the decoder reads the right target, shifted by one.
     """
 
-    Section = TranslateSection
-    Data = TranslateData
+    Section: ClassVar = TranslateSection
+    Data: ClassVar = TranslateData
     special: ClassVar = MARIAN
     weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from glassformer.look.head_statistics import STATISTICS
 
 from glassformer.artefact.model import Model
 from glassformer.artefact.train import train
 from glassformer.artefact.watched import GUESSES, KINDS, MOST_SENTENCES, Sentences
 from glassformer.errors import ConfigError, DataError
+from glassformer.look.head_measures import MEASURES
 from glassformer.tasks import TASKS
 from glassformer.training.watched import FILE, read_watched
 from tests.artefact.heads import TAGS, model_for
@@ -80,19 +80,19 @@ def dots_of(told: dict[str, Any], header: Any) -> list[np.ndarray]:
 def check_heads(model: Model, sentences: Sentences, told: dict[str, Any], trace: Any) -> None:
     """The pictures and statistics against the trace, worked out with numpy."""
     (header,) = sentences.header["sentences"]
-    measured = np.frombuffer(base64.b64decode(told["measured"]), "<f4").reshape(-1, len(STATISTICS))
+    measured = np.frombuffer(base64.b64decode(told["measured"]), "<f4").reshape(-1, len(MEASURES))
     head = 0
     for attention, dots in zip(header["attentions"], dots_of(told, header), strict=True):
         weights = trace[f"{attention['name']}.weights"][0].double().numpy()  # [H, Q, K]
         assert list(weights.shape) == [attention["heads"], *attention["shape"]]
         assert np.abs(dots / 255 - np.sqrt(weights)).max() <= 0.5 / 255 + 1e-5
         for each in weights:
-            entropy = -(each * np.log2(np.maximum(each, 1e-300))).sum(-1).mean()
-            assert measured[head, STATISTICS.index("entropy")] == pytest.approx(entropy, abs=1e-5)
-            assert measured[head, STATISTICS.index("first")] == pytest.approx(each[:, 0].mean(), abs=1e-6)
+            entropy = -(each * np.log(np.maximum(each, 1e-300))).sum(-1).mean()
+            assert measured[head, MEASURES.index("entropy")] == pytest.approx(entropy, abs=1e-5)
+            assert measured[head, MEASURES.index("first")] == pytest.approx(each[:, 0].mean(), abs=1e-6)
             if "cross" not in attention["name"]:
                 before = np.diagonal(each, -1).sum() / len(each)
-                assert measured[head, STATISTICS.index("previous")] == pytest.approx(before, abs=1e-6)
+                assert measured[head, MEASURES.index("previous")] == pytest.approx(before, abs=1e-6)
             head += 1
     assert head == len(measured)
 

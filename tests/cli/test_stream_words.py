@@ -67,7 +67,7 @@ def test_each_word_is_shown_when_it_is_there(translator: Path) -> None:
             answered.append(shown.getvalue().count("\n"))
             yield Text({"text": line})
 
-    stream_words(load(translator), typed(), {"beams": 1, "max_tokens": 9}, shown)
+    stream_words(load(translator), "translate", typed(), {"beams": 1, "max_tokens": 9}, shown)
     assert answered == [0, 1]
     assert len({*shown.seen}) > 9
     assert all(after.startswith(before) for before, after in zip(shown.seen, shown.seen[1:], strict=False))
