@@ -28,6 +28,8 @@ PAGES = (
     "docs/tasks/choose.md",
     "docs/tasks/sentence-order.md",
     "docs/tasks/translate.md",
+    "docs/tasks/language-model.md",
+    "docs/tasks/chat.md",
     "docs/decoding.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -123,7 +123,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     View: RolloutView,
     Beside: { title: "What this shows", View: AboutRollout },
     sums: "attention through all blocks",
-    hint: "Click or arrow keys: the word and block in hand. Page Down: the squares of the blocks. Escape: all heads. ? all keys",
+    hint: "Click or arrow keys: the word and block in hand. Page Down: the blocks. Escape: all heads. ? all keys",
     crumb: () => ({ text: "attention through all blocks", href: link({ level: "rollout" }) }),
     up: () => ({ level: "heads", options: [], at: [] }),
   },
