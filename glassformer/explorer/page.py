@@ -92,7 +92,7 @@ def page(
     if "loss" in trace.gradients:
         sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
     for name, section in (sections or {}).items():
-        blocks[f"section-{name}"] = json.dumps(section, allow_nan=False, ensure_ascii=False).encode()
+        blocks[f"section-{name}"] = json.dumps(section, allow_nan=False).encode()  # a lone surrogate too
     return document(title, blocks)
 
 

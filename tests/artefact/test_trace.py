@@ -58,7 +58,7 @@ def test_both_kinds_of_trace_take_the_same_arguments() -> None:
         {name: value.default for name, value in options.items() if value.kind is inspect.Parameter.KEYWORD_ONLY}
         for options in (by_ids, by_text)
     )
-    of_texts, of_ids = {"choices"}, {"words", "candidates"}  # what texts have and ids are told
+    of_texts, of_ids = {"choices", "target_ids"}, {"words", "candidates"}  # what texts have and ids are told
     assert text.keys() - ids.keys() == of_texts
     assert ids.keys() - text.keys() == of_ids
     assert all(ids[name] == text[name] for name in ids.keys() & text.keys())

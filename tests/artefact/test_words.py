@@ -215,10 +215,11 @@ def test_a_model_that_cannot_fill(tokenizer: Tokenizer, text_file: Path) -> None
     )
     for module, family in ((writer, "gpt2"), (headless, "bert")):
         model = Model(module, tokenizer)
+        # A decoder scores texts, and is measured, by the tokens before each token.
+        without_head = (lambda model: model.score("She likes"), lambda model: model.evaluate(text_file))
         for ask in (
             lambda model: model.fill("She [MASK]"),
-            lambda model: model.score("She likes"),
-            lambda model: model.evaluate(text_file),
+            *(without_head if family == "bert" else ()),
             lambda model: Fill.of(model.module, tokenizer, Context()),
             lambda model: PseudoLikelihood.of(model.module, tokenizer, Context()),
         ):

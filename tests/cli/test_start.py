@@ -45,6 +45,7 @@ def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
         "__init__",
         "__main__",
         "ask",
+        "conversation",
         "decoding_options",
         "defaults",
         "destination",

@@ -143,7 +143,16 @@ def test_killed_and_resumed_it_ends_with_the_same_bits(row: Row, tmp_path: Path)
         assert torch.equal(tensor, weights(resumed)[name]), name
 
 
-@EVERY
+# Compiling is most of it: those whose step is like another's are longer proofs.
+_LIKE_ANOTHER = ("regress", "classify several")
+COMPILED = pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, marks=pytest.mark.long if row.name in _LIKE_ANOTHER else ()) for row in TASKS],
+    ids=[row.name for row in TASKS],
+)
+
+
+@COMPILED
 def test_compiled_it_learns_as_eager_does(row: Row, tmp_path: Path) -> None:
     """One shape of each task, forward and back, by torch's own compiler."""
     if not compiler.has_compiler(torch.device("cpu")):

@@ -289,8 +289,17 @@ def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Pat
     assert "--held-out FILE" in opened.locator(".rule-of-heads").inner_text()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+@pytest.mark.parametrize(
+    ("width", "height", "theme"),
+    [
+        (1280, 720, "light"),
+        (390, 844, "dark"),
+        pytest.param(1280, 720, "dark", marks=pytest.mark.long),
+        pytest.param(1280, 720, "contrast", marks=pytest.mark.long),
+        pytest.param(390, 844, "light", marks=pytest.mark.long),
+        (390, 844, "contrast"),
+    ],
+)
 def test_the_levels_fit_and_can_be_read(
     browser: Browser, english: tuple[Trace, Path], repository: Path, theme: str, width: int, height: int
 ) -> None:

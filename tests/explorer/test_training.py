@@ -19,6 +19,7 @@ from glassformer.artefact.open import load
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.train import train
 from glassformer.explorer.training import Training, averaged, is_running, training_sections, watched_texts
+from glassformer.look.head_measures import MEASURES
 from glassformer.training.lock import exclusive
 from glassformer.training.watched import FILE, read_watched
 from tests.artefact.conftest import prose
@@ -105,7 +106,7 @@ def test_a_random_record_shows_its_own_numbers(page: Page, run: Path, seed: int)
     # The pictures: the page's own bytes of a head, against those of the record.
     header = read_watched(run / FILE).header
     assert header is not None
-    measured = np.frombuffer(base64.b64decode(record["sentences"][0]["measured"]), "<f4").reshape(-1, 9)
+    measured = np.frombuffer(base64.b64decode(record["sentences"][0]["measured"]), "<f4").reshape(-1, len(MEASURES))
     label = page.locator(f"[data-heads-of='{record['step']}'] canvas").get_attribute("aria-label")
     assert label == f"All heads after step {record['step']}"
     assert len(measured) == sum(each["heads"] for each in header["sentences"][0]["attentions"])
