@@ -16,7 +16,7 @@ from glassformer.data.files import files_of
 from glassformer.data.flat import Texts
 from glassformer.data.lines import OnBad
 from glassformer.data.order import Order
-from glassformer.data.settings import ChatData
+from glassformer.data.settings import ChatData, RecordSection
 from glassformer.data.split import Split
 from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import DataError
@@ -28,7 +28,7 @@ from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.predict import predict
 from glassformer.tasks.records import Record
 from glassformer.tasks.score import THIS_MODEL, Scores
-from glassformer.tasks.task import Preparation, Source, evaluating
+from glassformer.tasks.task import Preparation, Source, TaskSection, evaluating
 from glassformer.tasks.translate import Translate, TranslateSection, unigram_of
 from glassformer.tasks.translation_evaluation import target_losses, token_scores
 from glassformer.tasks.translator import Translator, special_ids
@@ -50,8 +50,8 @@ class ChatSection(TranslateSection):
 class Chat(Translate):
     """The probability of each token of a reply, given the turns before it. Replies alone are learned."""
 
-    Section: ClassVar = ChatSection
-    Data: ClassVar = ChatData
+    Section: ClassVar[type[TaskSection]] = ChatSection
+    Data: ClassVar[type[RecordSection]] = ChatData
     baseline_names = ("unigram", "right_replies")
     section: ChatSection
 

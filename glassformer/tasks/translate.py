@@ -18,7 +18,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad
 from glassformer.data.parallel import TARGET
-from glassformer.data.settings import TranslateData
+from glassformer.data.settings import RecordSection, TranslateData
 from glassformer.data.split import Split
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import BEAMS, LENGTH_PENALTY
@@ -82,8 +82,8 @@ class Translate(RecordTask[TextPair, Translation]):
     Learned by teacher forcing: the decoder reads the right target, shifted by one.
     """
 
-    Section: ClassVar = TranslateSection
-    Data: ClassVar = TranslateData
+    Section: ClassVar[type[TaskSection]] = TranslateSection
+    Data: ClassVar[type[RecordSection]] = TranslateData
     special: ClassVar = MARIAN
     weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
