@@ -120,6 +120,10 @@ def _translated(found: Any) -> Told:
     return Told("", [[(token.text.strip() or token.token, token.probability)] for token in found.tokens])
 
 
+def _tokens(found: Any, tokenizer: Tokenizer) -> list[str]:
+    return [token.text.strip() or token.token for token in found.tokens]
+
+
 KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(
         ("masked-lm", "annotated-masks", "bert"),
@@ -131,7 +135,7 @@ KINDS: Mapping[str, Kind] = {
     "answer": Kind("answer", lambda found, _: ["answer"], _answered, {"top": GUESSES}, "pair", needs=1),
     "translate": Kind(
         "score",
-        lambda found, _: [token.text.strip() or token.token for token in found.tokens],
+        _tokens,
         _translated,
         behind="target",
         needs=1,
@@ -140,7 +144,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "chat": Kind(
         "score",
-        lambda found, _: [token.text.strip() or token.token for token in found.tokens],
+        _tokens,
         _translated,
         behind="target",
         needs=1,
@@ -151,7 +155,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "language-model": Kind(
         "score",
-        lambda found, _: [token.text.strip() or token.token for token in found.tokens],
+        _tokens,
         _translated,
         says="generate",
         says_options={"beams": 1, "max_tokens": 12},

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from glassformer.decode.settings import DecodeSettings
+from glassformer.errors import ConfigError
 from glassformer.settings import read_settings
 
 # The search, where neither the model's own settings nor options ask for another one.
@@ -49,6 +50,32 @@ def search_settings(
         groups = _count(asked, "groups")
         asked["beams"] = -(-needed // groups) * groups
     return read_settings(DecodeSettings, asked, where=where, called=called)
+
+
+def asked_search(
+    options: Mapping[str, Any],
+    *,
+    beams: int = BEAMS,
+    length_penalty: float = LENGTH_PENALTY,
+    default: DecodeSettings | None = None,
+    where: str = "translate",
+) -> DecodeSettings:
+    """The option `search`, all settings at once, or those that the other options ask for: see `search_settings`.
+
+    Raises ConfigError for another value, for other options of a search beside it, and as `search_settings` does.
+    """
+    search = options.get("search")
+    if search is None:
+        return search_settings(options, beams=beams, length_penalty=length_penalty, default=default, where=where)
+    if not isinstance(search, DecodeSettings):
+        raise ConfigError("search must be the settings of a search, DecodeSettings", got=repr(search)[:60])
+    if beside := [name for name in DecodeSettings.model_fields if options.get(name) is not None]:
+        raise ConfigError(
+            "search has all settings of a search",
+            got=f"{beside[0]} = {options[beside[0]]!r} beside it",
+            do=f"set {beside[0]} in search",
+        )
+    return search
 
 
 def _count(options: Mapping[str, Any], name: str) -> int:

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from glassformer.data.dialogues import in_a_line
-from glassformer.decode.options import search_settings
+from glassformer.decode.options import asked_search
 from glassformer.decode.request import Hypothesis
-from glassformer.decode.settings import DecodeSettings
-from glassformer.errors import ConfigError, DataError
+from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.generate import USUAL
@@ -56,20 +55,14 @@ class Chatter(Predictor[Conversation, Reply]):
         exclude each other.
         """
         check_translates(model.config)
-        options, default = dict(context.options), context.search
-        search = options.get("search")
-        if search is None:
-            options["search"] = search_settings(
-                options, default=USUAL if default is None else default.settings, where="chat"
-            )
-        elif not isinstance(search, DecodeSettings):
-            raise ConfigError("search must be the settings of a search, DecodeSettings", got=repr(search)[:60])
+        options, default = context.options, context.search
+        search = asked_search(options, default=USUAL if default is None else default.settings, where="chat")
         ids = None if default is None else default.ids
         translator = Translator(
             tokenizer,
             length=context.length,
             ids=ids or special_ids(tokenizer.target),
-            options={"search": options["search"]},
+            options={"search": search},
             default=default,
         )
         learned: int = getattr(context.data, "history", HISTORY)

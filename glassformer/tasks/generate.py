@@ -12,7 +12,7 @@ import torch
 
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import Step, decode
-from glassformer.decode.options import search_settings
+from glassformer.decode.options import asked_search
 from glassformer.decode.request import Hypothesis, Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import stream
@@ -75,17 +75,7 @@ class Generate(Predictor[Prompt, Generation]):
         """
         check_writes(model.config)
         options, default = context.options, context.search
-        search = options.get("search")
-        if search is None:
-            search = search_settings(options, default=USUAL if default is None else default.settings, where="generate")
-        elif not isinstance(search, DecodeSettings):
-            raise ConfigError("search must be the settings of a search, DecodeSettings", got=repr(search)[:60])
-        elif beside := [name for name in DecodeSettings.model_fields if options.get(name) is not None]:
-            raise ConfigError(
-                "search has all settings of a search",
-                got=f"{beside[0]} = {options[beside[0]]!r} beside it",
-                do=f"set {beside[0]} in search",
-            )
+        search = asked_search(options, default=USUAL if default is None else default.settings, where="generate")
         return cls(
             tokenizer,
             ids=special_ids_of(tokenizer, default),

@@ -14,7 +14,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import Step, decode
-from glassformer.decode.options import BEAMS, LENGTH_PENALTY, search_settings
+from glassformer.decode.options import BEAMS, LENGTH_PENALTY, asked_search, search_settings
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
@@ -91,24 +91,15 @@ class Translator(Predictor[TextPair, Translation]):
         """
         check_translates(model.config)
         options, section, default = dict(context.options), context.section, context.search
-        search, prefix = options.get("search"), options.get("prefix")
+        prefix = options.get("prefix")
         if prefix is not None and not isinstance(prefix, str):
             raise ConfigError("the prefix must be a text", got=repr(prefix)[:60])
-        if search is None:
-            options["search"] = search_settings(
-                options,
-                beams=getattr(section, "beams", BEAMS),
-                length_penalty=getattr(section, "length_penalty", LENGTH_PENALTY),
-                default=None if default is None else default.settings,
-            )
-        elif not isinstance(search, DecodeSettings):
-            raise ConfigError("search must be the settings of a search, DecodeSettings", got=repr(search)[:60])
-        elif beside := [name for name in DecodeSettings.model_fields if options.get(name) is not None]:
-            raise ConfigError(
-                "search has all settings of a search",
-                got=f"{beside[0]} = {options[beside[0]]!r} beside it",
-                do=f"set {beside[0]} in search",
-            )
+        options["search"] = asked_search(
+            options,
+            beams=getattr(section, "beams", BEAMS),
+            length_penalty=getattr(section, "length_penalty", LENGTH_PENALTY),
+            default=None if default is None else default.settings,
+        )
         ids = None if default is None else default.ids
         return cls(
             tokenizer,
