@@ -13,9 +13,10 @@ from glassformer.artefact.recipe import Recipe, read_saved_recipe
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.errors import TokenizerError
+from glassformer.errors import ConfigError, TokenizerError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import has_fast_bfloat16
+from glassformer.runtime.int8 import is_int8
 from glassformer.tasks import task_named
 from glassformer.tasks.task import Context, TaskSection
 from glassformer.text.compatible import check_compatible
@@ -74,6 +75,18 @@ class Artefact:
     def only_emulated(self) -> bool:
         """Whether it was asked to be fast on a machine where bfloat16 is not."""
         return self._fast and not has_fast_bfloat16(self.device) and self._converted
+
+    @property
+    def int8(self) -> bool:
+        """Whether its matrices are held in 8 bits, for prediction alone."""
+        return is_int8(self.module)
+
+    def needs_weights(self, what: str) -> None:
+        """Raise ConfigError where `what`, as "a trace", needs the weights and they were rounded to 8 bits."""
+        if self.int8:
+            raise ConfigError(
+                f"{what} needs the model's weights", got="a model opened with int8", do="open it without int8"
+            )
 
     @property
     def _converted(self) -> bool:

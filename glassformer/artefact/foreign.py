@@ -88,6 +88,7 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     written, or holds a model, which may be the only copy.
     """
     refuse_a_model(directory, "an export")
+    model.needs_weights("an export")
     state = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
     state |= rescaled(model.task, state)
     tokenizer = model.tokenizer if model.has_tokenizer else None

@@ -74,7 +74,12 @@ def _attention_mask(stack: StackConfig) -> str:
 def _parameters(model: Artefact) -> dict[str, int]:
     """Counts by part; a shared table is counted once, in the first part that has it."""
     counts = {"all": 0}
-    for name, parameter in model.module.named_parameters():
+    rounded = [(name, matrix) for name, matrix in model.module.named_buffers() if name.endswith(".rounded")]
+    if (
+        model.module.head is not None and model.module.head.weight is None
+    ):  # the word vectors, which are counted already
+        rounded = [(name, matrix) for name, matrix in rounded if not name.startswith("head.product.")]
+    for name, parameter in (*model.module.named_parameters(), *rounded):
         steps = name.split(".")
         part = ".".join(steps[:2]) if steps[0] in ("encoder", "decoder") else steps[0]
         counts[part] = counts.get(part, 0) + parameter.numel()
@@ -95,6 +100,8 @@ def _tokenizer(model: Artefact) -> dict[str, Any] | None:
 
 
 def _precision(model: Artefact) -> str:
+    if model.int8:
+        return "matrices in int8, their products in bfloat16, the rest in float32"
     kept = str(next(model.module.parameters()).dtype).removeprefix("torch.")
     if model.only_emulated:
         return f"{kept} (fast was asked for: this machine has no fast bfloat16)"

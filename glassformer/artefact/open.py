@@ -17,8 +17,14 @@ from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.paths import check_path
 from glassformer.pickles import refuse_pickles
 from glassformer.runtime.device import check_float64, choose_device
+from glassformer.runtime.int8 import to_int8
 
-DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
+DTYPES = {
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "bfloat16": torch.bfloat16,
+    "int8": torch.int8,
+}
 
 
 def load(
@@ -31,13 +37,16 @@ def load(
     model that travels in the package (`english`), unless the current folder has a model of this name.
 
     `dtype` is that of the weights, float32 by default; `fast` predicts in bfloat16 where the machine computes faster in
-    it. The internet is used only for `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for
+    it. With "int8" the matrices are rounded to 8 bits (runtime/int8.py), for texts that are written one at a time on a
+    processor: such a model predicts, and is not traced, saved or trained. The internet is used only for `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for
     a device that is not available.
     """
     where, kind = choose_device(str(device or "auto")), choose_dtype(dtype)
     check_float64(where, kind)
     model = open_as_saved(path)
-    model.module.to(device=where, dtype=kind)
+    model.module.to(device=where, dtype=torch.float32 if kind == torch.int8 else kind)
+    if kind == torch.int8:
+        to_int8(model.module)
     model._fast = fast
     return model
 
@@ -77,7 +86,7 @@ def _unfinished(path: Path) -> str:
 
 
 def choose_dtype(name: str | torch.dtype | None) -> torch.dtype:
-    """The type of the weights, float32 when None; raises ConfigError for any but the three supported ones."""
+    """The type of the weights, float32 when None; raises ConfigError for any but the four supported ones."""
     if isinstance(name, torch.dtype) and name in DTYPES.values():
         return name
     if name is None:

@@ -97,6 +97,7 @@ def write(directory: str | Path, saved: Artefact) -> Path:
     Raises CheckpointError when the directory cannot be written to or the disk is full.
     """
     refuse_no_path(directory, CheckpointError)
+    saved.needs_weights("a saved model")
     directory = Path(directory)
     try:
         with replace_files(directory, (*FILES, TARGET_FILE)) as folder:

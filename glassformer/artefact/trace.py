@@ -65,6 +65,7 @@ def trace(
     token first. Raises ConfigError for one that does not translate and for candidates of a model that
     does not choose, DataError for a text of only blanks and for candidates beside a second text or several texts.
     """
+    model.needs_weights("a trace")
     texts, pairs = listed(text), None if pair is None else listed(pair, "second text")
     if choices is not None:
         texts, pairs = beside_choices(model, texts, pairs, choices)

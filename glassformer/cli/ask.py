@@ -17,6 +17,7 @@ from glassformer.cli.options import (
     Choices,
     Device,
     Fast,
+    Int8,
     Json,
     NamedModel,
     Out,
@@ -134,6 +135,7 @@ def asking(verb: str) -> Callable[..., None]:
         "rejects": (Rejects, None),
         "json": (Json, False),
         "fast": (Fast, False),
+        **({"int8": (Int8, False)} if _OPTIONS.get(verb) in (DECODING, WRITING, CHATTING) else {}),
         "device": (Device, "auto"),
         "threads": (Threads, None),
     }
@@ -172,7 +174,13 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
     if _OPTIONS.get(verb) in (DECODING, WRITING, CHATTING):
         check_decoding(options, verb)
-    opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
+    opened = open_model(
+        model,
+        device=values["device"],
+        dtype="int8" if values.get("int8") else None,
+        fast=values["fast"],
+        threads=values["threads"],
+    )
     if verb == "chat" and not (texts or values["file"]):
         refuse_beside(values)
         converse(opened, options, sys.stdout)

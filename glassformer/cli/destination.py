@@ -60,7 +60,7 @@ def destination(model: Model, values: Mapping[str, Any], asks: Mapping[str, Any]
         return
     pair = values.get("pair")
     options = {**asks, **({"pair": pair} if pair is not None else {})}
-    options |= {name: values[name] for name in ("fast", "device", "threads")}
+    options |= {name: values[name] for name in ("fast", "int8", "device", "threads") if name in values}
     columns = options["columns"]
     request = {
         "version": _version(),

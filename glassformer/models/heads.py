@@ -18,6 +18,9 @@ from glassformer.parts.feed_forward import ACTIVATIONS
 from glassformer.parts.norm import build_norm
 from glassformer.parts.tap import tap, wanted, watcher
 
+# Vectors [..., W], rows [V, W] and a bias [V] or None to logits [..., V].
+Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+
 
 class VocabularyHead(nn.Module):
     """A score for each token of the vocabulary. With `tied`, the rows are the word vectors themselves."""
@@ -30,6 +33,7 @@ class VocabularyHead(nn.Module):
         self.weight = None if config.tied else nn.Parameter(torch.empty(vocabulary, width))
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if config.bias else None
         self.scale = width**-0.5 if config.scaled else 1.0
+        self.product: Product = F.linear
         self.taps = (
             *(("hidden", "activated") if config.transform else ()),
             "logits",
@@ -47,7 +51,7 @@ class VocabularyHead(nn.Module):
     def forward(self, states: Tensor, table: Tensor) -> Tensor:
         """States [..., W] and the word vectors [V, W] to logits [..., V]."""
         states = self.compared(states)
-        logits = tap(self, "logits", F.linear(states, table if self.weight is None else self.weight, self.bias))
+        logits = tap(self, "logits", self.product(states, table if self.weight is None else self.weight, self.bias))
         if wanted(self, "log_probabilities", "probabilities"):
             tap(self, "probabilities", tap(self, "log_probabilities", logits.log_softmax(dim=-1)).exp())
         return logits  # [..., V]

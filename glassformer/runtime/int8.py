@@ -1,0 +1,87 @@
+"""Matrices held in 8 bits, for prediction on a processor: each token that is written reads all of them from memory, and
+a quarter of the bytes is read sooner.
+
+N tokens · I inputs · O outputs, or tokens of a vocabulary
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from glassformer.errors import ConfigError, DeviceError
+from glassformer.models.transformer import Transformer
+
+# The largest whole number of 8 bits that has a negative.
+LARGEST = 127
+# torch reads 8-bit rows whose length is a multiple of this.
+MULTIPLE = 16
+
+
+class Int8Matrix(nn.Module):
+    """x Wᵀ + b, where each row of W is whole numbers from -127 to 127 times a number of its own: its largest / 127.
+
+    Inputs and results of the product are bfloat16, sums float32.
+    """
+
+    rounded: Tensor
+    scale: Tensor
+
+    def __init__(self, weight: Tensor) -> None:
+        """`weight` [O, I] in floating point."""
+        super().__init__()
+        scale = weight.detach().abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / LARGEST  # [O]
+        self.register_buffer("rounded", (weight.detach() / scale[:, None]).round().to(torch.int8))  # [O, I]
+        self.register_buffer("scale", scale)
+
+    def forward(self, x: Tensor, _: Tensor, bias: Tensor | None) -> Tensor:
+        """Inputs [..., I] to outputs [..., O]; the matrix in floating point that it stands for is not read."""
+        flat = x.flatten(0, -2).to(torch.bfloat16)  # [N, I]
+        found = torch._weight_int8pack_mm(flat, self.rounded, self.scale.to(torch.bfloat16))  # [N, O]
+        found = found.unflatten(0, x.shape[:-1]).to(x.dtype)  # [..., O]
+        return found if bias is None else found + bias
+
+
+class Int8Linear(nn.Module):
+    """A linear layer with an `Int8Matrix`."""
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self.matrix, self.bias = Int8Matrix(layer.weight), layer.bias
+        self.nothing = torch.empty(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Inputs [..., I] to outputs [..., O]."""
+        found: Tensor = self.matrix(x, self.nothing, self.bias)  # [..., O]
+        return found
+
+
+def to_int8(model: Transformer) -> None:
+    """Round the matrices of all blocks and of the vocabulary head to 8 bits, in place.
+
+    The word vectors stay as they are: of them a step reads a row. Raises DeviceError for a model that is not on a
+    processor, ConfigError where a matrix has a number of columns that torch's product does not take.
+    """
+    device = model.word_table.device
+    if device.type != "cpu":
+        raise DeviceError("matrices of 8 bits are multiplied on a processor", got=str(device), do="use --device cpu")
+    layers = [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if isinstance(child, nn.Linear)
+    ]
+    if wrong := [child.in_features for _, _, child in layers if child.in_features % MULTIPLE]:
+        raise ConfigError(
+            f"matrices of 8 bits have a multiple of {MULTIPLE} columns", got=str(wrong[0]), do="use another type"
+        )
+    for parent, name, child in layers:
+        setattr(parent, name, Int8Linear(child))
+    head = model.head
+    if head is not None:
+        head.product = Int8Matrix(model.word_table if head.weight is None else head.weight)
+
+
+def is_int8(model: Transformer) -> bool:
+    """Whether matrices of this model are held in 8 bits."""
+    return any(isinstance(module, Int8Matrix) for module in model.modules())
