@@ -92,7 +92,7 @@ def generate(folder: Path, kind: str) -> Write:
 
     model = transformers.GPT2LMHeadModel.from_pretrained(folder).eval()
     if kind == COMPILED:
-        model.forward = torch.compile(model.forward, dynamic=False)  # type: ignore[method-assign]  # as its guide does
+        model.forward = torch.compile(model.forward, dynamic=False)  # as its guide does
     said = {} if kind == GROWING else {"cache_implementation": "static", "disable_compile": True}
 
     def write(given: Tensor, new: int) -> Tensor:
@@ -173,7 +173,9 @@ def run(name: str, *, tried: bool) -> dict[str, Any]:
         "readable_gigabytes_per_second": readable / 1e9,
         "share_of_bandwidth": middle[OURS] / rows * parameters * 4 / readable,
         "same_tokens_as_the_growing_cache": {
-            system: sum(a == b for one, two in zip(found, written[GROWING], strict=True) for a, b in zip(one, two))
+            system: sum(
+                a == b for one, two in zip(found, written[GROWING], strict=True) for a, b in zip(one, two, strict=True)
+            )
             for system, found in written.items()
         },
         "peak_megabytes": {system: done[-1][system]["megabytes"] for system in SYSTEMS},

@@ -38,8 +38,8 @@ def load(
 
     `dtype` is that of the weights, float32 by default; `fast` predicts in bfloat16 where the machine computes faster in
     it. With "int8" the matrices are rounded to 8 bits (runtime/int8.py), for texts that are written one at a time on a
-    processor: such a model predicts, and is not traced, saved or trained. The internet is used only for `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for
-    a device that is not available.
+    processor: such a model predicts, and is not traced, saved or trained. The internet is used only for
+    `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for a device that is not available.
     """
     where, kind = choose_device(str(device or "auto")), choose_dtype(dtype)
     check_float64(where, kind)

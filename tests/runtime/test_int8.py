@@ -1,4 +1,4 @@
-"""Matrices of 8 bits: what they stand for, how far their products are from those in floating point, what they refuse."""
+"""Matrices of 8 bits: what they stand for, how far off their products are, what they refuse."""
 
 from __future__ import annotations
 
