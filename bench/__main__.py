@@ -23,6 +23,8 @@ ROWS = (
     ("bench.translation", "memory"),
     ("bench.translation", "model"),
     ("bench.translation", "decoding"),
+    ("bench.generation", "one"),
+    ("bench.generation", "sixteen"),
     ("experiments.tables",),
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments import page_speed, results, translation_speed
+from experiments import generation_speed, page_speed, results, translation_speed
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.encoder import table as encoder
 from experiments.translation import table as translation
@@ -216,6 +216,7 @@ def bench_page() -> str:
         ("From which length of run on compiling pays", _compiling),
         ("Fine-tuning", encoder.speed),
         ("Translation", lambda: translation_speed.section(table)),
+        ("Writing", lambda: generation_speed.section(table)),
     ):
         parts += ["", f"## {title}", "", section()]
     for name in (
