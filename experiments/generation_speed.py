@@ -47,6 +47,6 @@ def _written(row: dict[str, Any], table: Table) -> str:
         + f"\n\nOurs is **{best['ours']:.2f}** times the best of transformers ({row['best_peer']}), with 8-bit weights "
         f"**{best['ours, int8']:.2f}** times;\n8-bit weights are {row['int8_times_float32']:.2f} times as fast as "
         f"float32. Reading the weights once a step is {share:.0%} of the\n"
-        f"{row['readable_gigabytes_per_second']:.1f} GB/s that a sum over a large array reads. With random weights many "
-        "tokens are\nequally likely, and 8 bits choose others."
+        f"{row['readable_gigabytes_per_second']:.1f} GB/s that a sum over a large array reads. With random weights "
+        "many tokens\nare equally likely, and 8 bits choose others."
     )
