@@ -23,6 +23,7 @@ ROWS = (
     ("bench.translation", "memory"),
     ("bench.translation", "model"),
     ("bench.translation", "decoding"),
+    ("bench.language_model",),
     ("bench.generation", "one"),
     ("bench.generation", "sixteen"),
     ("experiments.tables",),

@@ -91,7 +91,7 @@ def ours(gate: Gate) -> None:
         "data.files": [str(text())],
         "data.length": LENGTH,
         "data.validation": 0.01,
-        "tokenizer": {"kind": "bpe", "file": str(WORK)},
+        "tokenizer": {"file": str(WORK)},
         "model": {
             "family": "gpt2",
             "settings": {"layers": LAYERS, "width": WIDTH, "heads": HEADS, "max_length": LENGTH, "dropout": DROPOUT},

@@ -17,6 +17,30 @@ values in a cache that grows, in one of fixed size, and in that one with the ste
 8-bit weights."""
 
 
+def training(table: Table) -> str:
+    """Tokens a second of learning, and the memory."""
+    row = results.read("bench-language-model")
+    if row is None:
+        return NOT_YET
+    rows = [
+        [
+            system,
+            row["products_of"][system],
+            f"{speed:,.0f}",
+            f"**{row['ratios'][system]:.2f}**" if system in row["ratios"] else "1",
+            f"{row['peak_megabytes'][system]:,.0f}",
+        ]
+        for system, speed in row["tokens_per_second"].items()
+    ]
+    return (
+        f"text_books, GPT-2's shape: {row['size']}; {row['rows']} rows of {row['length']} tokens in a step, AdamW. The "
+        "Trainer\nhas its defaults, the expert's loop is compiled and has fused AdamW. Memory is the most that the "
+        "process held\nafter its warm-up.\n\n"
+        + table(["", "products", "tokens a second", "ours, times", "peak, MB"], rows)
+        + f"\n\n`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}"
+    )
+
+
 def section(table: Table) -> str:
     """One text, and sixteen at once."""
     parts = [_TEXT, ""]

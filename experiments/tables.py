@@ -216,6 +216,7 @@ def bench_page() -> str:
         ("From which length of run on compiling pays", _compiling),
         ("Fine-tuning", encoder.speed),
         ("Translation", lambda: translation_speed.section(table)),
+        ("Learning to write", lambda: generation_speed.training(table)),
         ("Writing", lambda: generation_speed.section(table)),
     ):
         parts += ["", f"## {title}", "", section()]
