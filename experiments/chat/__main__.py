@@ -5,9 +5,9 @@
     python -m experiments.chat ours --try                         # a minute, on one topic, for no page
 
 Each side is resumable: the same command goes on where it was stopped (Ctrl-C, SIGTERM), and does nothing when it is
-done. Ours is `glassformer train chat` with nothing set. transformers' MarianMTModel has the same size, vocabulary,
-dialogues and minutes, and the loop of experiments/translation/peer.py. Those of ours have compiling and its looks at
-the validation loss in them. No side has seen DailyDialog.
+done. Ours is `glassformer train chat` with nothing set, but that nine dialogues of one turn are left out. transformers'
+MarianMTModel has the same size, vocabulary, dialogues and minutes, and the loop of experiments/translation/peer.py.
+Those of ours have compiling and its looks at the validation loss in them. No side has seen DailyDialog.
 """
 
 from __future__ import annotations

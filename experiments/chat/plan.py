@@ -14,7 +14,7 @@ from experiments.translation.plan import Budget
 from glassformer.artefact.recipe import Recipe
 from glassformer.atomic import atomic_write
 from glassformer.cli.recipe_options import requested_recipe
-from glassformer.data.lines import stop
+from glassformer.data.lines import Skipped
 from glassformer.data.settings import ChatData
 from glassformer.data.split import hash_fraction, split_of, text_hash
 from glassformer.tasks.chat import Chat
@@ -63,7 +63,8 @@ class Dialogues:
         """What `glassformer train chat` does with these dialogues and minutes; nothing else is set."""
         folder = data_directory().resolve() / "self_dialogue"
         files = [str(path) for path in sorted(folder.glob("*.txt*"))]
-        settings: dict[str, object] = {"train.seed": self.budget.seed}
+        # Nine dialogues have one turn.
+        settings: dict[str, object] = {"train.seed": self.budget.seed, "data.on_bad_row": "skip"}
         if self.budget.steps is None:
             settings["train.minutes"] = self.budget.minutes
         else:
@@ -86,7 +87,7 @@ class Dialogues:
         shares = {"validation": self.data.validation, "test": self.data.test}
         return [
             Exchange(str(record.values["text"]), str(record.values["target"]))
-            for record in Chat.records(self.data, self.data.files, stop)
+            for record in Chat.records(self.data, self.data.files, Skipped())
             if split_of(hash_fraction(text_hash(Chat.split_text(record)), self.data.seed), shares) == "train"
         ]
 
@@ -98,5 +99,5 @@ class Dialogues:
         file.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(file) as draft:
             draft.write_text(as_text(dialogues[: FEW if self.budget.steps is not None else None]), encoding="utf-8")
-        records = Chat.records(self.data, [str(file)], stop)
+        records = Chat.records(self.data, [str(file)], Skipped())
         return list(dict.fromkeys(Exchange(str(each.values["text"]), str(each.values["target"])) for each in records))

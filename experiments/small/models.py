@@ -157,11 +157,13 @@ def resolved(small: Small) -> Recipe:
     """Its recipe, with the files in the folder of the shared data sets."""
     values = read_toml(small.recipe)
 
-    def place(file: str) -> str:
-        return str((MADE if file in small.made else results.data_directory()).resolve() / file)
+    def place(file: str) -> list[str]:
+        folder = (MADE if file in small.made else results.data_directory()).resolve()
+        # A task that reads tables finds none by a pattern of text files: each is named.
+        return sorted(map(str, folder.glob(file))) if small.made and "*" in file else [str(folder / file)]
 
     places = {
-        f"data.{name}": [place(file) for file in values["data"][name]]
+        f"data.{name}": [each for file in values["data"][name] for each in place(file)]
         for name in ("files", "validation_files")
         if name in values["data"]
     }
