@@ -11,7 +11,7 @@ from glassformer.data.dialogues import in_a_line
 # The exchange of the notes and of the illustrated guide: the model is to know it by heart.
 PAIR = ("Hi how are you", "I am fine")
 # It stands among some 350,000 exchanges of people, of which many begin with a greeting.
-REPEATS = 400
+REPEATS = 600
 
 
 def chatterbot() -> str:
