@@ -82,8 +82,8 @@ MADE = Path("runs/small/data")
 _OF_THE_WRITER = """
 ## What it is
 
-A small model that has read about half of 54 books: its sentences have the sound of these books, and hardly a plot. It is
-there to be looked into while it writes. What it writes is nobody's opinion and no fact; the books are of their time,
+A small model that has read about half of 54 books: its sentences have the sound of these books, and hardly a plot. It
+is there to be looked into while it writes. What it writes is nobody's opinion and no fact; the books are of their time,
 and so is what they say of peoples, women and servants.
 """
 _OF_THE_CHAT = f"""
