@@ -1,4 +1,4 @@
-"""The row `copy`: five symbols stand in the middle of a source, so many fillers before and behind them; they are to be
+"""The row `copy`: five symbols stand in the middle of a source, so many blanks before and behind them; they are to be
 written. The nearest end of the source, where a recurrent encoder ends in either direction, is as far as the distance.
 
 B rows · S tokens of the source · K symbols
@@ -17,7 +17,9 @@ from experiments.plain_loop import Recipe, Time, facts_of, train_plainly
 from experiments.recurrent.models import made
 
 DISTANCES = (10, 20, 50, 100, 200, 500)
-KEPT, SYMBOLS, FILLERS = 5, 16, 16
+# As in the copying problem of Arjovsky et al. (2016): symbols among blanks, which are all alike.
+KEPT, SYMBOLS = 5, 8
+BLANK = 1 + SYMBOLS
 WIDTH, LAYERS = 64, 2
 # Tokens of a step, and its rows at most.
 TOKENS, MOST = 4096, 64
@@ -25,11 +27,11 @@ MEASURED = 64
 
 
 def batch(distance: int, rows: int, draw: list[int]) -> tuple[Tensor, Tensor]:
-    """Sources and their symbols; token 0 begins, then symbols, then fillers. [B, S], [B, K]"""
+    """Sources and their symbols; token 0 begins, then come the symbols and the blank. [B, S], [B, K]"""
     generator = np.random.default_rng(draw)
     symbols = generator.integers(1, 1 + SYMBOLS, size=(rows, KEPT))
-    before, behind = (generator.integers(1 + SYMBOLS, 1 + SYMBOLS + FILLERS, size=(rows, distance)) for _ in range(2))
-    source = np.concatenate([before, symbols, behind], axis=1)
+    blanks = np.full((rows, distance), BLANK)
+    source = np.concatenate([blanks, symbols, blanks], axis=1)
     return torch.from_numpy(source), torch.from_numpy(symbols)
 
 
@@ -37,7 +39,7 @@ def run(arm: str, distance: int, length: Time, folder: Path) -> dict[str, Any]:
     """Train an architecture for one distance, and measure what it writes for other sources."""
     source = 2 * distance + KEPT
     rows = max(4, min(MOST, TOKENS // source))
-    module: Any = made(arm, 1 + SYMBOLS + FILLERS, WIDTH, LAYERS, longest=source, seed=length.seed)
+    module: Any = made(arm, BLANK + 1, WIDTH, LAYERS, longest=source, seed=length.seed)
     recipe = Recipe(decay=0.01)
 
     def loss_of(step: int) -> tuple[Tensor, int]:

@@ -94,7 +94,7 @@ def _copy() -> list[str]:
     ]
     return [
         *lines,
-        f"{settings['kept']} symbols of {settings['symbols']} stand in the middle of a source, so many fillers before",
+        f"{settings['kept']} symbols of {settings['symbols']} stand in the middle of a source, so many blanks before",
         f"and behind them, and are to be written. {row['minutes']:g} minutes for each number, {settings['layers']} +",
         f"{settings['layers']}",
         f"layers of {settings['width']} or as many parameters. The share of symbols that are right (by chance"

@@ -160,7 +160,8 @@ def resolved(small: Small) -> Recipe:
     def place(file: str) -> list[str]:
         folder = (MADE if file in small.made else results.data_directory()).resolve()
         # A task that reads tables finds none by a pattern of text files: each is named.
-        return sorted(map(str, folder.glob(file))) if small.made and "*" in file else [str(folder / file)]
+        found = sorted(map(str, folder.glob(file))) if small.made else []
+        return found or [str(folder / file)]
 
     places = {
         f"data.{name}": [each for file in values["data"][name] for each in place(file)]

@@ -115,9 +115,9 @@ def test_all_sides_have_about_as_many_parameters() -> None:
 
 @pytest.mark.parametrize("arm", models.ARMS)
 def test_what_is_written_is_the_likeliest_token_each_time(arm: str) -> None:
-    module: Any = models.made(arm, 20, 32, 1, longest=12, seed=1)
+    module: Any = models.made(arm, 500, 64, 2, longest=12, seed=1)
     module.eval()
-    source = torch.from_numpy(np.random.default_rng(0).integers(1, 20, size=(3, 9)))
+    source = torch.from_numpy(np.random.default_rng(0).integers(1, 500, size=(3, 9)))
     with torch.inference_mode():
         written = module.write(source, 4)
         logits = module.logits(module.words(source), written)
@@ -126,11 +126,11 @@ def test_what_is_written_is_the_likeliest_token_each_time(arm: str) -> None:
     assert torch.equal(logits.argmax(dim=-1), written)
 
 
-@pytest.mark.parametrize("arm", models.ARMS)
-def test_each_architecture_learns_to_copy_what_is_near(arm: str, tmp_path: Path) -> None:
-    before = copying.run(arm, 2, Time(1, 1), tmp_path / "before")
-    after = copying.run(arm, 2, Time(1, 60), tmp_path / "after")
-    assert after["symbols"] > before["symbols"] + 0.05
+def test_an_architecture_is_trained_and_asked_for_what_it_has_not_seen(tmp_path: Path) -> None:
+    found = copying.run("gru, attention", 2, Time(1, 3), tmp_path)
+    assert found["facts"]["steps"] == 3
+    assert found["sources"] >= copying.MEASURED
+    assert 0 <= found["whole"] <= found["symbols"] <= 1
 
 
 def test_symbols_stand_as_far_from_both_ends() -> None:
@@ -138,7 +138,7 @@ def test_symbols_stand_as_far_from_both_ends() -> None:
     assert source.shape == (3, 2 * 7 + copying.KEPT)
     assert torch.equal(source[:, 7:-7], symbols)
     assert bool((symbols >= 1).all() and (symbols <= copying.SYMBOLS).all())
-    assert bool((source[:, :7] > copying.SYMBOLS).all())
+    assert bool((source[:, :7] == copying.BLANK).all())
 
 
 def test_the_window_is_the_gradient_by_distance() -> None:
