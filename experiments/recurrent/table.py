@@ -164,7 +164,7 @@ def drawn(arms: Mapping[str, Row]) -> str:
         whole, colour = sum(arm["window"]), COLOURS[number % len(COLOURS)]
         points = " ".join(place(at + 1, each / whole) for at, each in enumerate(arm["window"]))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        y = TOP + 18 * number + 12
-        parts.append(f'<path d="M{LEFT + wide + 12},{y - 4}h18" stroke="{colour}" stroke-width="3"/>')
-        parts.append(f'<text x="{LEFT + wide + 36}" y="{y}">{name}</text>')
+        line = TOP + 18 * number + 12
+        parts.append(f'<path d="M{LEFT + wide + 12},{line - 4}h18" stroke="{colour}" stroke-width="3"/>')
+        parts.append(f'<text x="{LEFT + wide + 36}" y="{line}">{name}</text>')
     return "\n".join([*parts, "</svg>", ""])

@@ -76,7 +76,8 @@ def measure_of(losses: Reals, sizes: Integers, length: int) -> Measure:
     token whose loss it is. [N - 1], [N - 1]
     """
     rows = np.arange(len(losses)) // length
-    sums = np.stack([np.bincount(rows, each) for each in (losses, np.ones(len(losses)), sizes)], axis=1)  # [R, 3]
+    each = (losses, np.ones(len(losses)), sizes.astype(np.float64))
+    sums: Reals = np.stack([np.bincount(rows, weights) for weights in each], axis=1).astype(np.float64)  # [R, 3]
 
     def scores(of: Reals) -> Mapping[str, Reals]:
         return {"bits_per_byte": of[..., 0] / math.log(2) / of[..., 2], "loss": of[..., 0] / of[..., 1]}

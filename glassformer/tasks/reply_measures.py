@@ -48,7 +48,8 @@ def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary:
     last = stream[at - 1]
     before = np.where(at > 1, stream[at - 2], -1)  # behind a beginning: the end of the reply before it
     losses = -np.log(counted.probability(before, last, stream[at]))  # [n]
-    sums, tokens = (np.bincount(of, each, len(pairs)) for each in (losses, np.ones(len(losses))))
+    sums = np.bincount(of, losses, len(pairs)).astype(np.float64)  # [E]
+    tokens = np.bincount(of, minlength=len(pairs)).astype(np.float64)  # [E]
     measure = _of_losses(sums, tokens)
     return Scores(len(ids), "tokens", {THIS_MODEL: measure.values()}, measures={THIS_MODEL: measure})
 
