@@ -74,7 +74,7 @@ def transformers(dialogues: Dialogues, run: Path, asked: Sequence[Exchange]) -> 
     """The peer in its loop."""
     from experiments.chat.peer import ChatPeer
 
-    peer = ChatPeer(dialogues, dialogues.budget, run)
+    peer = ChatPeer(dialogues, run)
     peer.train()
     losses, tokens = peer.losses(dialogues.test)
     return {

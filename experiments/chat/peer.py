@@ -6,6 +6,8 @@ B exchanges of a batch · T tokens of the reply
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
 
 import torch
 
@@ -18,6 +20,9 @@ from glassformer.tasks.measure import Reals
 
 class ChatPeer(Peer):
     """As for translation, without label smoothing, as ours."""
+
+    def __init__(self, dialogues: Dialogues, run: Path) -> None:
+        super().__init__(cast(Any, dialogues), dialogues.budget, run)
 
     def recipe_of(self, pairs: Dialogues, budget: Budget) -> Recipe:
         """Our recipe."""

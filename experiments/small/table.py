@@ -11,7 +11,14 @@ from experiments.writing.table import one_line
 
 # The scores that are shown of each, and how.
 WRITER = {"bits_per_byte": ".3f", "perplexity": ".1f", "accuracy": ".2%"}
-CHAT = {"perplexity": ".2f", "accuracy": ".2%", "distinct_1": ".3f", "distinct_2": ".3f", "reply_words": ".1f"}
+CHAT = {
+    "perplexity": ".2f",
+    "bits_per_byte": ".3f",
+    "accuracy": ".2%",
+    "distinct_1": ".3f",
+    "distinct_2": ".3f",
+    "reply_words": ".1f",
+}
 BEFORE, PACKED = "float32, as it was trained", "bfloat16, as it is in the package"
 
 

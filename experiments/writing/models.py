@@ -59,6 +59,8 @@ class Recurrent(nn.Module):
     its word vectors. Its state goes on from row to row while it learns.
     """
 
+    carried: Tensor
+
     def __init__(self, kind: str, vocabulary: int, width: int, layers: int, *, batch: int) -> None:
         super().__init__()
         self.embed = nn.Embedding(vocabulary, width)

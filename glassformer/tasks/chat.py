@@ -57,12 +57,13 @@ class Chat(Translate):
     Data: ClassVar[type[RecordSection]] = ChatData
     fits_baselines = True
     baseline_names = ("unigram", "trigram", "right_replies")
+    of_tokens = ("loss", "perplexity", "accuracy")
     section: ChatSection
 
     @classmethod
     def compared_by(cls, section: Any) -> str:
-        """The loss per token; only models with the same tokens are compared."""
-        return cls.best
+        """Bits per byte: losses per token are of different tokens where vocabularies differ."""
+        return "-bits_per_byte"
 
     def searching(self, beams: int) -> Translator:
         """What writes with so many beams; greedy with one."""
@@ -132,10 +133,10 @@ class Chat(Translate):
         return {"unigram_counts": self.unigram.counts.tolist()}
 
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy of the tokens of the right replies, and what the model's own greedy replies are
+        """Loss, perplexity, bits per byte and accuracy of the right replies, and what the model's own greedy ones are
         like: `reply_scores` of at most 200 of them.
         """
-        scores = scores_of_replies(target_losses(model, source, self.unigram, limit), self.unigram.name)
+        scores = scores_of_replies(target_losses(model, source, self.unigram, limit), source, self.unigram.name)
         count = min(_WRITTEN, len(source.examples), limit or _WRITTEN)
         numbers = Order(len(source.examples), count, source.fingerprint, 0).of_epoch(0, 0).tolist()
         with evaluating(model):

@@ -88,9 +88,12 @@ def test_the_scores_of_replies_have_intervals_and_a_verdict(tokenizer: Tokenizer
     unigram = Unigram.count(held_out.target_tokens, tokenizer.vocabulary_size)
     with torch.no_grad():
         of = target_losses(model, held_out, unigram, None)
-    found = scores_of_replies(of, unigram.name)
+    found = scores_of_replies(of, held_out, unigram.name)
     assert found["loss"] == pytest.approx(of.losses.sum() / of.tokens.sum())
     assert found["unigram_loss"] == pytest.approx(of.unigram.sum() / of.tokens.sum())
+    whole = sum(len(reply.encode()) for reply in TRAINED)
+    assert found["bits_per_byte"] == pytest.approx(of.losses.sum() / math.log(2) / whole)
+    assert found["accuracy"] == pytest.approx(of.right.sum() / of.tokens.sum())
     for name, each in intervals(found.measures[THIS_MODEL]).items():
         assert each.low <= each.value <= each.high, name
     judged = verdict(found, "-loss")
