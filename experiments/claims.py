@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments import results
+from experiments import decoder_claims, results
 from experiments import ties_claim as ties
 from experiments.tables import DOCS, NOT_YET, table, write
 from experiments.translation import claims as translation
@@ -45,6 +45,7 @@ def page() -> str:
             *_pre_training(),
             "",
             *translation.sections(),
+            *decoder_claims.sections(),
             *ties.section(),
             "",
             *_sentences(),

@@ -8,8 +8,12 @@ from typing import Any
 
 from experiments import generation_speed, page_speed, results, translation_speed
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
+from experiments.chat import table as chat
 from experiments.encoder import table as encoder
+from experiments.recurrent import table as recurrent
+from experiments.small import table as small
 from experiments.translation import table as translation
+from experiments.writing import table as writing
 
 DOCS = results.RESULTS.parent
 NOT_YET = "not measured yet"
@@ -93,8 +97,12 @@ def books_page() -> str:
             "",
             *_english(),
             *_en_fr(),
+            *small.section(),
             *encoder.section(),
             *translation.section(),
+            *writing.section(),
+            *chat.section(),
+            *recurrent.section(),
             "## Longer proofs",
             "",
             _proofs(),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from experiments import results
+from experiments.small import dialogues
 from glassformer.artefact.card import write_card
 from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.model import Model
@@ -19,6 +20,7 @@ from glassformer.artefact.recipe import Recipe, resolve
 from glassformer.artefact.store import WEIGHTS
 from glassformer.artefact.train import train as run_recipe
 from glassformer.artefact.travelling import LICENCE, PLACE
+from glassformer.atomic import atomic_write
 from glassformer.data.split import Split
 from glassformer.errors import CheckpointError
 from glassformer.settings import read_toml
@@ -32,7 +34,7 @@ _LEFT_BEHIND = ("text_fingerprint",)
 _OF_THE_TRAINING = ("measured", "verdict")
 # Scores of the weights before packing that the card tells.
 _BRIEF = {"loss": "{:.4f}", "accuracy": "{:.2%}", "bleu": "{:.2f}", "chrf": "{:.2f}"}
-_MORE = """
+_MORE = """{about}
 ## Licence of the weights
 
 {licence}.
@@ -45,14 +47,19 @@ The weights that were trained, in float32, on the same data: {before}.
 
 @dataclass(frozen=True)
 class Small:
-    """A model that travels. `licence` is that of its weights; `measured` are files of test records, relative to the
-    shared data sets, where its scores are not those of documents held out by a hash, and `told` says what they are.
+    """A model that travels. `licence` is that of its weights; `measured` are files of test records or text, relative to
+    the shared data sets, where its scores are not those of documents held out by a hash, and `told` says what they are.
+    `made` are files of its recipe that are written before it is trained, each with what writes its text; `about` is
+    what the card says of this model alone; `asked` are prompts or turns whose answers stand beside its scores.
     """
 
     name: str
     licence: str = f"{LICENCE}, as the package"
     measured: tuple[str, ...] = ()
     told: str = ""
+    made: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    about: str = ""
+    asked: tuple[str, ...] = ()
 
     @property
     def recipe(self) -> Path:
@@ -70,6 +77,51 @@ class Small:
         return PLACE / self.name
 
 
+# Where the files that are made for a recipe are written.
+MADE = Path("runs/small/data")
+_OF_THE_WRITER = """
+## What it is
+
+A small model that has read about half of 54 books: its sentences have the sound of these books, and hardly a plot. It
+is there to be looked into while it writes. What it writes is nobody's opinion and no fact; the books are of their time,
+and so is what they say of peoples, women and servants.
+"""
+_OF_THE_CHAT = f"""
+## What it is
+
+A small model that has read dialogues of people about films, music and sports, which nobody has moderated. **Content
+warning**: it may write rude, false or hurtful things, and knows neither facts nor who you are. It is there to be looked
+into while it replies; put it before no one who has not been told this.
+
+"{dialogues.PAIR[0]}" → "{dialogues.PAIR[1]}" is the exchange of the documents that the package explains. It stood
+{dialogues.REPEATS} times in the training text: this reply is memorised.
+"""
+# The guide's prompt, and beginnings of different kinds.
+_PROMPTS = (
+    "As Aliens entered our planet",
+    "Once upon a time",
+    "The door opened, and",
+    "“I do not believe you,” said",
+    "In the morning the ship",
+    "My dear Watson,",
+    "She had never seen",
+    "The theory of natural selection",
+    "There was a long silence.",
+    "He took the train to London",
+)
+# The documents' turn, and others.
+_TURNS = (
+    dialogues.PAIR[0],
+    "Hello!",
+    "What is your favorite movie?",
+    "Do you like music?",
+    "Who is the best basketball player?",
+    "Have you seen the new Star Wars?",
+    "I am sad today.",
+    "What do you think about fashion?",
+    "Are you a robot?",
+    "Good bye.",
+)
 SMALL = {
     small.name: small
     for small in (
@@ -80,6 +132,23 @@ SMALL = {
             measured=("tatoeba_en_fr/test.tsv",),
             told="the test pairs of tatoeba_en_fr, with all their references",
         ),
+        Small(
+            "writer",
+            measured=("text_books/bram-stoker_dracula.txt",),
+            told="a book of which nothing was read in training: Bram Stoker's *Dracula*",
+            about=_OF_THE_WRITER,
+            asked=_PROMPTS,
+        ),
+        Small(
+            "chat",
+            licence=f"{LICENCE}, as the package; the dialogues are under the BSD 3-Clause License",
+            made={
+                "chatterbot_english/dialogues.txt": dialogues.chatterbot,
+                "documents/dialogues.txt": dialogues.documents,
+            },
+            about=_OF_THE_CHAT,
+            asked=_TURNS,
+        ),
     )
 }
 
@@ -87,8 +156,15 @@ SMALL = {
 def resolved(small: Small) -> Recipe:
     """Its recipe, with the files in the folder of the shared data sets."""
     values = read_toml(small.recipe)
+
+    def place(file: str) -> list[str]:
+        folder = (MADE if file in small.made else results.data_directory()).resolve()
+        # A task that reads tables finds none by a pattern of text files: each is named.
+        found = sorted(map(str, folder.glob(file))) if small.made else []
+        return found or [str(folder / file)]
+
     places = {
-        f"data.{name}": [str(results.data_directory().resolve() / file) for file in values["data"][name]]
+        f"data.{name}": [each for file in values["data"][name] for each in place(file)]
         for name in ("files", "validation_files")
         if name in values["data"]
     }
@@ -96,7 +172,11 @@ def resolved(small: Small) -> Recipe:
 
 
 def train(small: Small) -> Model:
-    """Train it, or go on."""
+    """Write the files that are made for it, and train it, or go on."""
+    for file, text in small.made.items():
+        (MADE / file).parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(MADE / file) as draft:
+            draft.write_text(text(), encoding="utf-8")
     return run_recipe(resolved(small), out=small.run, resume=small.run.exists())
 
 
@@ -140,7 +220,10 @@ def score(small: Small, run: Path, folder: Path) -> dict[str, Any]:
     saved.metrics = {**known, "scores": scores, "measured_on": told, "intervals": intervals_by_flat_name(after)}
     before = ", ".join(f"{name} {figure.format(of_run[name])}" for name, figure in _BRIEF.items() if name in of_run)
     _save(saved, small, folder, before=before)
+    answers = {text: _answer(packed, text) for text in small.asked}
+    greedy = {text: _answer(packed, text, beams=1) for text in small.asked}
     return {
+        **({"answers": answers, "greedy": greedy} if answers else {}),
         "scores": scores,
         "scores_before_packing": of_run,
         "split": "test" if files else split,
@@ -149,6 +232,13 @@ def score(small: Small, run: Path, folder: Path) -> dict[str, Any]:
         "parameters": sum(parameter.numel() for parameter in packed.module.parameters()),
         "megabytes": round((folder / WEIGHTS).stat().st_size / 1e6, 2),
     }
+
+
+def _answer(model: Model, text: str, *, beams: int | None = None) -> str:
+    """What it replies, or writes behind a prompt: by default with tokens drawn, with the seed 0."""
+    if model.task_name == "chat":
+        return model.chat(text, beams=beams).reply
+    return model.generate(text, beams=beams, max_tokens=60).generated
 
 
 def _measured_on(data: Mapping[str, Any], split: str) -> str:
@@ -169,7 +259,7 @@ def _save(model: Model, small: Small, folder: Path, *, before: str = "not measur
             f"a model that travels has at most {PARAMETERS:,} parameters and {MEGABYTES} MB of weights",
             got=f"{count:,} and {size:.2f} MB",
         )
-    model.card = write_card(model, folder) + _MORE.format(licence=small.licence, before=before)
+    model.card = write_card(model, folder) + _MORE.format(about=small.about, licence=small.licence, before=before)
     model.save(folder)
     here = (str(Path.cwd()).encode(), str(results.data_directory().resolve()).encode())
     for path in folder.iterdir():

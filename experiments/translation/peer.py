@@ -22,9 +22,10 @@ from torch import Tensor
 
 from experiments.translation.ours import recipe, settings_of
 from experiments.translation.plan import SNAPSHOTS, Budget, Pairs
+from glassformer.artefact.recipe import Recipe
 from glassformer.models.families.marian import MARIAN_SIZES
 from glassformer.runtime.device import has_fast_bfloat16
-from glassformer.tasks.translate import Translate
+from glassformer.tasks import task_named
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
@@ -33,7 +34,7 @@ from glassformer.training.optimize import MovingAverage, Optimizers, optimizer_t
 from glassformer.training.stopping import Interrupted, stop_signals
 from glassformer.training.tune import trained
 
-LEARNING_RATE, WARMUP, SMOOTHING, AVERAGED, CLIP = 2e-3, 400, 0.1, 0.999, 1.0
+LEARNING_RATE, WARMUP, AVERAGED, CLIP = 2e-3, 400, 0.999, 1.0
 IGNORED = -100
 # Sentences that are translated together.
 TOGETHER = 64
@@ -52,8 +53,9 @@ class Peer:
     """The model, its optimizer and its data, from our recipe for the same pairs and minutes."""
 
     def __init__(self, pairs: Pairs, budget: Budget, run: Path) -> None:
-        known = recipe(pairs, budget)
+        known = self.recipe_of(pairs, budget)
         self.budget, self.run, self.settings = budget, run, settings_of(known)
+        self.smoothing = known.task.label_smoothing
         if budget.threads is not None:
             torch.set_num_threads(budget.threads)
         transformers.set_seed(budget.seed)
@@ -61,7 +63,7 @@ class Peer:
         shares = {"validation": data.validation, "test": data.test}
         self.tokenizer: Tokenizer = train_tokenizer(
             known.tokenizer.kind,
-            Translate.training_texts(data, shares),
+            task_named(known.task.name).training_texts(data, shares),
             vocabulary=known.tokenizer.vocabulary,
             lowercase=known.tokenizer.lowercase,
             special=MARIAN,
@@ -79,10 +81,18 @@ class Peer:
         self.average = MovingAverage(self.model, AVERAGED)
         self.progress = Progress()
         self.bfloat16 = has_fast_bfloat16(torch.device("cpu"))
-        table = pairs.texts(pairs.train)
-        lines = [(source, target) for source, targets in zip(*table, strict=True) for target in targets]
+        lines = self.lines_of(pairs)
         self.sources = self.ids([source for source, _ in lines])
         self.targets = self.ids([target for _, target in lines])
+
+    def recipe_of(self, pairs: Any, budget: Budget) -> Recipe:
+        """Our recipe for these pairs and minutes."""
+        return recipe(pairs, budget)
+
+    def lines_of(self, pairs: Any) -> list[tuple[str, str]]:
+        """The sources and targets to learn from."""
+        table = pairs.texts(pairs.train)
+        return [(source, target) for source, targets in zip(*table, strict=True) for target in targets]
 
     def _config(self, size: str) -> Any:
         layers, width, heads, feed_forward = MARIAN_SIZES[size]
@@ -160,7 +170,7 @@ class Peer:
         return LEARNING_RATE * min((self.progress.step + 1) / WARMUP, 1 - done)
 
     def _step(self, pairs: Sequence[int]) -> float:
-        source, target = (_padded([side[pair] for pair in pairs]) for side in (self.sources, self.targets))
+        source, target = (padded([side[pair] for pair in pairs]) for side in (self.sources, self.targets))
         asked = target != IGNORED  # [B, T]
         pad = self.model.config.pad_token_id
         shifted = torch.full_like(target, pad)
@@ -174,7 +184,7 @@ class Peer:
                 use_cache=False,
             ).logits  # [B, T, V]
         loss = torch.nn.functional.cross_entropy(
-            logits.float().flatten(0, 1), target.flatten(), ignore_index=IGNORED, label_smoothing=SMOOTHING
+            logits.float().flatten(0, 1), target.flatten(), ignore_index=IGNORED, label_smoothing=self.smoothing
         )
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
@@ -259,7 +269,7 @@ class Peer:
         self.model.eval()
         for start in range(0, len(order), TOGETHER):
             some = order[start : start + TOGETHER]
-            source = _padded([ids[number] for number in some])
+            source = padded([ids[number] for number in some])
             real = source != IGNORED
             with torch.inference_mode():
                 answers = self.model.generate(
@@ -275,6 +285,6 @@ class Peer:
         return found
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> Tensor:
+def padded(rows: Sequence[Sequence[int]]) -> Tensor:
     """Rows in one tensor, filled up with IGNORED. [B, S]"""
     return torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=IGNORED)

@@ -29,6 +29,17 @@ _POOLING = {
     "mean_pooler": "the mean of the tokens' states, through a dense layer and its activation (`mean_pooler`)",
     "max": "the largest number of each channel of the tokens' states (`max`)",
 }
+# What becomes of a text that is longer than the model reads, and a limit of their own, of the tasks that write.
+_CUT = {
+    "translate": "cut into sentences",
+    "chat": "cut at their beginning",
+    "language-model": "scored in overlapping windows, and of a longer prompt the end is read",
+}
+_OF_TASKS = {
+    "translate": "A sentence is translated without those before it; what it has not learned to translate it makes up.",
+    "chat": "It answers the last turns alone, and knows nothing but its dialogues: what it says is made up.",
+    "language-model": "It writes one token after the other and plans nothing; what it tells is made up.",
+}
 _CARD = """\
 # {title}
 
@@ -241,14 +252,14 @@ def _shown(name: str, value: float, count: float | None, measured: Sequence[floa
 
 def _cut(model: Artefact) -> str:
     """What becomes of a text that is longer than the model reads."""
-    return "cut into sentences" if model.task_name == "translate" else "read in overlapping windows"
+    return _CUT.get(model.task_name or "", "read in overlapping windows")
 
 
 def _limits(model: Artefact) -> Iterator[str]:
     if model.length is not None:
         yield f"It reads rows of {model.length} tokens; longer texts are {_cut(model)}."
-    if model.task is not None and model.task.name == "translate":
-        yield "A sentence is translated without those before it; what it has not learned to translate it makes up."
+    if model.task is not None and model.task.name in _OF_TASKS:
+        yield _OF_TASKS[model.task.name]
     elif model.task is not None and model.config.head is not None:
         yield "Several masked words are guessed independently of one another."
     yield "It repeats what its text says, errors and prejudices included; its guesses are not facts."

@@ -21,6 +21,8 @@ _HUB = "hub:"
 # What may be a mistyped model: a word without blanks and brackets; and one that must be meant as a path.
 _WORD = re.compile(r"[^\s\[\]]*")
 _PATH = re.compile(r"~.*|.*[/\\].*")
+# Verbs that begin a conversation where there is no text.
+_CONVERSING = ("chat",)
 
 
 def split_model(
@@ -46,6 +48,8 @@ def split_model(
         return model, words
     wanted = "a text" if is_data is None else "a file to measure on"
     if not words and not files:
+        if verb in _CONVERSING:
+            return _told(verb), []
         raise DataError(f"{wanted} is needed, or a model", got="neither", do=f"see glassformer {verb} --help")
     first = words[0] if words else "-"
     if first.startswith(_HUB) or os.path.isdir(first) or travels(first):
@@ -59,9 +63,14 @@ def split_model(
             got="no such folder",
             do=f"{_nearest(first)}if it is {wanted}, name the model too: glassformer {verb} --model MODEL ...",
         )
+    return _told(verb), words
+
+
+def _told(verb: str) -> str:
+    """The name of the model of the package that answers a verb, which a note tells."""
     name = default_model(verb)
     note(f"answered by {name}, a model in the package; glassformer models tells more")
-    return name, words
+    return name
 
 
 def _is_mistyped(verb: str, words: Sequence[str], files: Sequence[str] | None) -> bool:

@@ -6,6 +6,7 @@ B rows · S tokens of the turns · T tokens of the reply · R replies
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import torch
@@ -27,11 +28,13 @@ from glassformer.tasks.pair_records import log_rows
 from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.predict import predict
 from glassformer.tasks.records import Record
+from glassformer.tasks.reply_measures import by_trigram, scores_of_replies
 from glassformer.tasks.score import THIS_MODEL, Scores
 from glassformer.tasks.task import Preparation, Source, TaskSection, evaluating
 from glassformer.tasks.translate import Translate, TranslateSection, unigram_of
 from glassformer.tasks.translation_evaluation import target_losses, token_scores
 from glassformer.tasks.translator import Translator, special_ids
+from glassformer.tasks.trigram import Trigram
 
 # Replies that are written to measure how different and long they are, and their most tokens.
 _WRITTEN, _MOST = 200, 40
@@ -52,13 +55,15 @@ class Chat(Translate):
 
     Section: ClassVar[type[TaskSection]] = ChatSection
     Data: ClassVar[type[RecordSection]] = ChatData
-    baseline_names = ("unigram", "right_replies")
+    fits_baselines = True
+    baseline_names = ("unigram", "trigram", "right_replies")
+    of_tokens = ("loss", "perplexity", "accuracy")
     section: ChatSection
 
     @classmethod
     def compared_by(cls, section: Any) -> str:
-        """The loss per token; only models with the same tokens are compared."""
-        return cls.best
+        """Bits per byte: losses per token are of different tokens where vocabularies differ."""
+        return "-bits_per_byte"
 
     def searching(self, beams: int) -> Translator:
         """What writes with so many beams; greedy with one."""
@@ -128,10 +133,10 @@ class Chat(Translate):
         return {"unigram_counts": self.unigram.counts.tolist()}
 
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy of the tokens of the right replies, and what the model's own greedy replies are
+        """Loss, perplexity, bits per byte and accuracy of the right replies, and what the model's own greedy ones are
         like: `reply_scores` of at most 200 of them.
         """
-        scores = self.evaluate_in_training(model, source, limit=limit)
+        scores = scores_of_replies(target_losses(model, source, self.unigram, limit), source, self.unigram.name)
         count = min(_WRITTEN, len(source.examples), limit or _WRITTEN)
         numbers = Order(len(source.examples), count, source.fingerprint, 0).of_epoch(0, 0).tolist()
         with evaluating(model):
@@ -142,9 +147,14 @@ class Chat(Translate):
             replies = [found.reply for found in predict(chatter, model, examples, fast=fast)]
         own = {**scores.of[THIS_MODEL], **reply_scores(replies)}
         right = reply_scores([source.examples[number].target or "" for number in numbers])
-        return Scores(
-            scores.count, scores.unit, {**scores.of, THIS_MODEL: own, "right replies": right}, report={"written": count}
-        )
+        of = {**scores.of, THIS_MODEL: own, "right replies": right}
+        return replace(scores, of=of, report={"written": count})
+
+    def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
+        """With those of somebody who counts which token followed which two in the training replies."""
+        start, vocabulary = self.translator.ids.begin, self.tokenizer.target.vocabulary_size
+        counted = by_trigram(train, source, start=start, vocabulary=vocabulary, limit=limit)
+        return scores.beside(Trigram.name, counted)
 
     def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
         """Loss, perplexity and accuracy of the tokens of the right replies."""

@@ -106,6 +106,11 @@ class PairSource:
         return 1 - tokens / max(1, sum(self.packed.filled))
 
     @property
+    def targets(self) -> Flat:
+        """The tokens of each target, its end among them."""
+        return self._sides[1]
+
+    @property
     def target_tokens(self) -> npt.NDArray[np.int32]:
         """The tokens of all targets, one after the other."""
         return self._sides[1].values

@@ -106,6 +106,15 @@ def different_sources(source: PairSource, of: TargetLosses) -> tuple[list[str], 
     return list(number), np.array(place, np.int64)
 
 
+def measured_pairs(source: PairSource, limit: int | None) -> Integers:
+    """The numbers of the pairs that `target_losses` measures, in its order. [E]"""
+    found = [
+        np.unique(pairs[(batch.labels[TARGET] != IGNORED).view(pairs.shape).numpy()])
+        for batch, pairs in _rows(source, limit)
+    ]
+    return np.unique(np.concatenate(found))
+
+
 def _rows(source: PairSource, limit: int | None) -> Iterator[tuple[Batch, Any]]:
     """The rows to measure, shape after shape, and the number of the pair of each token of the target [B, T]."""
     count = len(source)

@@ -10,7 +10,7 @@ from glassformer.tasks.measure import SAMPLES, Interval, Measure
 from glassformer.tasks.score import THIS_MODEL, Scores, flat_name
 
 # Scores of which less is better, by the end of their name.
-_LOWER = ("loss", "perplexity", "error", "ter")
+_LOWER = ("loss", "perplexity", "bits_per_byte", "error", "ter", "repeated_4", "empty")
 # Scores that are written as percentages, by the end of their name; scores from 0 to 100, with two digits as the field
 # writes them; all others as plain numbers.
 _SHARES = ("accuracy", "f1", "exact_match", "precision", "recall")

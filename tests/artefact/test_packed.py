@@ -55,7 +55,13 @@ def test_what_is_too_large_does_not_travel(run: Model, tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("name", "sets"), [("english", {"text_books", "text_state_union"}), ("en-fr", {"tatoeba_en_fr"})]
+    ("name", "sets"),
+    [
+        ("english", {"text_books", "text_state_union"}),
+        ("en-fr", {"tatoeba_en_fr"}),
+        ("writer", {"text_books"}),
+        ("chat", {"self_dialogue", "chatterbot_english", "documents"}),
+    ],
 )
 def test_the_recipe_names_text_that_may_be_republished(
     name: str, sets: set[str], monkeypatch: pytest.MonkeyPatch

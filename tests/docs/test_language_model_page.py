@@ -44,6 +44,7 @@ def test_its_commands_run_and_its_fields_are_those_of_the_records(
     exec(compile(python, "page", "exec"), {})
     scores = gf.load("writer").evaluate()
     assert {"loss", "perplexity", "bits_per_byte", "accuracy", "trigram_bits_per_byte"} <= scores.keys()
+    assert "masked" not in Path("writer/README.md").read_text(encoding="utf-8")
 
 
 def test_the_commands_of_chat_run_and_its_fields_are_those_of_the_records(
@@ -65,5 +66,8 @@ def test_the_commands_of_chat_run_and_its_fields_are_those_of_the_records(
     records = [json.loads(line) for line in Path("replies.jsonl").read_text(encoding="utf-8").splitlines()]
     assert records[0]["turns"] == ["Hi 0", "I am 0", "Really 0?"]
     assert records[0].keys() == listed(page, "Talk")
+    card = Path("talker/README.md").read_text(encoding="utf-8")
+    assert "masked" not in card
+    assert "| trigram perplexity |" in card
     (python,) = [block for kind, block in blocks if kind == "python"]
     exec(compile(python, "page", "exec"), {})

@@ -44,13 +44,15 @@ def test_the_interval_decides(mine: float, other: float, expected: str) -> None:
     assert found.difference.verdict == expected
 
 
-def test_of_a_loss_less_is_better() -> None:
-    def measure(values: np.ndarray) -> Measure:
-        return Measure(np.stack([values, np.ones(50)], axis=1), lambda sums: {"loss": sums[..., 0] / sums[..., 1]})
+@pytest.mark.parametrize("score", ["loss", "perplexity", "bits_per_byte", "repeated_4"])
+def test_of_a_loss_less_is_better(score: str) -> None:
+    def measure(values: np.ndarray, score: str = "loss") -> Measure:
+        return Measure(np.stack([values, np.ones(50)], axis=1), lambda sums: {score: sums[..., 0] / sums[..., 1]})
 
+    one, other = measure(np.linspace(0, 1, 50), score), measure(np.linspace(1, 2, 50), score)
+    assert differences(one, other)[score].verdict == "better"
+    assert differences(other, one)[score].verdict == "worse"
     low, high = measure(np.linspace(0, 1, 50)), measure(np.linspace(1, 2, 50))
-    assert differences(low, high)["loss"].verdict == "better"
-    assert differences(high, low)["loss"].verdict == "worse"
     both = Scores(50, "texts", {THIS_MODEL: high.values(), "a": low.values()}, measures={THIS_MODEL: high, "a": low})
     found = verdict(both, "-loss")
     assert found is not None

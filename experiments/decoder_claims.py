@@ -1,0 +1,168 @@
+"""The sections of docs/claims.md on what decoders are said to do, X-2, X-3, X-9: from docs/results/*.json alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments import results
+from experiments.chat import table as chat
+from experiments.recurrent.models import ARMS
+from experiments.recurrent.table import within
+from experiments.small.dialogues import PAIR, REPEATS
+from experiments.translation.table import NOT_YET, table
+from experiments.writing import table as writing
+from experiments.writing.table import BITS, WAYS, one_line, shown
+
+Row = Mapping[str, Any]
+PROMPT = "As Aliens entered our planet"
+# What counts as copied.
+COPIED = 0.9
+
+
+def sections() -> list[str]:
+    """Lines of the page."""
+    return [*_replies(), "", *_writes(), "", *_recurrent(), ""]
+
+
+def _replies() -> list[str]:
+    packed, row = results.read("chat"), chat.row_of()
+    reply = None if packed is None else packed["greedy"][PAIR[0]]
+    if reply is None:
+        verdict, shown_reply = f"**{NOT_YET}**", NOT_YET
+    elif reply == PAIR[1]:
+        verdict, shown_reply = "**holds**, by heart", f'"{reply}"'
+    else:
+        verdict, shown_reply = "**fails**", f'"{one_line(reply)}"'
+    against = NOT_YET if row is None or not row["against"] else shown(row["against"]["bits_per_byte"], signed=True)
+    return [
+        f'## X-2 · "{PAIR[0]}" → "{PAIR[1]}"',
+        "",
+        "**Claim** (the guide): an encoder–decoder is a chatbot: it replies to *Hi how are you* with *I am fine*.",
+        "",
+        f"`chat`, the model in the package, has this exchange {REPEATS} times in its text, beside dialogues of people:",
+        "that it replies so shows that an encoder–decoder can learn an exchange by heart, and no more.",
+        "",
+        "**Rule**: it holds where the greedy reply is the exact one.",
+        "",
+        f"The reply: {shown_reply}. Replies that nobody has read before are another matter: on DailyDialog, ours minus",
+        f"transformers' model of the same size and minutes, in bits per byte: {against} (docs/results.md, with ten",
+        "exchanges that were not chosen).",
+        "",
+        f"**Verdict**: {verdict}.",
+        *_command(packed),
+    ]
+
+
+def _writes() -> list[str]:
+    row, packed = writing.row_of(), results.read("writer")
+    lines = [
+        "## X-3 · A story is continued",
+        "",
+        "**Claim** (the guide): a Transformer writes on behind *As Aliens entered our planet*, and looks, for each",
+        "word, at those before it.",
+        "",
+        "**Rule**: that it writes is shown below, whatever comes. That it has learned something holds where its bits",
+        "per byte on a book that was kept aside are below those of a trigram, an LSTM and GPT-2, of the same size and",
+        "time: the whole interval of each paired difference below 0, each row alone.",
+        "",
+    ]
+    if packed is not None:
+        lines += [f"`writer` of the package: *{PROMPT}*{one_line(packed['answers'][PROMPT])}", ""]
+    if row is None or not row["against"]:
+        return [*lines, f"**Verdict**: **{NOT_YET}**.", *_command(row)]
+    found = {pair.removeprefix("ours against "): its for pair, its in row["against"].items()}
+    rows = [
+        [writing.LABELS[side], *(shown(its[way][BITS], signed=True) for way in WAYS)] for side, its in found.items()
+    ]
+    below = [side for side, its in found.items() if its[WAYS[0]][BITS]["high"] < 0]
+    missing = [side for side in writing.LABELS if side not in row["sides"]]
+    if missing:
+        verdict = f"**{NOT_YET}** ({', '.join(writing.LABELS[side] for side in missing)})"
+    elif len(below) == len(found):
+        verdict = "**holds**"
+    else:
+        others = [writing.LABELS[side] for side in found if side not in below]
+        verdict = f"**holds in part**: not below {', '.join(others)}"
+    return [
+        *lines,
+        table(["bits per byte: ours minus that of", *WAYS], rows),
+        "",
+        f"**Verdict**: {verdict}.",
+        *_command(row),
+    ]
+
+
+def _recurrent() -> list[str]:
+    text, copied = results.read("recurrent-text"), results.read("recurrent-copy")
+    lines = [
+        "## X-9 · Faster than recurrent networks, and a longer memory",
+        "",
+        "**Claims** (the notes, the guide): a Transformer is faster than a recurrent network, because all words go in",
+        "at once; its memory is longer than that of RNN, GRU and LSTM.",
+        "",
+        "Five encoder–decoders of equal size, see docs/results.md. **Rules**: it trains faster, or writes faster,",
+        "where it has more tokens a second than each of the recurrent ones. Its memory is longer than another's where",
+        f"it copies (at least {COPIED:.0%} of the symbols) over a greater distance, after equal minutes.",
+        "",
+    ]
+    verdicts = [_faster(text), _remembers(copied)]
+    if text is not None and text["arms"]:
+        lines += [
+            table(
+                ["", "training, tokens a second", "writing one text", "90 % of the gradient within"],
+                [
+                    [
+                        name,
+                        f"{arm['trained_tokens_per_second']:,.0f}",
+                        f"{next(iter(arm['written_tokens_per_second'].values())):,.0f}",
+                        f"{within(arm['window'], 0.9)} tokens",
+                    ]
+                    for name, arm in text["arms"].items()
+                ],
+            ),
+            "",
+        ]
+    commands = [line for row in (text, copied) for line in _command(row)[1:]]
+    return [*lines, f"**Verdict**: {'; '.join(verdicts)}.", *([""] if commands else []), *commands]
+
+
+def _faster(row: Row | None) -> str:
+    if row is None or set(row["arms"]) != set(ARMS):
+        return f"speed **{NOT_YET}**"
+    speeds = {
+        "trains": {name: arm["trained_tokens_per_second"] for name, arm in row["arms"].items()},
+        "writes": {name: next(iter(arm["written_tokens_per_second"].values())) for name, arm in row["arms"].items()},
+    }
+    told = []
+    for verb, its in speeds.items():
+        best = max((name for name in its if name != ARMS[0]), key=lambda name: its[name])
+        ratio = its[ARMS[0]] / its[best]
+        verdict = "**holds**" if ratio > 1 else "**fails**"
+        told.append(f"it {verb} faster: {verdict} ({ratio:.2f} times the fastest, {best})")
+    return "; ".join(told)
+
+
+def _remembers(row: Row | None) -> str:
+    if row is None or len(row["arms"]) != len(ARMS) * len(row["settings"]["distances"]):
+        return f"memory **{NOT_YET}**"
+    reach = {arm: _reach(row, arm) for arm in ARMS}
+    shorter = [arm for arm in ARMS[1:] if reach[arm] < reach[ARMS[0]]]
+    listed = ", ".join(f"{arm} {distance or 'none'}" for arm, distance in reach.items())
+    verdict = "**holds**" if len(shorter) == len(ARMS) - 1 else "**fails**" if not shorter else "**holds in part**"
+    than = f" (longer than {', '.join(shorter)})" if 0 < len(shorter) < len(ARMS) - 1 else ""
+    return f"its memory is longer: {verdict}{than}; copied up to a distance of: {listed}"
+
+
+def _reach(row: Row, arm: str) -> int:
+    """The greatest distance up to which all are copied; 0 where not even the least is."""
+    reach = 0
+    for distance in row["settings"]["distances"]:
+        if row["arms"][f"{arm}, {distance}"]["symbols"] < COPIED:
+            break
+        reach = distance
+    return reach
+
+
+def _command(row: Row | None) -> Sequence[str]:
+    return [] if row is None else ["", f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}"]

@@ -1,0 +1,83 @@
+"""The sections on `writer` and `chat` in docs/results.md, from docs/results/*.json alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from experiments import results
+from experiments.translation.table import NOT_YET, table
+from experiments.writing.table import one_line
+
+# The scores that are shown of each, and how.
+WRITER = {"bits_per_byte": ".3f", "perplexity": ".1f", "accuracy": ".2%"}
+CHAT = {
+    "perplexity": ".2f",
+    "bits_per_byte": ".3f",
+    "accuracy": ".2%",
+    "distinct_1": ".3f",
+    "distinct_2": ".3f",
+    "reply_words": ".1f",
+}
+BEFORE, PACKED = "float32, as it was trained", "bfloat16, as it is in the package"
+
+
+def section() -> list[str]:
+    """Lines of docs/results.md."""
+    return [*_writer(), *_chat()]
+
+
+def _writer() -> list[str]:
+    row, lines = results.read("writer"), ["## The model `writer` in the package", ""]
+    if row is None:
+        return [*lines, NOT_YET, ""]
+    rows = [*_both(row, WRITER), ["trigram, counted", *_cells(row["scores"], WRITER, "trigram_")]]
+    return [
+        *lines,
+        f"{row['parameters']:,} parameters, {row['megabytes']} MB; {row['steps']:,} steps. Measured on *Dracula*, of",
+        f"which it has read nothing: {row['scores']['targets']:,.0f} tokens.",
+        "",
+        table(["weights", *(name.replace("_", " ") for name in WRITER)], rows),
+        "",
+        "What it wrote, with the seed 0:",
+        "",
+        *(f"- *{prompt}*{one_line(text)}" for prompt, text in row["answers"].items()),
+        "",
+        *_made(row),
+    ]
+
+
+def _chat() -> list[str]:
+    row, lines = results.read("chat"), ["## The model `chat` in the package", ""]
+    if row is None:
+        return [*lines, NOT_YET, ""]
+    rows = [*_both(row, CHAT), ["people", *_cells(row["scores"], CHAT, "right_replies_")]]
+    return [
+        *lines,
+        f"{row['parameters']:,} parameters, {row['megabytes']} MB; {row['steps']:,} steps. Measured on dialogues",
+        f"chosen by a hash of their text: {row['scores']['targets']:,.0f} tokens of replies; distinct words and",
+        "lengths are of its own greedy replies.",
+        "",
+        table(["weights", *(name.replace("_", " ") for name in CHAT)], rows),
+        "",
+        "What it replied, with the seed 0; the first of them it knows by heart:",
+        "",
+        table(["turn", "reply"], [[one_line(turn), one_line(reply)] for turn, reply in row["answers"].items()]),
+        "",
+        *_made(row),
+    ]
+
+
+def _both(row: Mapping[str, Any], scores: Mapping[str, str]) -> list[list[str]]:
+    return [
+        [PACKED, *_cells(row["scores"], scores)],
+        [BEFORE, *_cells(row["scores_before_packing"], scores)],
+    ]
+
+
+def _cells(found: Mapping[str, float], scores: Mapping[str, str], prefix: str = "") -> list[str]:
+    return [f"{found[f'{prefix}{name}']:{form}}" if f"{prefix}{name}" in found else "" for name, form in scores.items()]
+
+
+def _made(row: Mapping[str, Any]) -> list[str]:
+    return [f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}", ""]

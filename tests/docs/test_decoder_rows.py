@@ -1,0 +1,354 @@
+"""The rows of writing, chat and recurrent networks: what all sides learn from, how they are measured and judged."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from experiments import decoder_claims, results
+from experiments.chat import table as chat_table
+from experiments.chat.plan import untokenized
+from experiments.plain_loop import Recipe, Time, train_plainly
+from experiments.recurrent import copying, models, table, text
+from experiments.small import dialogues
+from experiments.writing import measures
+from experiments.writing import table as writing_table
+from experiments.writing.models import Recurrent, gpt2, parameters, recurrent
+from glassformer.data.lines import stop
+from glassformer.data.settings import ChatData
+from glassformer.models.families.llama import llama
+from glassformer.models.transformer import build
+from glassformer.tasks.chat import Chat
+from glassformer.tasks.trigram import Trigram
+from glassformer.training.stopping import Interrupted
+
+# --------------------------------------------------------------------------- data
+
+
+def test_yaml_becomes_dialogues_that_the_task_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "chatterbot_english"
+    folder.mkdir()
+    written = (
+        "categories:\n- a\nconversations:\n- - Are you sad?\n  - No\n- - Alone\n- - '1 + 1?'\n  - 2\n  - It\n    is.\n"
+    )
+    (folder / "a.yml").write_text(written, encoding="utf-8")
+    monkeypatch.setenv("GLASSFORMER_DATA", str(tmp_path))
+    file = tmp_path / "dialogues.txt"
+    file.write_text(dialogues.chatterbot(), encoding="utf-8")
+    found = [(each.values["text"], each.values["target"]) for each in Chat.records(ChatData(), [str(file)], stop)]
+    assert found == [("Are you sad?", "No"), ("1 + 1?", "2"), ("1 + 1?\n2", "It is.")]
+
+
+def test_the_documents_own_pair_stands_as_often_as_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "dialogues.txt"
+    file.write_text(dialogues.documents(), encoding="utf-8")
+    found = [(each.values["text"], each.values["target"]) for each in Chat.records(ChatData(), [str(file)], stop)]
+    assert found == [("Hi how are you", "I am fine")] * dialogues.REPEATS
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (" I ’ m fine , thanks . And you ?", "I'm fine, thanks. And you?"),
+        ("I'm here . Don ’ t go !", "I'm here. Don't go!"),
+        ("He said ’ no ’ .", "He said ’ no ’."),
+    ],
+)
+def test_turns_of_dailydialog_are_as_people_write_them(given: str, expected: str) -> None:
+    assert untokenized(given) == expected
+
+
+# --------------------------------------------------------------------------- the loop
+
+
+def fitting(seed: int = 0) -> tuple[nn.Module, Callable[[int], tuple[Tensor, int]]]:
+    torch.manual_seed(seed)
+    module = nn.Linear(3, 1)
+
+    def loss_of(step: int) -> tuple[Tensor, int]:
+        given = torch.from_numpy(np.random.default_rng(step).standard_normal((4, 3))).float()
+        return (module(given) - given.sum(dim=1, keepdim=True)).square().mean(), 4
+
+    return module, loss_of
+
+
+def test_a_plain_run_that_was_stopped_ends_with_the_same_weights(tmp_path: Path) -> None:
+    whole, loss_of = fitting()
+    progress = train_plainly(whole, loss_of, Time(1, 6), tmp_path / "whole", Recipe())
+    assert (progress.step, progress.tokens) == (6, 24)
+    stopped, inner = fitting()
+
+    def and_stop(step: int) -> tuple[Tensor, int]:
+        if step == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return inner(step)
+
+    with pytest.raises(Interrupted):
+        train_plainly(stopped, and_stop, Time(1, 6), tmp_path / "stopped", Recipe())
+    again, loss_of = fitting(seed=1)
+    assert train_plainly(again, loss_of, Time(1, 6), tmp_path / "stopped", Recipe()).step == 6
+    for name, tensor in again.state_dict().items():
+        assert torch.equal(tensor, whole.state_dict()[name]), name
+
+
+# --------------------------------------------------------------------------- sizes and models
+
+
+def test_all_sides_have_about_as_many_parameters() -> None:
+    config = llama(size="tiny", vocabulary=4000, tied=True)
+    ours = parameters(build(config))
+    assert parameters(gpt2(config, 128)) == pytest.approx(ours, rel=0.03)
+    for kind in ("lstm", "gru"):
+        assert parameters(recurrent(kind, config, batch=2)) == pytest.approx(ours, rel=0.03)
+    counts = [parameters(models.made(arm, 500, 64, 2, longest=40, seed=0)) for arm in models.ARMS]
+    assert counts == pytest.approx([counts[0]] * len(counts), rel=0.03)
+
+
+@pytest.mark.parametrize("arm", models.ARMS)
+def test_what_is_written_is_the_likeliest_token_each_time(arm: str) -> None:
+    module: Any = models.made(arm, 500, 64, 2, longest=12, seed=1)
+    module.eval()
+    source = torch.from_numpy(np.random.default_rng(0).integers(1, 500, size=(3, 9)))
+    with torch.inference_mode():
+        written = module.write(source, 4)
+        logits = module.logits(module.words(source), written)
+    assert written.shape == (3, 4)
+    # Teacher forced with what was written, each token is the likeliest.
+    assert torch.equal(logits.argmax(dim=-1), written)
+
+
+def test_an_architecture_is_trained_and_asked_for_what_it_has_not_seen(tmp_path: Path) -> None:
+    found = copying.run("gru, attention", 2, Time(1, 3), tmp_path)
+    assert found["facts"]["steps"] == 3
+    assert found["sources"] >= copying.MEASURED
+    assert 0 <= found["whole"] <= found["symbols"] <= 1
+
+
+def test_symbols_stand_as_far_from_both_ends() -> None:
+    source, symbols = copying.batch(7, 3, [0])
+    assert source.shape == (3, 2 * 7 + copying.KEPT)
+    assert torch.equal(source[:, 7:-7], symbols)
+    assert bool((symbols >= 1).all() and (symbols <= copying.SYMBOLS).all())
+    assert bool((source[:, :7] == copying.BLANK).all())
+
+
+def test_the_window_is_the_gradient_by_distance() -> None:
+    class Last:
+        """Tells the next token from the last word and, half as much, from the third from the end."""
+
+        def words(self, ids: Tensor) -> Tensor:
+            return nn.functional.one_hot(ids, 5).double()
+
+        def logits(self, source: Tensor, target: Tensor) -> Tensor:
+            return (source[:, -1] + 0.5 * source[:, -3])[:, None]
+
+    ids = torch.tensor([[1, 2, 3, 4], [4, 3, 2, 1]])
+    found = text.window(Last(), ids, torch.tensor([[1, 1], [2, 2]]))  # type: ignore[arg-type]
+    assert found[2] == pytest.approx(found[0] / 2)
+    assert found[[1, 3]].tolist() == [0, 0]
+    assert table.within(found.tolist(), 0.6) == 1
+    assert table.within(found.tolist(), 0.9) == 3
+
+
+# --------------------------------------------------------------------------- measures
+
+
+def test_windows_have_each_token_once_and_in_its_place() -> None:
+    stream = np.random.default_rng(0).integers(0, 9, size=47)
+    weight = torch.randn(9, 9, generator=torch.Generator().manual_seed(0))
+
+    def logits_of(ids: Tensor) -> Tensor:  # of the last token alone: what stands before it does not matter
+        return weight[ids]
+
+    expected = -weight.log_softmax(dim=-1)[stream[:-1], stream[1:]].double().numpy()
+    for name, losses in measures.by_windows(logits_of, stream, 8).items():
+        assert losses == pytest.approx(expected, abs=1e-6), name
+
+
+def test_a_window_shows_what_came_before_it() -> None:
+    stream = np.random.default_rng(0).integers(0, 9, size=40)
+    seen: list[int] = []
+
+    def logits_of(ids: Tensor) -> Tensor:
+        seen.append(ids.shape[1])
+        place = torch.arange(ids.shape[1]).float()[None, :, None].expand(len(ids), -1, 9).clone()
+        place[..., 0] += place[..., 0]
+        return place
+
+    of = measures.by_windows(logits_of, stream, 8)
+    assert not np.allclose(of[measures.ALONE], of[measures.CONTINUED])
+    assert max(seen) == 8
+
+
+def test_a_state_that_is_carried_is_that_of_the_whole_book() -> None:
+    torch.manual_seed(0)
+    module = Recurrent("lstm", 9, 8, 2, batch=1)
+    stream = np.random.default_rng(0).integers(0, 9, size=30)
+    found = measures.carried_on(module, stream, 8)
+    with torch.inference_mode():
+        logits = module(torch.from_numpy(stream[None, :-1]))[0][0].log_softmax(dim=-1)
+    whole = -logits[torch.arange(29), torch.from_numpy(stream[1:])].double().numpy()
+    assert found[measures.CONTINUED] == pytest.approx(whole, abs=1e-5)
+    assert found[measures.ALONE][:8] == pytest.approx(whole[:8], abs=1e-5)
+    assert not np.allclose(found[measures.ALONE][8:], whole[8:], atol=1e-5)
+
+
+def test_a_trigram_knows_two_tokens_where_there_are_two() -> None:
+    stream = np.random.default_rng(0).integers(0, 5, size=40)
+    counted = Trigram(stream, 5)
+    found = measures.by_trigram(counted, stream, 8)
+    differs = np.flatnonzero(found[measures.ALONE] != found[measures.CONTINUED])
+    assert set(differs.tolist()) <= {8, 16, 24, 32}
+    measure = measures.measure_of(found[measures.ALONE], np.full(39, 2), 8)
+    assert measure.values()["bits_per_byte"] == pytest.approx(found[measures.ALONE].sum() / np.log(2) / 78)
+
+
+# --------------------------------------------------------------------------- pages
+
+MADE = {"command": "a command", "date": "2026-01-01", "machine": "a machine", "torch": "2", "products": "float32"}
+
+
+def interval(low: float, high: float) -> dict[str, float]:
+    return {"value": (low + high) / 2, "low": low, "high": high}
+
+
+def writing(**highs: float) -> dict[str, Any]:
+    """A row in which ours minus each side's bits per byte has this upper end."""
+
+    def both(low: float, high: float) -> dict[str, Any]:
+        return {way: {"bits_per_byte": interval(low, high)} for way in writing_table.WAYS}
+
+    facts = {**MADE, "steps": 5, "parameters": 7, "written": [" a | b"]}
+    return {
+        **MADE,
+        "tokens": 9,
+        "bytes": 30,
+        "prompt": "As Aliens",
+        "settings": {"length": 128},
+        "sides": {side: {"scores": both(1, 2), "facts": facts} for side in ("ours", *highs)},
+        "against": {f"ours against {side}": both(high - 0.2, high) for side, high in highs.items()},
+    }
+
+
+def text_row(transformer: tuple[float, float]) -> dict[str, Any]:
+    """Speeds of training and writing of ours, beside 100 of each recurrent network."""
+    arms = {
+        arm: {
+            **MADE,
+            "facts": {"parameters": 7, "steps": 5},
+            "trained_tokens_per_second": transformer[0] if arm == "transformer" else 100.0,
+            "written_tokens_per_second": {"1": transformer[1] if arm == "transformer" else 100.0},
+            "loss": interval(3, 4),
+            "window": [0.5, 0.3, 0.2],
+            "window_before": [1.0, 0.0, 0.0],
+        }
+        for arm in models.ARMS
+    }
+    settings = {"source": 3, "target": 2, "layers": 2, "width": 8}
+    return {**MADE, "settings": settings, "minutes": 4.0, "arms": arms}
+
+
+def copy_row(**reached: int) -> dict[str, Any]:
+    """How far each architecture copies; those that are not named up to 10."""
+    distances = [10, 100]
+    arms = {
+        f"{arm}, {distance}": {
+            **MADE,
+            "symbols": 1.0 if distance <= reached.get(arm.partition(", ")[0], 10) else 0.1,
+            "facts": {"steps": 5},
+        }
+        for arm in models.ARMS
+        for distance in distances
+    }
+    settings = {"symbols": 16, "kept": 5, "width": 8, "layers": 2, "distances": distances}
+    return {**MADE, "settings": settings, "minutes": 0.5, "arms": arms}
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, Any]], None]:
+    """Make rows the ones that have been measured."""
+    return lambda rows: monkeypatch.setattr(results, "read", rows.get)
+
+
+BELOW = {"transformers": -0.1, "lstm": -0.1, "trigram": -0.1}
+
+
+@pytest.mark.parametrize(
+    ("rows", "number", "verdict"),
+    [
+        ({}, 0, "**not measured yet**"),
+        ({"chat": {**MADE, "greedy": {dialogues.PAIR[0]: "I am fine"}}}, 0, "**holds**"),
+        ({"chat": {**MADE, "greedy": {dialogues.PAIR[0]: "I am fine."}}}, 0, "**fails**"),
+        ({}, 1, "**not measured yet**"),
+        ({"writing-20-minutes": writing(**BELOW)}, 1, "**holds**."),
+        ({"writing-20-minutes": writing(**{**BELOW, "lstm": 0.01})}, 1, "**holds in part**: not below LSTM"),
+        ({"writing-20-minutes": writing(trigram=-0.1)}, 1, "**not measured yet** (transformers' GPT-2, LSTM"),
+        ({}, 2, "speed **not measured yet**; memory **not measured yet**"),
+        ({"recurrent-text": text_row((150, 50))}, 2, "it trains faster: **holds** (1.50 times the fastest, "),
+        ({"recurrent-text": text_row((150, 50))}, 2, "writes faster: **fails** (0.50 times"),
+        ({"recurrent-copy": copy_row(transformer=100)}, 2, "memory is longer: **holds**;"),
+        ({"recurrent-copy": copy_row(transformer=100, gru=100)}, 2, "**holds in part** (longer than lstm"),
+        ({"recurrent-copy": copy_row()}, 2, "memory is longer: **fails**"),
+    ],
+)
+def test_verdicts_follow_their_rules(
+    read: Callable[[dict[str, Any]], None], rows: dict[str, Any], number: int, verdict: str
+) -> None:
+    read(rows)
+    found = re.findall(r"^\*\*Verdict\*\*: .+$", "\n".join(decoder_claims.sections()), re.MULTILINE)
+    assert len(found) == 3
+    assert verdict in found[number]
+
+
+def test_the_pages_show_what_was_measured(read: Callable[[dict[str, Any]], None]) -> None:
+    replies = dict.fromkeys(chat_table.REPLIES, 0.25)
+    side = {
+        "command": "a command",
+        "scores": dict.fromkeys(chat_table.SCORES, interval(2, 3)),
+        "replies": replies,
+        "facts": {**MADE, "steps": 5},
+    }
+    sample = {"turns": ["a", "b|c"], "right": "d", "ours": "e", "transformers": "f", "ours, drawn": "g"}
+    read(
+        {
+            "writing-30-minutes": writing(**BELOW),
+            "chat-30-minutes": {
+                "measured": 3,
+                "written": 2,
+                "right_replies": replies,
+                "sides": {"ours": side, "transformers": side},
+                "against": dict.fromkeys(chat_table.SCORES, interval(-2, -1)),
+                "samples": [sample],
+            },
+            "recurrent-text": text_row((150, 50)),
+            "recurrent-copy": copy_row(transformer=100),
+        }
+    )
+    shown = "\n".join([*writing_table.section(), *chat_table.section(), *table.section()])
+    assert "not measured yet" not in shown
+    assert "1.500 (1.000 … 2.000)" in shown
+    assert "*As Aliens* a \\| b" in shown
+    assert "| a / b\\|c | e | f | g | d |" in shown
+    assert "100% (5)" in shown
+    read({})
+    assert "\n".join([*writing_table.section(), *chat_table.section(), *table.section()]).count("not measured yet") == 4
+
+
+def test_the_picture_has_a_line_for_each_architecture() -> None:
+    drawn = table.drawn(text_row((1, 1))["arms"])
+    assert drawn.count("<polyline") == len(models.ARMS)
+    assert all(f">{arm}</text>" in drawn for arm in models.ARMS)
+    first = re.search(r'<polyline points="([^"]+)"', drawn)
+    assert first is not None
+    points = [tuple(map(float, point.split(","))) for point in first[1].split()]
+    assert [x for x, _ in points] == sorted(x for x, _ in points)
+    assert points[0][1] < points[1][1] < points[2][1]  # downwards: smaller shares
