@@ -241,6 +241,8 @@ def _shown(name: str, value: float, count: float | None, measured: Sequence[floa
 
 def _cut(model: Artefact) -> str:
     """What becomes of a text that is longer than the model reads."""
+    if model.task_name == "chat":
+        return "cut at their beginning: the last turns are read"
     return "cut into sentences" if model.task_name == "translate" else "read in overlapping windows"
 
 
@@ -249,6 +251,8 @@ def _limits(model: Artefact) -> Iterator[str]:
         yield f"It reads rows of {model.length} tokens; longer texts are {_cut(model)}."
     if model.task is not None and model.task.name == "translate":
         yield "A sentence is translated without those before it; what it has not learned to translate it makes up."
+    elif model.task is not None and model.task.name in ("chat", "language-model"):
+        yield "What it writes is likely, not true: it makes up names, numbers and events."
     elif model.task is not None and model.config.head is not None:
         yield "Several masked words are guessed independently of one another."
     yield "It repeats what its text says, errors and prejudices included; its guesses are not facts."
