@@ -1,4 +1,4 @@
-"""glassformer translate --stream, glassformer generate, glassformer chat: words on the screen as soon as they are decided."""
+"""glassformer translate --stream, generate and chat: words on the screen as soon as they are decided."""
 
 from __future__ import annotations
 

@@ -54,9 +54,10 @@ def search_of(
 ) -> tuple[SearchDefaults, dict[str, str]]:
     """The search that these settings of generation ask for, and the reason for each one that has no counterpart.
 
-    `alone`: of a decoder alone, whose lengths count the prompt and whose answers need no token to begin with. `tokens` are those with a role in `config.json`: they count where `generation` says nothing at all, as in
-    transformers, and for the first and the last token also where it does not name these. Raises CheckpointError for a
-    value that cannot be.
+    `alone`: of a decoder alone, whose lengths count the prompt and whose answers need no token to begin with. `tokens`
+    are those with a role in `config.json`: they count where `generation` says nothing at all, as in transformers, and
+    for the first and the last token also where it does not name these. Raises CheckpointError for a value that cannot
+    be.
     """
     named = {key: value for key, value in tokens.items() if not generation or key in _BEGIN_AND_END}
     said = {key: value for key, value in {**named, **generation}.items() if value is not None}

@@ -310,8 +310,8 @@ def _log_rows(sources: Mapping[Split, DialogueSource], length: int, log: Any) ->
     held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
     train = sources["train"]
     log(
-        f"{len(train.examples):,} replies to learn from, {held_out or 'none held out'}; {len(train):,} rows of {length} "
-        f"tokens, {train.padding:.1%} of them padding"
+        f"{len(train.examples):,} replies to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
+        f"{length} tokens, {train.padding:.1%} of them padding"
     )
     if left_out := sum(source.left_out for source in sources.values()):
         log(f"{left_out:,} replies that are longer than data.length = {length} with the turn before them are left out")

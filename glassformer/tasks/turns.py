@@ -134,8 +134,8 @@ def told_apart(dialogue: Dialogue) -> Iterator[tuple[tuple[Message, ...], tuple[
 def lessons(
     writer: TurnWriter, messages: Sequence[Message], learned: Sequence[bool], *, room: int, history: int | None
 ) -> Iterator[Lesson | None]:
-    """A dialogue as parts of at most `room` + 1 tokens, of which the last is not read. Each reply is learned once: after
-    as many turns as fit, at most `history`; None stands for a reply that does not fit with the turn before it.
+    """A dialogue as parts of at most `room` + 1 tokens, of which the last is not read. Each reply is learned once,
+    after as many turns as fit, at most `history`; None stands for a reply that does not fit with the turn before it.
 
     A dialogue that fits is one part. Of a longer one each part begins with earlier turns in up to half of its room.
     """

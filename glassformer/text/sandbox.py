@@ -34,16 +34,16 @@ MOST_STEPS, MOST_CHARACTERS, MOST_SECONDS, _OF_A_PART = 300_000, 4_000_000, 5.0,
 _MOST_DIGITS, _MOST_NUMBER, _MOST_BITS = 3, 10_000, 4096
 _WIDE = re.compile(rf"\d{{{_MOST_DIGITS + 1},}}|\*|\{{[^{{}}]*\{{")
 # Methods of texts that a template may use: the others are of no use in one, and some make long texts of short ones.
-_OF_TEXTS = frozenset(
-    "capitalize casefold count endswith find format index isalnum isalpha isascii isdecimal isdigit islower isnumeric "
-    "isspace istitle isupper join lower lstrip partition removeprefix removesuffix replace rfind rindex rpartition "
-    "rsplit rstrip split splitlines startswith strip swapcase title upper".split()
-)
-_FILTERS = frozenset(
-    "abs capitalize count d default dictsort e escape first float format groupby indent int items join last length "
-    "list lower map max min reject rejectattr replace reverse round safe select selectattr sort string striptags sum "
-    "title trim truncate unique upper urlencode wordcount".split()
-)
+_OF_TEXTS = """
+capitalize casefold count endswith find format index isalnum isalpha isascii isdecimal isdigit islower isnumeric
+isspace istitle isupper join lower lstrip partition removeprefix removesuffix replace rfind rindex rpartition
+rsplit rstrip split splitlines startswith strip swapcase title upper
+""".split()  # noqa: SIM905 - legible
+_FILTERS = """
+abs capitalize count d default dictsort e escape first float format groupby indent int items join last length
+list lower map max min reject rejectattr replace reverse round safe select selectattr sort string striptags sum
+title trim truncate unique upper urlencode wordcount
+""".split()  # noqa: SIM905 - legible
 
 
 class EndlessTemplateError(SecurityError):
@@ -101,12 +101,12 @@ class Generation(Extension):
 class _Counted(NodeTransformer):
     """Puts the counting methods of `Sandbox` into a syntax tree; raises SecurityError for what reads other files."""
 
-    def visit_For(self, node: nodes.For) -> nodes.Node:
+    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - as Jinja calls it
         self.generic_visit(node)
         node.iter = _through("looped", node.iter)
         return node
 
-    def visit_Output(self, node: nodes.Output) -> nodes.Node:
+    def visit_Output(self, node: nodes.Output) -> nodes.Node:  # noqa: N802 - as Jinja calls it
         self.generic_visit(node)
         node.nodes = [
             _through("wrote", nodes.Const(each.data) if isinstance(each, nodes.TemplateData) else each)
@@ -114,7 +114,7 @@ class _Counted(NodeTransformer):
         ]
         return node
 
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - as Jinja calls it
         self.generic_visit(node)
         return _through("joined", *node.nodes)
 
@@ -122,14 +122,14 @@ class _Counted(NodeTransformer):
         self.generic_visit(node)
         return node if getattr(node, "ctx", "load") != "load" else _through("kept", node)
 
-    visit_List = visit_Dict = visit_Tuple = _list
+    visit_List = visit_Dict = visit_Tuple = _list  # noqa: N815 - as Jinja calls them
 
     def _reads(self, node: nodes.Node) -> nodes.Node:
         raise SecurityError(f"{type(node).__name__.lower()} on line {node.lineno}, which reads another file")
 
-    visit_Include = visit_Import = visit_FromImport = visit_Extends = _reads
+    visit_Include = visit_Import = visit_FromImport = visit_Extends = _reads  # noqa: N815 - as Jinja calls them
 
-    def visit_ScopedEvalContextModifier(self, node: nodes.Node) -> nodes.Node:
+    def visit_ScopedEvalContextModifier(self, node: nodes.Node) -> nodes.Node:  # noqa: N802 - as Jinja calls it
         raise SecurityError(f"autoescape on line {node.lineno}")
 
 

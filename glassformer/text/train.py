@@ -42,7 +42,8 @@ def train_tokenizer(
     The same texts give the same tokenizer, except for unigram: the library sums its scores in the order of a hash
     table, so that they differ a little between runs, and one of two about equally useful tokens may be kept.
     `special` defaults to the kind's usual tokens ([CLS] … for wordpiece and words, <s> … for bpe and unigram);
-    `SpecialTokens()` asks for none. `marks` are further special tokens, the last of the vocabulary. `advance` is called with the number of characters of each text as it is read.
+    `SpecialTokens()` asks for none. `marks` are further special tokens, the last of the vocabulary. `advance` is called
+    with the number of characters of each text as it is read.
     WordPiece leaves out words of more than 100 characters, which it could not cut either: `note` gets a sentence with
     their number. BPE and unigram cut words of more than 1000 characters into parts of 1000.
     Raises DataError when there is no text, TokenizerError when the vocabulary is too small.

@@ -1,5 +1,7 @@
 """Chat templates of our own in the styles of the common families, and such as no sandbox may run."""
 
+# ruff: noqa: E501 - a template is one line where a line end would be text
+
 from __future__ import annotations
 
 CHATML = """{%- for message in messages %}

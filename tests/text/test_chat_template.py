@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 import tokenizers
 from transformers import PreTrainedTokenizerFast
@@ -23,6 +24,7 @@ from glassformer.text.chat_template import (
 )
 from glassformer.text.special import GPT2
 from glassformer.text.train import train_tokenizer
+from tests.refusals import refused
 from tests.text.chat_templates import COMMON, ENDLESS, REACHING, WRONG
 
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
@@ -51,10 +53,9 @@ def test_the_text_is_that_of_transformers(style: str, conversation: str, ask: bo
     given = [each._asdict() for each in messages]
     try:
         expected = theirs(text).apply_chat_template(given, tokenize=False, add_generation_prompt=ask)
-    except Exception as error:
-        with pytest.raises(DataError) as refusal:
+    except jinja2.TemplateError as error:
+        with refused(DataError, got=str(error)):
             ChatTemplate(text, TOKENS).written(messages, ask=ask)
-        assert refusal.value.got == str(error)
         return
     found = ChatTemplate(text, TOKENS).written(messages, ask=ask)
     assert found.text == expected
@@ -75,7 +76,7 @@ def test_what_does_not_end_reaches_out_or_is_wrong_is_refused_soon(name: str) ->
         pass
     else:  # what a sandbox makes undefined is an empty text
         assert name in REACHING
-        assert not found.strip("[] ,Undefined")
+        assert found.strip("[] ,") in ("", "Undefined")
     assert time.monotonic() - begin < SOON
 
 
