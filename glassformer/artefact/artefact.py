@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from glassformer.runtime.device import has_fast_bfloat16
 from glassformer.runtime.int8 import is_int8
 from glassformer.tasks import task_named
 from glassformer.tasks.task import Context, TaskSection
+from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer
 
@@ -29,7 +31,8 @@ class Artefact:
     `module` is the plain `nn.Module`, in eval mode. `length`: tokens in the longest row that the model has learned
     from, or that an imported one says it is for. `data`: its files, and how they were split and cut into rows.
     `token_settings`: Hugging Face's tokens with a role (decoder_start_token_id …), for decoding and export.
-    `generation`: its settings of generation, for export. `notes`: files that could not be read and are not needed, a
+    `generation`: its settings of generation, by which it is searched, and for export. `templates`: how a decoder alone
+    writes the turns of a conversation. `notes`: files that could not be read and are not needed, a
     sentence each. `source`: the folder it was read from; `saved_as`: the type of the weights there. `fast`: predict in
     bfloat16; the weights, the traces and the saved model keep their type.
     """
@@ -46,6 +49,7 @@ class Artefact:
         metrics: Mapping[str, Any] | None = None,
         token_settings: Mapping[str, Any] | None = None,
         generation: Mapping[str, Any] | None = None,
+        templates: ChatTemplates | None = None,
         card: str = "",
         notes: tuple[str, ...] = (),
         fast: bool = False,
@@ -59,6 +63,7 @@ class Artefact:
         self.metrics: Mapping[str, Any] = metrics or {}
         self.token_settings: Mapping[str, Any] = token_settings or {}
         self.generation: Mapping[str, Any] = generation or {}
+        self.templates = templates
         self.card, self.notes, self._fast, self.source = card, notes, fast, source
         self.saved_as = None if source is None else next(module.parameters()).dtype
         if recipe is not None:
@@ -160,20 +165,38 @@ class Artefact:
     def context(self, options: Mapping[str, Any]) -> Context:
         """The facts about this model that a predictor uses, with the options of its verb."""
         return Context(
-            section=self.task, data=self.data, length=self.row_tokens, options=options, search=self.search[0]
+            section=self.task,
+            data=self.data,
+            length=self.row_tokens,
+            options=options,
+            search=self.search[0],
+            templates=self.templates,
         )
 
     @cached_property
     def search(self) -> tuple[SearchDefaults | None, Mapping[str, str]]:
-        """How an imported model with two stacks is searched by the settings that came with it, and why those are left
-        aside that have no counterpart; None for a model that was trained here.
+        """How an imported model that writes is searched by the settings that came with it, and why those are left
+        aside that have no counterpart; None for a model that was trained here. A decoder alone of which nothing is
+        told but its tokens is drawn from as those that are trained here.
         """
-        both = self.config.encoder is not None and self.config.decoder is not None
-        if self.task is not None or not both or not (self.generation or self.token_settings):
+        writes = self.config.decoder is not None and self.config.head is not None
+        if self.task is not None or not writes or not (self.generation or self.token_settings):
             return None, {}
-        from glassformer.convert.search import search_of
+        from glassformer.convert.search import says_how, search_of
 
-        return search_of(self.generation, self.token_settings)
+        found, aside = search_of(self.generation, self.token_settings, alone=self.alone)
+        if not self.alone:
+            return found, aside
+        if not says_how(self.generation):
+            from glassformer.tasks.generate import USUAL
+
+            found = replace(found, settings=USUAL)
+        return replace(found, aside=aside), aside
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is a decoder alone."""
+        return self.config.encoder is None and self.config.decoder is not None
 
     def __repr__(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.module.parameters())

@@ -32,7 +32,7 @@ _POOLING = {
 # What becomes of a text that is longer than the model reads, and a limit of their own, of the tasks that write.
 _CUT = {
     "translate": "cut into sentences",
-    "chat": "cut at their beginning",
+    "chat": "cut at their beginning: the last turns are read",
     "language-model": "scored in overlapping windows, and of a longer prompt the end is read",
 }
 _OF_TASKS = {

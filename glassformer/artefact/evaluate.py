@@ -21,7 +21,7 @@ from glassformer.data.split import Split
 from glassformer.data.table_format import names_columns
 from glassformer.errors import ConfigError, DataError
 from glassformer.paths import refuse_no_path
-from glassformer.tasks import task_named
+from glassformer.tasks import task_named, task_of
 from glassformer.tasks.baselines import repeated
 from glassformer.tasks.predict import precision
 from glassformer.tasks.score import Scores
@@ -62,7 +62,7 @@ def evaluate(
         refuse_no_path(path, DataError)
     progress = NoProgress() if progress is None else progress
     section = model.measured_as
-    kind = task_named(section.name)
+    kind = task_of(section.name, model.config)
     kind.check_body(section, model.config)
     if files and split is not None:
         raise ConfigError(
@@ -96,6 +96,7 @@ def evaluate(
             stage=progress.reading,
             measuring=True,
             search=model.search[0],
+            templates=model.templates,
         )
         task, sources = kind.prepared(section, preparation)
         source = sources.get("train" if files else split)
@@ -149,7 +150,7 @@ def _training_source(model: Artefact, asked: Preparation, progress: Progress) ->
     try:
         data = _with_rejects(_own_text(model, "train"), None)
         again = replace(asked, data=data, shares={"validation": data.validation, "test": data.test}, log=_nothing)
-        return task_named(model.measured_as.name).prepared(model.measured_as, again)[1]["train"]
+        return task_of(model.measured_as.name, model.config).prepared(model.measured_as, again)[1]["train"]
     except (ConfigError, DataError) as error:
         progress.note(
             f"no baseline is fitted on the training data, which cannot be read again ({error.got or error.wanted})"

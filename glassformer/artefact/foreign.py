@@ -17,7 +17,7 @@ from glassformer.convert.heads import LABEL_TASKS, LabelUse
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
 from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
-from glassformer.tasks import TASKS, task_named
+from glassformer.tasks import TASKS, predictor_of, task_named
 from glassformer.tasks.task import TaskSection
 from glassformer.tasks.translate import TranslateSection
 from glassformer.tasks.translator import special_ids
@@ -51,6 +51,7 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
         length=report.length,
         token_settings=report.token_settings,
         generation=report.generation,
+        templates=found.templates,
         source=folder,
     )
     return saved, report
@@ -103,6 +104,7 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
         use=use_of(model),
         length=model.length,
         start=said.start,
+        templates=model.templates,
     )
     return (*left, *said.told, *_of_two_vocabularies(tokenizer), *_applied_after(model.task))
 
@@ -129,8 +131,10 @@ class Searched(NamedTuple):
 
 
 def searched(model: Artefact) -> Searched:
-    """What came with an imported model; of one that was trained to translate, what its own search does."""
+    """What came with an imported model; of one that was trained to translate or to write, what its own search does."""
     section = model.task
+    if section is not None and model.alone and model.has_tokenizer:
+        return _written(model)
     if not isinstance(section, TranslateSection) or not model.has_tokenizer:
         return Searched(model.token_settings, model.generation)
     target = model.tokenizer.target
@@ -162,6 +166,26 @@ def searched(model: Artefact) -> Searched:
     # Their default would end the longest texts, which we cut.
     tokens = {**model.token_settings, **tokens, "forced_eos_token_id": None}
     return Searched(tokens, generation, start=ids.begin if ids.begin in ids.never else None, told=tuple(told))
+
+
+def _written(model: Artefact) -> Searched:
+    """How a decoder that was trained here draws its tokens."""
+    kind = predictor_of("chat" if model.templates is not None else "generate", model.task_name, model.config)
+    writer: Any = kind.of(model.module, model.tokenizer, model.context({}))
+    writer = getattr(writer, "writer", writer)
+    ends, never, settings = writer.ids.end, writer.ids.never, writer.settings
+    generation: dict[str, Any] = {
+        "do_sample": True,
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "top_k": 0,
+        "max_new_tokens": settings.max_tokens,
+        "bos_token_id": writer.ids.begin,
+        **({"eos_token_id": list(ends) if len(ends) > 1 else ends[0]} if ends else {}),
+        **({"pad_token_id": model.tokenizer.pad_id if model.tokenizer.pad_id is not None else ends[0]} if ends else {}),
+        **({"suppress_tokens": list(never)} if never else {}),
+    }
+    return Searched(model.token_settings, generation)
 
 
 def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[str, Tensor]:

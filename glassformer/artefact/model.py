@@ -12,7 +12,7 @@ from torch import Tensor
 from glassformer.artefact import store
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.texts import beside, listed, several
-from glassformer.artefact.verbs import answer, stream_generation, stream_translation
+from glassformer.artefact.verbs import answer, stream_translation, stream_written
 
 if TYPE_CHECKING:
     from glassformer.decode.settings import DecodeSettings
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Texts = list[str] | tuple[str, ...]
 Pair = tuple[str, str]
+Turns = str | Sequence[str] | Sequence[Mapping[str, str]]
 
 
 class Model(Artefact):
@@ -285,9 +286,11 @@ class Model(Artefact):
 
     def chat(
         self,
-        turns: str | Sequence[str],
+        turns: Turns,
         *,
+        system: str | None = None,
         history: int | None = None,
+        template: str | None = None,
         max_tokens: int | None = None,
         temperature: float | None = None,
         top_k: int | None = None,
@@ -298,13 +301,19 @@ class Model(Artefact):
         seed: int | None = None,
         search: DecodeSettings | None = None,
     ) -> Reply:
-        """The reply to a turn, or to the last of several turns of a conversation; of these at most `history` are read.
+        """The reply to a turn, or to the last of several turns of a conversation; of these at most `history` are read,
+        and no more than fit. Turns are texts of two people in turn, or of a decoder also objects with `role` and
+        `content`.
 
-        Tokens are drawn as by `generate`, and the other options are the same. Raises DataError where there is no turn,
-        ConfigError for a model that has no encoder or no decoder, and for options that exclude each other.
+        A decoder reads them as its chat template says, by default that called "default"; `system` is said before all
+        turns. Tokens are drawn as by `generate`, and the other options are the same. Raises DataError where there is
+        no turn and where the template refuses the conversation, CheckpointError for a template that is wrong,
+        ConfigError for a model that does not chat, and for options that exclude each other.
         """
         options = {
+            "system": system,
             "history": history,
+            "template": template,
             "max_tokens": max_tokens,
             "temperature": temperature,
             "top_k": top_k,
@@ -315,9 +324,42 @@ class Model(Artefact):
             "seed": seed,
             "search": search,
         }
-        given = [turns] if isinstance(turns, str) else list(turns)
-        found: Reply = self._answers("chat", [{"turns": given}], options)[0]
+        found: Reply = self._answers("chat", [{"turns": _turns(turns)}], options)[0]
         return found
+
+    def stream_chat(
+        self,
+        turns: Turns,
+        *,
+        system: str | None = None,
+        history: int | None = None,
+        template: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        beams: int | None = None,
+        stop: Sequence[str] = (),
+        seed: int | None = None,
+        search: DecodeSettings | None = None,
+    ) -> Generator[str, None, Reply]:
+        """The characters of a reply as soon as no later token can change them; joined they are what `chat` gives for
+        the same options. What the generator returns is the whole `Reply`. Raises as `chat` does.
+        """
+        options = {
+            "system": system,
+            "history": history,
+            "template": template,
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "beams": beams,
+            "stop": list(stop) or None,
+            "seed": seed,
+            "search": search,
+        }
+        return stream_written(self, "chat", {"turns": _turns(turns)}, "", options)
 
     def stream_generation(
         self,
@@ -345,7 +387,7 @@ class Model(Artefact):
             "seed": seed,
             "search": search,
         }
-        return stream_generation(self, {"text": prompt}, "", options)
+        return stream_written(self, "generate", {"text": prompt}, "", options)
 
     def search_tree(
         self,
@@ -440,6 +482,10 @@ class Model(Artefact):
 
 def _texts(text: str | Texts) -> list[dict[str, object]]:
     return [{"text": each} for each in listed(text)]
+
+
+def _turns(turns: Turns) -> list[object]:
+    return [turns] if isinstance(turns, str) else list(turns)
 
 
 def _list(given: object) -> object:

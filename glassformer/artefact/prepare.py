@@ -24,12 +24,12 @@ from glassformer.errors import ConfigError
 from glassformer.models.families import FAMILIES, family_config
 from glassformer.models.transformer import Transformer, build
 from glassformer.runtime.device import choose_device, memory_of, use_threads
-from glassformer.tasks import TASKS, task_named
+from glassformer.tasks import TASKS, task_named, task_of
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.task import Preparation, Task
 from glassformer.text.compatible import check_compatible
 from glassformer.text.load import load_tokenizer
-from glassformer.text.special import NONE, SpecialTokens
+from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.training.run import check
@@ -82,11 +82,14 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     _check_row(recipe, tokenizer)
     if start is None:  # an impossible model must be refused before an hour of reading
         sizes = [recipe.tokenizer.vocabulary] * _sides(recipe, tokenizer) if tokenizer is None else _sizes(tokenizer)
-        kind.check_body(recipe.task, body_config(recipe, *sizes))
+        planned = body_config(recipe, *sizes)
+        kind = task_of(recipe.task.name, planned)
+        kind.check_body(recipe.task, planned)
         check_memory(recipe, body_config(recipe, *[1] * len(sizes)))  # the sizes of the vocabularies are not known yet
         if TASKS[recipe.task.name].tuning != TASKS[recipe.task.name].recipe:
             progress.note("no model to start from: it learns everything from this data alone (--start MODEL names one)")
     else:
+        kind = task_of(recipe.task.name, start.config)
         kind.check_body(recipe.task, start.config)
     shares = {"validation": data.validation, "test": data.test}
     if not going_on:  # a resumed run keeps its split, also where the text has changed since
@@ -99,7 +102,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
             title = f"learning a vocabulary of {recipe.tokenizer.vocabulary:,} tokens{of}"
             with progress.reading(title, size // count) as advance:
                 texts = islice(kind.training_texts(data, shares), side, None, count)
-                tokenizers.append(_learned(recipe.tokenizer, texts, kind.special, advance, progress))
+                tokenizers.append(_learned(recipe.tokenizer, texts, kind, advance, progress))
             _note_size(recipe.tokenizer, tokenizers[-1], progress)
         tokenizer = tokenizers[0] if count == 1 else tokenizers[0].with_target(tokenizers[1])
     body = start.config if start is not None else body_config(recipe, *_sizes(tokenizer), pad_id=tokenizer.pad_id)
@@ -114,6 +117,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
             seed=recipe.train.seed,
             log=progress.note,
             stage=progress.reading,
+            templates=None if start is None else start.templates,
         ),
     )
     recipe = recipe.model_copy(update={"data": data, "task": task.section})
@@ -183,7 +187,7 @@ def _check_row(recipe: Recipe, tokenizer: Tokenizer | None) -> None:
 def _learned(
     section: TokenizerSection,
     texts: Iterable[str],
-    special: SpecialTokens | None,
+    kind: type[Task],
     advance: Advance | None,
     progress: Progress,
 ) -> Tokenizer:
@@ -192,7 +196,8 @@ def _learned(
         texts,
         vocabulary=section.vocabulary,
         lowercase=section.lowercase,
-        special=special if section.special else NONE,
+        special=kind.special if section.special else NONE,
+        marks=kind.marks if section.special else (),
         advance=advance,
         note=progress.note,
     )

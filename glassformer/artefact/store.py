@@ -36,6 +36,7 @@ from glassformer.pickles import refuse_pickles
 from glassformer.settings import Settings, read_settings
 from glassformer.tasks import task_named
 from glassformer.tasks.task import TaskSection
+from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.compatible import check_compatible
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
@@ -63,6 +64,13 @@ class TokenizerFacts(Settings):
     roles: SpecialTokens
 
 
+class TemplateFacts(Settings):
+    """How a decoder writes the turns of a conversation: its templates by name, and the tokens that they may write."""
+
+    texts: dict[str, str]
+    tokens: dict[str, str] = Field(default_factory=dict)
+
+
 class Facts(Settings):
     """What `glassformer.json` holds: all that is needed to rebuild the model and to find its held-out text again.
 
@@ -79,6 +87,7 @@ class Facts(Settings):
     tokenizer: TokenizerFacts | None = None
     token_settings: dict[str, Any] = Field(default_factory=dict)
     generation: dict[str, Any] = Field(default_factory=dict)
+    chat_templates: TemplateFacts | None = None
     checksums: dict[str, str] = Field(default_factory=dict)
 
 
@@ -128,6 +137,7 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
     tokenizer = None if facts.tokenizer is None else _tokenizer(directory, facts.tokenizer, facts.model)
     metrics, notes = _metrics(directory / METRICS, facts.checksums.get(METRICS))
     card = directory / CARD
+    said = facts.chat_templates
     return kind(
         module,
         tokenizer,
@@ -136,6 +146,7 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
         data=facts.data,
         token_settings=facts.token_settings,
         generation=facts.generation,
+        templates=None if said is None else ChatTemplates(said.texts, said.tokens),
         metrics=metrics,
         # Users may edit the card in any way: nothing in it must keep a model from being opened.
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
@@ -237,6 +248,9 @@ def _write_files(directory: Path, saved: Artefact) -> None:
         tokenizer=tokenizer,
         token_settings=dict(saved.token_settings),
         generation=dict(saved.generation),
+        chat_templates=None
+        if saved.templates is None
+        else TemplateFacts(texts=dict(saved.templates.texts), tokens=dict(saved.templates.tokens)),
         checksums={name: file_checksum(directory / name) for name in (WEIGHTS, METRICS)},
     )
     (directory / SETTINGS).write_text(sealed_json(json.loads(facts.model_dump_json())), encoding="utf-8")

@@ -147,7 +147,14 @@ def _watched(prepared: Prepared) -> Sentences | None:
     if not recipe.watch.sentences:
         return None
     task, length = prepared.task.section, recipe.data.length
-    model = Artefact(prepared.module, prepared.tokenizer, task=task, length=length, data=recipe.data)
+    model = Artefact(
+        prepared.module,
+        prepared.tokenizer,
+        task=task,
+        length=length,
+        data=recipe.data,
+        templates=prepared.task.templates,
+    )
     return Sentences(model, recipe.watch.sentences)
 
 
@@ -299,6 +306,7 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: P
         length=recipe.data.length,
         data=recipe.data,
         recipe=recipe,
+        templates=task.templates,
         metrics=metrics,
         source=out,
     )

@@ -12,7 +12,6 @@ from glassformer.tasks.predict import predict
 from glassformer.tasks.task import Predictor
 
 if TYPE_CHECKING:
-    from glassformer.tasks.generation import Generation
     from glassformer.tasks.translation import Translation
 
 
@@ -31,25 +30,25 @@ def answer(
 def stream_answer(
     model: Artefact, verb: str, values: Mapping[str, object], where: str, options: Mapping[str, Any]
 ) -> Generator[str, None, Any]:
-    """The characters of what is written for a record as they are decided, of `translate` or `generate`; the generator
-    returns the whole answer. Raises as `answer` does, and ConfigError where several answers are asked for.
+    """The characters of what is written for a record as they are decided, of `translate`, `generate` or `chat`; the
+    generator returns the whole answer. Raises as `answer` does, and ConfigError where several answers are asked for.
     """
     if verb == "translate":
         return stream_translation(model, values, where, options)
-    return stream_generation(model, values, where, options)
+    return stream_written(model, verb, values, where, options)
 
 
-def stream_generation(
-    model: Artefact, values: Mapping[str, object], where: str, options: Mapping[str, Any]
-) -> Generator[str, None, Generation]:
-    """The characters behind the prompt of a record as they are decided; the generator returns the `Generation`.
+def stream_written(
+    model: Artefact, verb: str, values: Mapping[str, object], where: str, options: Mapping[str, Any]
+) -> Generator[str, None, Any]:
+    """The characters behind the prompt of a record, or of the reply to a conversation, as they are decided; the
+    generator returns the `Generation` or the `Reply`.
 
     Raises as `answer` does, and ConfigError where several texts are asked for.
     """
-    from glassformer.tasks.generate import Generate  # here, as other verbs do not need it
-
-    writer = Generate.of(model.module, model.tokenizer, model.context(options))
-    return writer.stream(model.module, writer.example(values, where), fast=model.fast)
+    writer: Any = _predictor(model, verb, options)
+    words: Generator[str, None, Any] = writer.stream(model.module, writer.example(values, where), fast=model.fast)
+    return words
 
 
 def stream_translation(
@@ -82,4 +81,4 @@ def refusals(
 
 
 def _predictor(model: Artefact, verb: str, options: Mapping[str, Any]) -> Predictor[Any, Any]:
-    return predictor_of(verb, model.task_name).of(model.module, model.tokenizer, model.context(options))
+    return predictor_of(verb, model.task_name, model.config).of(model.module, model.tokenizer, model.context(options))

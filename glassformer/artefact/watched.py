@@ -208,7 +208,9 @@ class Sentences:
 
     def _predictor(self, verb: str, options: Mapping[str, Any] | None) -> Predictor[Any, Any]:
         model = self.model
-        return predictor_of(verb, model.task_name).of(model.module, model.tokenizer, model.context(options or {}))
+        return predictor_of(verb, model.task_name, model.config).of(
+            model.module, model.tokenizer, model.context(options or {})
+        )
 
     # ----------------------------------------------------------------- the sentences
 

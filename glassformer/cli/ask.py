@@ -148,10 +148,11 @@ def asking(verb: str) -> Callable[..., None]:
             check_streamed(values)
         elif "stream" in options and options["stream"] is None:
             values["stream"] = can_stream(values)
+        kept = options.pop("save", None)
         if options.pop("tree", False):
             check_tree(values)
         columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"]}
-        _answer(verb, values, options, columns)
+        _answer(verb, {**values, "save": kept}, options, columns)
 
     command.__name__, command.__doc__ = verb, f"{entry.help[0].upper()}{entry.help[1:]}."
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -183,8 +184,14 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     )
     if verb == "chat" and not (texts or values["file"]):
         refuse_beside(values)
-        converse(opened, options, sys.stdout)
+        converse(opened, options, sys.stdout, kept=values["save"])
         return
+    if values["save"] is not None:
+        raise DataError(
+            "--save keeps a conversation",
+            got="texts or files to reply to",
+            do="leave them out to talk, or keep the replies with --json --out FILE",
+        )
     # The columns of a table, where none are named, are those of the training tables.
     entry, task = VERBS[verb], opened.task_name
     roles = [role for role in entry.columns if task in entry.only.get(role, (task,))]

@@ -22,42 +22,50 @@ HELP = "/reset begins anew, /save FILE and /load FILE keep a conversation, /quit
 _ASKED, _ANSWERED = "you: ", "model: "
 
 
-def converse(opened: Model, options: Mapping[str, Any], handle: TextIO) -> None:
+def converse(opened: Model, options: Mapping[str, Any], handle: TextIO, *, kept: Path | None = None) -> None:
     """Answer line after line of standard input, each after the turns before it; commands begin with a slash.
 
-    Ctrl-C leaves a reply that is being written, and the turn it belongs to; between two turns it leaves the
-    conversation. A command that cannot be done is told, and the conversation goes on.
+    Ctrl-C stops a reply that is being written: what is there stays, on the screen and in the conversation. In a
+    terminal the conversation goes on; else, and between two turns, Ctrl-C ends it. A command that cannot be done is
+    told, and the conversation goes on. `kept`: a file that has the conversation after each turn, from the beginning
+    where it is there already. Raises DataError for a file that holds no conversation.
     """
     typed = sys.stdin.isatty()
+    turns: list[str] = []
+    if kept is not None and kept.exists():
+        turns = load_turns(kept)
+        note(f"{len(turns)} turns of {kept}")
     if typed:
         note(f"a conversation; {HELP}")
-    turns: list[str] = []
     while True:
         line = _line(typed)
         if line is None:
             return
         if not line:
             continue
-        if line.startswith("/"):
-            try:
-                found = _command(line, turns)
-            except GlassformerError as error:
-                note(str(error))
-                continue
-            if found is None:
-                return
-            turns = found
-            continue
         try:
-            reply = _reply(opened, [*turns, line], options)
-        except KeyboardInterrupt:
-            note("the reply was left, and the turn with it")
+            if line.startswith("/"):
+                found = _command(line, turns)
+                if found is None:
+                    return
+                turns = found
+                continue
+            reply, stopped = _reply(opened, [*turns, line], options, handle, before=_ANSWERED if typed else "")
+        except GlassformerError as error:
+            if not line.startswith("/") and not (typed and isinstance(error, DataError)):
+                raise
+            note(str(error))
             continue
-        if not reply.strip():
+        if reply.strip():
+            turns = [*turns, line, reply]
+            if kept is not None:
+                save_turns(kept, turns)
+        if stopped and not typed:
+            raise KeyboardInterrupt
+        if not stopped and not reply.strip():
             note("the reply is empty")
-        handle.write(f"{_ANSWERED if typed else ''}{on_screen(reply, handle, lines=False)}\n")
-        handle.flush()
-        turns = [*turns, line, reply] if reply.strip() else turns
+        if stopped:
+            note("stopped; what was written stays. /save FILE keeps the conversation, Ctrl-C again leaves it")
 
 
 def refuse_beside(values: Mapping[str, Any]) -> None:
@@ -76,20 +84,37 @@ def _line(typed: bool) -> str | None:
     if typed:
         sys.stderr.write(_ASKED)
         sys.stderr.flush()
-    try:
-        line = sys.stdin.readline()
-    except KeyboardInterrupt:
-        return None
+    line = sys.stdin.readline()
     return in_a_line(line) if line else None
 
 
-def _reply(opened: Model, turns: list[str], options: Mapping[str, Any]) -> str:
-    from glassformer.artefact.verbs import answer  # not at the top: --help must not import torch
+def _reply(
+    opened: Model, turns: list[str], options: Mapping[str, Any], handle: TextIO, *, before: str
+) -> tuple[str, bool]:
+    """Write the reply word by word; the reply, or its beginning, and whether it was stopped."""
+    from glassformer.artefact.verbs import stream_answer  # not at the top: --help must not import torch
 
-    (found,) = answer(opened, "chat", [({"turns": turns}, "")], options)
-    for sentence in found.notes:
-        note(sentence)
-    return str(found.reply)
+    parts: list[str] = []
+    lines, begun = handle.isatty(), False
+    try:
+        words = stream_answer(opened, "chat", {"turns": turns}, "", options)
+        while True:
+            part = next(words)
+            handle.write(f"{'' if begun else before}{on_screen(part, handle, lines=lines)}")
+            begun = True
+            parts.append(part)
+            handle.flush()
+    except StopIteration as end:
+        handle.write("\n" if begun else f"{before}\n")
+        handle.flush()
+        for sentence in end.value.notes:
+            note(sentence)
+        return str(end.value.reply), False
+    except KeyboardInterrupt:
+        if begun:
+            handle.write("\n")
+            handle.flush()
+        return "".join(parts), True
 
 
 def _command(line: str, turns: list[str]) -> list[str] | None:
@@ -133,4 +158,4 @@ def load_turns(path: Path) -> list[str]:
     turns = given.get("turns") if isinstance(given, dict) else None
     if not isinstance(turns, list) or not all(isinstance(turn, str) and turn.strip() for turn in turns):
         raise DataError(wanted, got="no list of turns")
-    return [in_a_line(turn) for turn in turns]
+    return list(turns)

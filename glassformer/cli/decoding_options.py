@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -219,9 +220,15 @@ WRITING = {
     "stream": (Annotated[bool | None, _STREAM], None),
 }
 
-_HISTORY = "The most turns that are read.  [default: as trained]"
+_HISTORY = "The most turns that are read.  [default: as trained, all that fit]"
+_SYSTEM = f"What is said to a decoder before all turns.  {_SEARCH}"
+_TEMPLATE = "The chat template of a decoder that has several, by its name.  [default: default]"
+_SAVE = f"Keep the conversation in this file after each turn; go on with the one that is there.  {_SEARCH}"
 CHATTING = {
-    **{name: option for name, option in WRITING.items() if name != "stream"},
+    **WRITING,
+    "system": (Annotated[str | None, typer.Option("--system", help=_SYSTEM)], None),
+    "template": (Annotated[str | None, typer.Option("--template", help=_TEMPLATE)], None),
+    "save": (Annotated[Path | None, typer.Option("--save", help=_SAVE)], None),
     "history": (Annotated[int | None, typer.Option("--history", min=1, help=_HISTORY)], None),
 }
 

@@ -17,7 +17,7 @@ from glassformer.cli.defaults import told
 from glassformer.cli.options import DATA_FILES
 from glassformer.cli.screen import note
 from glassformer.errors import ConfigError, DataError, did_you_mean
-from glassformer.tasks import TASKS
+from glassformer.tasks import TASKS, is_alone
 
 if TYPE_CHECKING:
     from glassformer.artefact.recipe import Recipe
@@ -173,7 +173,7 @@ def requested_recipe(
         )
     name, known = what, ready_recipes()
     if what in TASKS:
-        name = TASKS[what].tuning if starts else TASKS[what].recipe
+        name = TASKS[what].tuning if starts else _recipe_of(what, changes.get("model.family"))
     if name not in known and not name.endswith(".toml"):
         if Path(what).exists():
             do = f"glassformer train masked-lm {what}"
@@ -191,13 +191,28 @@ def requested_recipe(
     return resolve(name, _sized(resolved, changes, recorded)) if sized else resolved
 
 
+def _recipe_of(task: str, family: object) -> str:
+    """The recipe of a task, for models of this family where one is asked for."""
+    entry = TASKS[task]
+    return entry.alone[2] if entry.alone is not None and _is_alone(family) else entry.recipe
+
+
+def _is_alone(family: object) -> bool:
+    """Whether the models of a family are decoders alone."""
+    if family is None:
+        return False
+    from glassformer.models.families import FAMILIES, family_config
+
+    return str(family) in FAMILIES and is_alone(family_config(str(family), {}))
+
+
 def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | None) -> dict[str, object]:
     """The changes with sizes that fit the text and the minutes, where the user has not chosen them; a resumed run has
     those that it began with.
     """
     from glassformer.artefact.sizes import cores_of, sizes_for, translator_sizes
 
-    translates = TASKS[recipe.task.name].pairs
+    translates = TASKS[recipe.task.name].pairs and not _is_alone(recipe.model.family)
     if recorded is not None:
         of_run = {
             "model.size": recorded.model.size,

@@ -1,4 +1,4 @@
-"""glassformer translate --stream, glassformer generate: words on the screen as soon as they are decided."""
+"""glassformer translate --stream, generate and chat: words on the screen as soon as they are decided."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from glassformer.errors import ConfigError
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.tasks.generation import Generation
+    from glassformer.tasks.reply import Reply
     from glassformer.tasks.translation import Translation
 
-Answer = TypeVar("Answer", "Translation", "Generation")
+Answer = TypeVar("Answer", "Translation", "Generation", "Reply")
 # What is known only when an answer is whole, or goes elsewhere, by the option that asks for it.
 _NOT_BESIDE = ("json", "alignment", "out", "rejects")
 
@@ -46,7 +47,8 @@ def stream_words(opened: Model, verb: str, asked: Iterable[Text], options: Mappi
     told, long = Few(), Few()
     for text in asked:
         words = stream_answer(opened, verb, text.values, text.where, options)
-        lines = verb == "generate" or "\n" in str(text.values["text"])
+        lines = verb == "generate" or (verb == "translate" and "\n" in str(text.values["text"]))
+        lines = lines or (verb == "chat" and handle.isatty())
         found = _written(words, handle, lines=lines, before=str(text.values["text"]) if verb == "generate" else "")
         note_windows(text.values.get("text", ""), found.windows, opened.row_tokens, long)
         for sentence in found.notes:

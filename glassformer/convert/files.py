@@ -45,6 +45,7 @@ FILES = (
     "tokenizer.json",
     "target_tokenizer.json",
     "tokenizer_config.json",
+    "chat_template.jinja",
     "special_tokens_map.json",
     "added_tokens.json",
     "vocab.txt",

@@ -8,7 +8,16 @@ from pathlib import Path
 from glassformer.errors import CheckpointError, MissingExtraError
 
 # Weights as safetensors, settings, tokenizers; never pickles, never code.
-WANTED = ("*.safetensors", "model.safetensors.index.json", "*.json", "vocab.txt", "merges.txt", "*.model", "*.spm")
+WANTED = (
+    "*.safetensors",
+    "model.safetensors.index.json",
+    "*.json",
+    "vocab.txt",
+    "merges.txt",
+    "*.model",
+    "*.spm",
+    "*.jinja",
+)
 
 # What the hub allows; a name without its owner is one of the first models there.
 _ID = re.compile(r"(\w[\w.-]{0,95}/)?\w[\w.-]{0,95}", re.ASCII)

@@ -61,6 +61,7 @@ from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
 from glassformer.paths import check_path
+from glassformer.text.chat_template import ChatTemplates, read_templates, write_templates
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 
@@ -99,6 +100,7 @@ class Imported(NamedTuple):
     state: dict[str, Tensor]
     tokenizer: Tokenizer | None
     report: Report
+    templates: ChatTemplates | None = None
 
 
 def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = None) -> Imported:
@@ -141,7 +143,9 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
         length=free_length(family, config, values, where) if family.free_length else told_length(directory),
     )
     tokenizer = load_tokenizer(directory) if has_tokenizer(directory) else None
-    return Imported(with_use(config, use), _with_shared(config, state), tokenizer, report)
+    alone = config.encoder is None and config.decoder is not None
+    templates = read_templates(directory, tokenizer) if alone and tokenizer is not None else None
+    return Imported(with_use(config, use), _with_shared(config, state), tokenizer, report, templates)
 
 
 def write_huggingface(
@@ -155,6 +159,7 @@ def write_huggingface(
     use: LabelUse = NO_LABELS,
     length: int | None = None,
     start: int | None = None,
+    templates: ChatTemplates | None = None,
 ) -> tuple[str, ...]:
     """Write a folder that `transformers` loads and that computes the same; it is whole or absent.
 
@@ -163,7 +168,7 @@ def write_huggingface(
     that the model is for, which the tokenizer's settings tell, and where there is no table of positions the model's.
     The decoder begins with the token
     `start`, which no answer has: where programs begin with zeros (Marian), its vector is folded into the first
-    position. Returns what stays behind, in sentences.
+    position. `templates` are those by which it chats. Returns what stays behind, in sentences.
     Raises ConfigError for a model that the family of Hugging Face cannot say, CheckpointError for unfit tensors.
     """
     if config.family not in FAMILY_TABLES:
@@ -205,6 +210,8 @@ def write_huggingface(
             segments = config.encoder is not None and config.encoder.embed.segments > 1
             limits = [each for each in (config.output_stack.max_length, length) if each is not None]
             write_tokenizer(folder, tokenizer, min(limits, default=None), segments=segments)
+            if templates is not None:
+                write_templates(folder, templates)
 
     write_whole(Path(directory), fill)
     return left_behind(whole, back)

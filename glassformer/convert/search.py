@@ -49,12 +49,15 @@ _BEGIN_AND_END = ("bos_token_id", "decoder_start_token_id", "eos_token_id")
 _EARLY = {True: "full", False: "estimate", "never": "exact"}
 
 
-def search_of(generation: Mapping[str, Any], tokens: Mapping[str, Any]) -> tuple[SearchDefaults, dict[str, str]]:
+def search_of(
+    generation: Mapping[str, Any], tokens: Mapping[str, Any], *, alone: bool = False
+) -> tuple[SearchDefaults, dict[str, str]]:
     """The search that these settings of generation ask for, and the reason for each one that has no counterpart.
 
-    `tokens` are those with a role in `config.json`: they count where `generation` says nothing at all, as in
-    transformers, and for the first and the last token also where it does not name these. Raises CheckpointError for a
-    value that cannot be.
+    `alone`: of a decoder alone, whose lengths count the prompt and whose answers need no token to begin with. `tokens`
+    are those with a role in `config.json`: they count where `generation` says nothing at all, as in transformers, and
+    for the first and the last token also where it does not name these. Raises CheckpointError for a value that cannot
+    be.
     """
     named = {key: value for key, value in tokens.items() if not generation or key in _BEGIN_AND_END}
     said = {key: value for key, value in {**named, **generation}.items() if value is not None}
@@ -68,7 +71,9 @@ def search_of(generation: Mapping[str, Any], tokens: Mapping[str, Any]) -> tuple
     if beams > 1 and said.get("do_sample"):
         aside["do_sample"] = "beams are searched, not drawn"
     ends = _tokens(said, "eos_token_id")
-    settings: dict[str, Any] = {"method": method, **_length(said)}
+    settings: dict[str, Any] = {"method": method, **_length(said, alone=alone)}
+    if alone and _whole(said, "min_length", 0) and "min_new_tokens" not in said:
+        aside["min_length"] = "it counts the prompt; min_new_tokens does not"
     if method == "beam":
         settings |= {"beams": beams, **_of_beams(said)}
     if method == "sample":
@@ -88,19 +93,36 @@ def search_of(generation: Mapping[str, Any], tokens: Mapping[str, Any]) -> tuple
         settings["forced_end"] = True
     elif last:
         aside["forced_eos_token_id"] = "only the token that ends an answer can be its last one"
-    start = _tokens(said, "decoder_start_token_id") or _tokens(said, "bos_token_id")
+    start = _tokens(said, "decoder_start_token_id") or _tokens(said, "bos_token_id") or (ends if alone else ())
     found = SearchDefaults(
         settings=read_settings(DecodeSettings, settings, where="settings of generation"),
         ids=SpecialIds(start[0], ends) if start and ends else None,
         prefix=_tokens(said, "forced_bos_token_id"),
         forbidden=_forbidden(said, ends),
+        whole=_whole(said, "max_length", 1)
+        if alone and "max_length" in said and "max_new_tokens" not in said
+        else None,
     )
     return found, aside
 
 
-def _length(said: Mapping[str, Any]) -> dict[str, int]:
-    """Their `max_length` and `min_length` count the token that the decoder begins with."""
+def says_how(generation: Mapping[str, Any]) -> bool:
+    """Whether settings of generation tell how an answer is searched, beside the tokens with a role."""
+    return any(generation.get(key) is not None for key in _READ if not key.endswith("_token_id"))
+
+
+def _length(said: Mapping[str, Any], *, alone: bool) -> dict[str, int]:
+    """Their `max_length` and `min_length` count the token that the decoder begins with; those of a decoder alone its
+    whole prompt.
+    """
     found = {}
+    if alone:
+        for ours, theirs in (("max_tokens", "max_new_tokens"), ("min_tokens", "min_new_tokens")):
+            if _whole(said, theirs, 0):
+                found[ours] = min(said[theirs], MOST_TOKENS)
+        if "max_new_tokens" not in said and "max_length" in said:
+            found["max_tokens"] = min(max(1, _whole(said, "max_length", 1)), MOST_TOKENS)
+        return found
     if "max_new_tokens" in said or "max_length" in said:
         most = _whole(said, "max_new_tokens", _whole(said, "max_length", 1) - 1)
         found["max_tokens"] = min(max(1, most), MOST_TOKENS)  # some folders say 10^30, for any length

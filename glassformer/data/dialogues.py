@@ -18,14 +18,19 @@ MESSAGES = "messages"
 PAIR = ("prompt", "reply")
 # Who asks, and who answers; what stands before all turns.
 ASKING, ANSWERING, BEFORE = ("user", "human"), ("assistant", "gpt", "model"), ("system",)
+ROLE_OF = {word: words[0] for words in (ASKING, ANSWERING, BEFORE) for word in words}
+"""The role that each of these words stands for."""
 
 
 class Dialogue(NamedTuple):
-    """Turns in their order, each in one line, which of them are replies to learn, and the place where it begins."""
+    """Turns in their order, each in one line, which of them are replies to learn, the place where it begins, and the
+    roles of the turns, () where none are given.
+    """
 
     turns: tuple[str, ...]
     replies: tuple[bool, ...]
     where: str
+    roles: tuple[str, ...] = ()
 
 
 def read_dialogues(path: Path, *, column: str, header: bool | None = None, bad: OnBad = stop) -> Iterator[Dialogue]:
@@ -58,7 +63,7 @@ def dialogue_of(given: object, where: str) -> Dialogue:
     """
     if not isinstance(given, list):
         raise DataError(f"{where}: a dialogue must be a list of turns", got=repr(given)[:60])
-    turns, replies = [], []
+    turns, replies, roles = [], [], []
     for number, turn in enumerate(given):
         text, role = turn, ""
         if isinstance(turn, Mapping):
@@ -70,11 +75,14 @@ def dialogue_of(given: object, where: str) -> Dialogue:
             raise DataError(f"{where}: turn {number + 1} must hold words", got=repr(text)[:60])
         turns.append(in_a_line(text))
         replies.append(number > 0 and (role in ANSWERING if role else True))
+        roles.append(ROLE_OF.get(role, ""))
     if len(turns) < 2:
         raise DataError(f"{where}: a dialogue needs two turns", got=str(len(turns)))
     if not any(replies):
         raise DataError(f"{where}: a dialogue needs a reply", got=f"{len(turns)} turns, none of the assistant")
-    return Dialogue(tuple(turns), tuple(replies), where)
+    if any(roles) and not all(roles):
+        raise DataError(f"{where}: all turns of a dialogue have a role, or none", got=f"{roles.count('')} without")
+    return Dialogue(tuple(turns), tuple(replies), where, tuple(roles) if all(roles) else ())
 
 
 def in_a_line(text: str) -> str:

@@ -109,10 +109,12 @@ class AnswerData(RecordSection):
 
 
 class ChatData(RecordSection):
-    """Dialogues: `text` is the column with their turns. Of the turns before a reply the last `history` are read."""
+    """Dialogues: `text` is the column with their turns. Of the turns before a reply the last `history` are read: by
+    default three by an encoder, and by a decoder alone all that fit into a row.
+    """
 
     text: str = "turns"
-    history: int = Field(default=3, ge=1, le=1000)
+    history: int | None = Field(default=None, ge=1, le=1000)
     validation: float = Field(default=0.05, ge=0, lt=1)
 
 

@@ -125,6 +125,7 @@ class Hypothesis:
     `score` is what hypotheses of the search were ranked by. `log_probability` is the sum of `token_log_probabilities`,
     the model's own, with the end's where `ended`; else the answer was cut at its largest length or at a stop string.
     `attention` [T, M]: how much each token looked at each of the source when it was chosen, where that was asked for.
+    `end`: the token that ended it, None where nothing did.
     """
 
     ids: tuple[int, ...]
@@ -133,6 +134,7 @@ class Hypothesis:
     token_log_probabilities: tuple[float, ...]
     ended: bool
     attention: Tensor | None = None
+    end: int | None = None
 
 
 @dataclass(frozen=True)

@@ -265,6 +265,7 @@ class Search:
                 log_probability=sum(logs),
                 token_log_probabilities=tuple(logs),
                 ended=ends,
+                end=token if ends else None,
                 attention=hypotheses.attention_of(row, parent, len(sentence.request.source or ())),
             )
             if self.beam:

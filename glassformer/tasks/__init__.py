@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from glassformer.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
+    from glassformer.config import ModelConfig
     from glassformer.tasks.task import Predictor, Task
 
 
 class TaskEntry(NamedTuple):
     """Module and class of a task, its line of help, the recipes that `train TASK FILES` uses without and with a start
     model, the options that name columns of its tables, the class of its `[data]` table in `data.settings`, whether
-    the sizes are chosen by text and time, and whether it learns pairs of a source and a target.
+    the sizes are chosen by text and time, and whether it learns pairs of a source and a target. `alone`: module, class
+    and recipe where the model is a decoder alone and learns it in another way.
     """
 
     module: str
@@ -32,13 +34,14 @@ class TaskEntry(NamedTuple):
     data: str = "CorpusSection"
     sized: bool = False
     pairs: bool = False
+    alone: tuple[str, str, str] | None = None
 
 
 class VerbEntry(NamedTuple):
     """Module and class of a verb's predictor, its line of help, the roles of the columns that it reads, the tasks whose
     model in the package answers where none is named, by task the module and class of another predictor, and the files
     that it reads beside running text. `only`: roles that are read for models of these tasks alone. `blank`: a text of
-    only blanks has an answer.
+    only blanks has an answer. `alone`: the module and class of the predictor of models that are a decoder alone.
     """
 
     module: str
@@ -50,6 +53,7 @@ class VerbEntry(NamedTuple):
     files: str = ".jsonl, .csv, .tsv, .parquet"
     only: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     blank: bool = False
+    alone: tuple[str, str] | None = None
 
 
 TASKS: dict[str, TaskEntry] = {
@@ -154,6 +158,7 @@ TASKS: dict[str, TaskEntry] = {
         "ChatData",
         sized=True,
         pairs=True,
+        alone=("chat_alone", "ChatAlone", "chat-decoder"),
     ),
 }
 
@@ -170,6 +175,7 @@ VERBS: dict[str, VerbEntry] = {
             "language-model": ("likelihood", "Likelihood"),
         },
         only={"target": ("translate", "chat")},
+        alone=("likelihood", "Likelihood"),
     ),
     "classify": VerbEntry(
         "classify",
@@ -199,7 +205,13 @@ VERBS: dict[str, VerbEntry] = {
     "generate": VerbEntry(
         "generate", "Generate", "the text that goes on behind a prompt", tasks=("language-model",), blank=True
     ),
-    "chat": VerbEntry("chatter", "Chatter", "the reply to a conversation, or a conversation", tasks=("chat",)),
+    "chat": VerbEntry(
+        "chatter",
+        "Chatter",
+        "the reply to a conversation, or a conversation",
+        tasks=("chat",),
+        alone=("talker", "Talker"),
+    ),
     "translate": VerbEntry("translator", "Translator", "the translation of a text", tasks=("translate",), blank=True),
 }
 
@@ -209,8 +221,25 @@ def task_named(name: str) -> type[Task]:
     return cast("type[Task]", _found(TASKS, name, "task"))
 
 
-def predictor_of(verb: str, task: str | None = None) -> type[Predictor[Any, Any]]:
-    """The predictor of a verb, for models of this task; raises ConfigError for an unknown verb."""
+def task_of(name: str, model: ModelConfig) -> type[Task]:
+    """The task of this name as such a model learns it; raises as `task_named` does."""
+    kind, entry = task_named(name), TASKS[name]
+    if entry.alone is None or not is_alone(model):
+        return kind
+    return cast("type[Task]", getattr(importlib.import_module(f"glassformer.tasks.{entry.alone[0]}"), entry.alone[1]))
+
+
+def is_alone(model: ModelConfig) -> bool:
+    """Whether a model is a decoder alone."""
+    return model.encoder is None and model.decoder is not None
+
+
+def predictor_of(verb: str, task: str | None = None, model: ModelConfig | None = None) -> type[Predictor[Any, Any]]:
+    """The predictor of a verb, for models of this task, or such a model; raises ConfigError for an unknown verb."""
+    alone = VERBS[verb].alone if verb in VERBS and model is not None and is_alone(model) else None
+    if alone is not None:
+        module, kind = alone
+        return cast("type[Predictor[Any, Any]]", getattr(importlib.import_module(f"glassformer.tasks.{module}"), kind))
     if verb in VERBS and task is not None and task in VERBS[verb].others:
         module, kind = VERBS[verb].others[task]
         return cast("type[Predictor[Any, Any]]", getattr(importlib.import_module(f"glassformer.tasks.{module}"), kind))

@@ -23,7 +23,7 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import DataError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.chat_scores import reply_scores
-from glassformer.tasks.chatter import Chatter, joined
+from glassformer.tasks.chatter import HISTORY, Chatter, joined
 from glassformer.tasks.pair_records import log_rows
 from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.predict import predict
@@ -36,8 +36,8 @@ from glassformer.tasks.translation_evaluation import target_losses, token_scores
 from glassformer.tasks.translator import Translator, special_ids
 from glassformer.tasks.trigram import Trigram
 
-# Replies that are written to measure how different and long they are, and their most tokens.
-_WRITTEN, _MOST = 200, 40
+WRITTEN, MOST = 200, 40
+"""Replies that are written to measure how different and long they are, and their most tokens."""
 # The turns of a record are those that are read.
 _ALL = 1000
 
@@ -67,7 +67,7 @@ class Chat(Translate):
 
     def searching(self, beams: int) -> Translator:
         """What writes with so many beams; greedy with one."""
-        search = DecodeSettings(max_tokens=_MOST) if beams == 1 else DecodeSettings(method="beam", beams=beams)
+        search = DecodeSettings(max_tokens=MOST) if beams == 1 else DecodeSettings(method="beam", beams=beams)
         ids = special_ids(self.tokenizer.target)
         return Translator(self.tokenizer, length=self.length, ids=ids, options={"search": search})
 
@@ -86,7 +86,7 @@ class Chat(Translate):
                 whole = joined(dialogue.turns)
                 for number, learned in enumerate(dialogue.replies):
                     if learned:
-                        turns = dialogue.turns[max(0, number - data.history) : number]
+                        turns = dialogue.turns[max(0, number - (data.history or HISTORY)) : number]
                         values = {"text": joined(turns), "target": dialogue.turns[number], "dialogue": whole}
                         yield Record(values, dialogue.where)
 
@@ -123,7 +123,7 @@ class Chat(Translate):
                 do="" if preparation.measuring else "raise data.length",
             )
         task.unigram = unigram_of(preparation, sources["train"])
-        log_rows(sources, data.length, _nothing if preparation.measuring else log)
+        log_rows(sources, data.length, silent if preparation.measuring else log)
         return task, {split: source for split, source in sources.items() if len(source)}
 
     # ------------------------------------------------------------------ measuring
@@ -137,7 +137,7 @@ class Chat(Translate):
         like: `reply_scores` of at most 200 of them.
         """
         scores = scores_of_replies(target_losses(model, source, self.unigram, limit), source, self.unigram.name)
-        count = min(_WRITTEN, len(source.examples), limit or _WRITTEN)
+        count = min(WRITTEN, len(source.examples), limit or WRITTEN)
         numbers = Order(len(source.examples), count, source.fingerprint, 0).of_epoch(0, 0).tolist()
         with evaluating(model):
             fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
@@ -165,5 +165,5 @@ class Chat(Translate):
         return Scores(len(pairs), "replies", {THIS_MODEL: reply_scores([str(found.translation) for _, found in pairs])})
 
 
-def _nothing(sentence: str) -> None:
+def silent(sentence: str) -> None:
     """Nobody is told."""

@@ -6,20 +6,23 @@ B rows · S tokens of the turns so far
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from glassformer.data.dialogues import in_a_line
 from glassformer.decode.options import asked_search
 from glassformer.decode.request import Hypothesis
-from glassformer.errors import DataError
+from glassformer.decode.stream import stream
+from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.generate import USUAL
 from glassformer.tasks.generation import GeneratedToken
 from glassformer.tasks.reply import OtherReply, Reply
+from glassformer.tasks.requests import number_of
 from glassformer.tasks.rows import Row
 from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.translation_stream import in_precision, of_sentence
 from glassformer.tasks.translator import Translator, check_translates, special_ids
 from glassformer.tasks.values import located
 from glassformer.text.parts import ids_of
@@ -56,6 +59,12 @@ class Chatter(Predictor[Conversation, Reply]):
         """
         check_translates(model.config)
         options, default = context.options, context.search
+        if beside := [name for name in ("system", "template") if options.get(name) is not None]:
+            raise ConfigError(
+                f"{beside[0]} is for a decoder with a chat template",
+                got=f"{model.config.family}, an encoder–decoder, which reads turns alone",
+                do="leave it out",
+            )
         search = asked_search(options, default=USUAL if default is None else default.settings, where="chat")
         ids = None if default is None else default.ids
         translator = Translator(
@@ -65,8 +74,8 @@ class Chatter(Predictor[Conversation, Reply]):
             options={"search": search},
             default=default,
         )
-        learned: int = getattr(context.data, "history", HISTORY)
-        return cls(translator, history=options.get("history") or learned)
+        learned: int | None = getattr(context.data, "history", None)
+        return cls(translator, history=options.get("history") or learned or HISTORY)
 
     def example(self, values: Mapping[str, object], where: str) -> Conversation:
         """The turns of a record: a text, which is a first turn, or a list of turns. Raises DataError for an empty one.
@@ -104,6 +113,26 @@ class Chatter(Predictor[Conversation, Reply]):
         """The replies to each row."""
         return self.translator.predict(model, batches)
 
+    def stream(self, model: Transformer, example: Conversation, *, fast: bool = False) -> Generator[str, None, Reply]:
+        """The characters of the reply as soon as no later token can change them, in bfloat16 arithmetic when `fast`;
+        the generator returns the whole `Reply`. Raises ConfigError where several replies are asked for.
+        """
+        if self.translator.settings.n_best > 1:
+            raise ConfigError(
+                "the words of one reply can be shown as they are decided",
+                got=f"n_best = {self.translator.settings.n_best}",
+                do="leave n_best out",
+            )
+        return self._words(model, example, fast=fast)
+
+    def _words(self, model: Transformer, example: Conversation, *, fast: bool) -> Generator[str, None, Reply]:
+        translator, (row,) = self.translator, self.rows(example)
+        most = translator.most_for(row.ids, model.output_stack.max_length)
+        steps = translator.steps(model, [translator.request(number_of(row.ids), row.ids, most)], slots=1)
+        parts = stream(in_precision(steps, model, fast=fast), translator.text_of, stop=translator.settings.stop)
+        hypotheses = yield from of_sentence(parts)
+        return self.merge(example, [hypotheses])
+
     def merge(self, example: Conversation, found: Sequence[list[Hypothesis]]) -> Reply:
         """The reply. Raises DataError where there is none."""
         (hypotheses,) = found
@@ -114,7 +143,7 @@ class Chatter(Predictor[Conversation, Reply]):
                 do="ask for more beams or tokens, or for other words",
             )
         first, written = hypotheses[0], [self.translator.written(each)[0] for each in hypotheses]
-        target, ids = self.translator.target, [*first.ids, *self.translator.ids.end[:1]]
+        target, ids = self.translator.target, [*first.ids, *([] if first.end is None else [first.end])]
         several = self.translator.settings.n_best > 1
         return Reply(
             example.turns,

@@ -33,6 +33,8 @@ from glassformer.text.tokenizer import Tokenizer
 
 # Drawn, as the likeliest tokens of a language model soon repeat themselves (Holtzman et al. 2020).
 USUAL = DecodeSettings(method="sample", temperature=0.8, top_p=0.9)
+# Options by which somebody chooses the search, whatever the model says.
+_CHOOSING = ("search", "beams", "sample", "temperature", "top_k", "top_p", "min_p")
 # Prompts that are continued together.
 SLOTS = 16
 # The part of what a model reads at once that is kept free for what it writes, at most.
@@ -61,21 +63,31 @@ class Generate(Predictor[Prompt, Generation]):
         room: int | None,
         search: DecodeSettings,
         forbidden: tuple[tuple[int, ...], ...] = (),
+        whole: int | None = None,
     ) -> None:
+        """`whole`: the most tokens of a prompt and what follows it, where an imported model says so."""
         self.tokenizer, self.ids, self.opening, self.room, self.settings = tokenizer, ids, opening, room, search
-        self.forbidden = forbidden
+        self.forbidden, self.whole = forbidden, whole
         least = max(search.min_tokens + 1, 1)
         if room is not None and room < len(opening) + least + 1:
             raise ConfigError(f"at most {room} tokens are read at once", got=f"min_tokens = {search.min_tokens}")
 
     @classmethod
-    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a decoder with a vocabulary head; raises ConfigError for another model, and for options that exclude each
-        other.
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context, *, where: str = "generate") -> Self:
+        """For a decoder with a vocabulary head; raises ConfigError for another model, for options that exclude each
+        other, and for an imported model whose own settings cannot be kept, unless the options choose the search.
         """
         check_writes(model.config)
         options, default = context.options, context.search
-        search = asked_search(options, default=USUAL if default is None else default.settings, where="generate")
+        if default is not None and default.aside and not any(options.get(name) for name in _CHOOSING):
+            name, reason = next(iter(default.aside.items()))
+            raise ConfigError(
+                f"the model's generation_config.json must be kept as it is, with its setting {name}",
+                got=reason,
+                do="choose how tokens are chosen: --beams 1, or --temperature 1 (search= in Python)",
+            )
+        search = asked_search(options, default=USUAL if default is None else default.settings, where=where)
+        asked = options.get("max_tokens") is not None or options.get("search") is not None
         return cls(
             tokenizer,
             ids=special_ids_of(tokenizer, default),
@@ -83,6 +95,7 @@ class Generate(Predictor[Prompt, Generation]):
             room=room_of(model, context),
             search=search,
             forbidden=() if default is None else default.forbidden,
+            whole=None if default is None or asked else default.whole,
         )
 
     # ------------------------------------------------------------------ a prompt
@@ -95,7 +108,18 @@ class Generate(Predictor[Prompt, Generation]):
         ids = tuple(ids_of(self.tokenizer, text)) if text else ()
         kept = ids[-self.most_read :] if self.most_read is not None else ids
         opening = self.opening if len(kept) == len(ids) else ()
-        return Prompt(text, (*opening, *kept) or (self.ids.begin,), len(ids) - len(kept))
+        found = Prompt(text, (*opening, *kept) or (self.ids.begin,), len(ids) - len(kept))
+        self.check_room(found, where)
+        return found
+
+    def check_room(self, prompt: Prompt, where: str = "") -> None:
+        """Raise DataError for a prompt that is as long as the imported model's `max_length`, which counts it."""
+        if self.whole is not None and len(prompt.ids) >= self.whole:
+            raise DataError(
+                located(where, f"max_length = {self.whole} of the model's generation_config.json counts the prompt"),
+                got=f"a prompt of {len(prompt.ids):,} tokens",
+                do="ask for a number of new tokens: --max-tokens, in Python max_tokens",
+            )
 
     @property
     def most_read(self) -> int | None:
@@ -114,6 +138,8 @@ class Generate(Predictor[Prompt, Generation]):
         most = self.settings.max_tokens
         if self.room is not None:
             most = min(most, self.room + 1 - len(ids))
+        if self.whole is not None:
+            most = min(most, self.whole - len(ids))
         return Request(number_of(ids), prompt=tuple(ids), max_tokens=max(1, most), forbidden=self.forbidden)
 
     # ------------------------------------------------------------------ writing
@@ -198,7 +224,7 @@ class Generate(Predictor[Prompt, Generation]):
                 Sample(self.written(example, each), each.score, each.log_probability) for each in hypotheses
             )
         written = self.written(example, first)
-        ids = [*first.ids, *self.ids.end[:1]]
+        ids = [*first.ids, *([] if first.end is None else [first.end])]
         return Generation(
             example.text,
             written,

@@ -26,6 +26,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.settings import Settings
 from glassformer.tasks.rows import Axis, Row, Shape
 from glassformer.tasks.score import Scores
+from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 
@@ -48,7 +49,8 @@ class TaskSection(Settings):
 @dataclass(frozen=True, kw_only=True)
 class Context:
     """What a predictor may know beside the model: the task and data it was trained on, the longest row it reads at once
-    (tokens, None for any), the options of the verb by name, and of an imported model how it is searched by default.
+    (tokens, None for any), the options of the verb by name, of an imported model how it is searched by default, and of
+    a decoder that chats how it writes turns.
     """
 
     section: TaskSection | None = None
@@ -56,6 +58,7 @@ class Context:
     length: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     search: SearchDefaults | None = None
+    templates: ChatTemplates | None = None
 
 
 class Predictor(ABC, Generic[Example, Prediction]):
@@ -131,7 +134,7 @@ class Preparation:
     """What a task is prepared from. `body` is the model before it gets the task's head, `facts` are what the task has
     saved with the model, when this is measured again, and `cache` is a folder for tokenized text. `measuring`: the
     model is only measured, so that nothing is logged about text to learn from. `search`: how an imported model is
-    searched by default.
+    searched by default. `templates`: how a decoder that chats writes turns, where the model brings that along.
     """
 
     data: DataSection
@@ -145,6 +148,7 @@ class Preparation:
     stage: Stage
     measuring: bool = False
     search: SearchDefaults | None = None
+    templates: ChatTemplates | None = None
 
 
 class Task(ABC):
@@ -169,6 +173,8 @@ class Task(ABC):
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
     fits_baselines: ClassVar[bool] = False  # whether `beside` fits any
     special: ClassVar[SpecialTokens | None] = None  # of a tokenizer that is learned; None: those usual for its kind
+    marks: ClassVar[tuple[str, ...]] = ()  # further special tokens of such a tokenizer, without a role
+    templates: ChatTemplates | None = None  # how its models write the turns of a conversation
     section: TaskSection
 
     @classmethod

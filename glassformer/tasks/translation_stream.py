@@ -39,13 +39,13 @@ def _words(
     translator: Translator, model: Transformer, example: TextPair, *, fast: bool
 ) -> Generator[str, None, Translation]:
     steps = translator.steps(model, _requests(translator, model, example), slots=1)
-    parts = stream(_in_precision(steps, model, fast=fast), translator.text_of, stop=translator.settings.stop)
+    parts = stream(in_precision(steps, model, fast=fast), translator.text_of, stop=translator.settings.stop)
     sentences, end = translator.sentences(example.text), 0
     found: list[list[Hypothesis]] = []
     for sentence in sentences:
         if between := example.text[end : sentence.start]:
             yield between
-        found.append((yield from _of_sentence(parts)))
+        found.append((yield from of_sentence(parts)))
         end = sentence.end
     if sentences and end < len(example.text):
         yield example.text[end:]
@@ -59,7 +59,7 @@ def _requests(translator: Translator, model: Transformer, example: TextPair) -> 
         yield translator.request(number_of(row.ids), row.ids, translator.most_for(row.ids, limit))
 
 
-def _in_precision(steps: Iterator[Step], model: Transformer, *, fast: bool) -> Iterator[Step]:
+def in_precision(steps: Iterator[Step], model: Transformer, *, fast: bool) -> Iterator[Step]:
     """The same steps; who reads them computes in a precision of their own between two of them."""
     device = next(model.parameters()).device
     while True:
@@ -70,7 +70,7 @@ def _in_precision(steps: Iterator[Step], model: Transformer, *, fast: bool) -> I
         yield step
 
 
-def _of_sentence(parts: Iterator[StreamedText]) -> Generator[str, None, list[Hypothesis]]:
+def of_sentence(parts: Iterator[StreamedText]) -> Generator[str, None, list[Hypothesis]]:
     """The characters of the next sentence without blanks around them; returns its translations."""
     begun = ""  # blanks that may be the last characters
     while True:

@@ -276,7 +276,7 @@ class Translator(Predictor[TextPair, Translation]):
 
     def tokens(self, answer: Hypothesis, spans: Sequence[tuple[int, int]], before: int) -> Iterator[TranslatedToken]:
         """The tokens of a sentence's translation, which has `before` characters before it."""
-        ids = [*answer.ids, *self.ids.end[:1]]
+        ids = [*answer.ids, *([] if answer.end is None else [answer.end])]
         for id_, logarithm, (start, end) in zip(
             ids, answer.token_log_probabilities, [*spans, (len(spans) and spans[-1][1],) * 2], strict=False
         ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -31,6 +31,7 @@ def train_tokenizer(
     vocabulary: int,
     lowercase: bool = True,
     special: SpecialTokens | None = None,
+    marks: Sequence[str] = (),
     advance: Callable[[int], None] | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Tokenizer:
@@ -41,7 +42,8 @@ def train_tokenizer(
     The same texts give the same tokenizer, except for unigram: the library sums its scores in the order of a hash
     table, so that they differ a little between runs, and one of two about equally useful tokens may be kept.
     `special` defaults to the kind's usual tokens ([CLS] … for wordpiece and words, <s> … for bpe and unigram);
-    `SpecialTokens()` asks for none. `advance` is called with the number of characters of each text as it is read.
+    `SpecialTokens()` asks for none. `marks` are further special tokens, the last of the vocabulary. `advance` is called
+    with the number of characters of each text as it is read.
     WordPiece leaves out words of more than 100 characters, which it could not cut either: `note` gets a sentence with
     their number. BPE and unigram cut words of more than 1000 characters into parts of 1000.
     Raises DataError when there is no text, TokenizerError when the vocabulary is too small.
@@ -49,7 +51,7 @@ def train_tokenizer(
     if kind not in USUAL_SPECIAL:
         raise TokenizerError("a kind of tokenizer is needed", got=repr(kind), do=did_you_mean(kind, USUAL_SPECIAL))
     special = USUAL_SPECIAL[kind] if special is None else special
-    least = len(list(special)) + 1
+    least = len(list(special)) + len(marks) + 1
     if vocabulary < least:
         raise TokenizerError(f"a vocabulary of at least {least} tokens is needed", got=str(vocabulary))
     if kind in ("wordpiece", "unigram") and special.unknown is None:
@@ -62,7 +64,9 @@ def train_tokenizer(
 
     try:
         with refusing(refusal):
-            backend = _TRAINERS[kind](reading, vocabulary - (learned != special), lowercase, learned)
+            backend = _TRAINERS[kind](reading, vocabulary - len(marks) - (learned != special), lowercase, learned)
+            if marks:
+                backend.add_special_tokens([AddedToken(each, normalized=False, special=True) for each in marks])
             if special.pad is not None and learned != special:
                 backend.add_special_tokens([AddedToken(special.pad, normalized=False, special=True)])
     except TokenizerError:

@@ -375,6 +375,18 @@ TASKS: tuple[Row, ...] = (
         tokenizer={"kind": "bpe", "vocabulary": 320, "lowercase": False},
     ),
     Row(
+        "chat by a decoder alone",
+        "chat",
+        write_dialogues,
+        ("next_tokens",),
+        "chat",
+        texts(mask=False),
+        {},
+        family="gpt2",
+        bad='{"turns": ["only one"]}',
+        tokenizer={"kind": "bpe", "vocabulary": 320, "lowercase": False},
+    ),
+    Row(
         "translate",
         "translate",
         write_translations,

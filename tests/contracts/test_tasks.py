@@ -217,7 +217,12 @@ def asked(row: Row, model: gf.Model, records: Any) -> list[Any]:
 def test_an_answer_is_the_same_alone_and_among_others_in_any_order(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     exact = gf.Model(
-        copy.deepcopy(model.module).double(), model.tokenizer, task=model.task, length=model.length, data=model.data
+        copy.deepcopy(model.module).double(),
+        model.tokenizer,
+        task=model.task,
+        length=model.length,
+        data=model.data,
+        templates=model.templates,
     )
     together = asked(row, exact, row.records)
     backwards = asked(row, exact, row.records[::-1])[::-1]

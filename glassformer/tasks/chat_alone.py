@@ -1,0 +1,317 @@
+"""Chat by a decoder alone: dialogues are one text, and of this the replies are learned.
+
+B rows · S tokens of a row · N = B·S · V vocabulary · W width
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glassformer.config import ModelConfig
+from glassformer.data.corrupt import IGNORED
+from glassformer.data.dialogues import Dialogue, read_dialogues
+from glassformer.data.files import files_of
+from glassformer.data.lines import OnBad
+from glassformer.data.order import Order
+from glassformer.data.settings import ChatData, RecordSection
+from glassformer.data.split import Split
+from glassformer.decode.request import Hypothesis
+from glassformer.decode.settings import DecodeSettings
+from glassformer.errors import ConfigError, DataError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
+from glassformer.tasks.chat import MOST, WRITTEN, ChatSection, silent
+from glassformer.tasks.chat_scores import reply_scores
+from glassformer.tasks.chatter import joined
+from glassformer.tasks.dialogue_source import DialogueSource, Exchanges
+from glassformer.tasks.generate import special_ids_of
+from glassformer.tasks.language_model import check_writes
+from glassformer.tasks.next_tokens import NEXT
+from glassformer.tasks.predict import predict
+from glassformer.tasks.records import Record, RecordTask
+from glassformer.tasks.reply import Reply
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.score import THIS_MODEL, Scores, Unigram, compared
+from glassformer.tasks.talker import Talk, Talker
+from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.translation_evaluation import TargetLosses, token_scores
+from glassformer.tasks.turns import Lesson, TurnWriter, lessons, told_apart
+from glassformer.text.chat_template import MARKS, ChatTemplates, own_templates
+from glassformer.text.special import GPT2
+from glassformer.text.tokenizer import Tokenizer
+
+# Rows that are measured together, and tokens whose vocabulary scores are in memory together.
+_ROWS, _TOGETHER = 32, 512
+
+
+class ChatAlone(RecordTask[Talk, Reply]):
+    """The probability of each token of a reply after the turns before it. Replies alone are learned."""
+
+    Section: ClassVar[type[TaskSection]] = ChatSection
+    Data: ClassVar[type[RecordSection]] = ChatData
+    special: ClassVar = GPT2
+    marks: ClassVar[tuple[str, ...]] = tuple(MARKS.values())
+    weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
+    axes: ClassVar[Mapping[str, Axis]] = {NEXT: "token"}
+    fits_baselines = False
+    baseline_names = ("unigram", "right_replies")
+    best = "-loss"
+    shares = ()
+    section: ChatSection
+
+    def __init__(self, section: ChatSection, tokenizer: Tokenizer, templates: ChatTemplates) -> None:
+        self.section, self.tokenizer, self.templates = section, tokenizer, templates
+        self.unigram = Unigram(np.zeros(1, np.int64))  # counted where there are training dialogues
+        self.talker: Talker | None = None
+        self.data: ChatData | None = None
+
+    @classmethod
+    def compared_by(cls, section: Any) -> str:
+        """The loss per token; only models with the same tokens are compared."""
+        return cls.best
+
+    @classmethod
+    def check_body(cls, section: ChatSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model is a decoder alone with a vocabulary head."""
+        check_writes(body)
+        if section.alignment:
+            raise ConfigError(
+                "only an encoder–decoder learns which words belong together",
+                got=f"task.alignment = {section.alignment}",
+                do="leave it out",
+            )
+
+    # ------------------------------------------------------------------ dialogues
+
+    @classmethod
+    def columns(cls, data: Any) -> dict[str, str]:
+        """The turns."""
+        return {"text": data.text}
+
+    @classmethod
+    def records(cls, data: Any, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
+        """A record for each dialogue."""
+        for path in files_of(files, text=data.text, tables=True):
+            for dialogue in read_dialogues(path, column=data.text, header=data.has_header, bad=bad):
+                yield Record({"text": joined(dialogue.turns), "dialogue": dialogue}, dialogue.where)
+
+    @classmethod
+    def texts_of(cls, record: Record) -> tuple[str, ...]:
+        """The turns."""
+        dialogue = record.values["dialogue"]
+        assert isinstance(dialogue, Dialogue)
+        return dialogue.turns
+
+    @classmethod
+    def from_records(
+        cls,
+        section: ChatSection,
+        preparation: Preparation,
+        records: Sequence[Record],
+        held_out: Sequence[Record] = (),
+    ) -> Self:
+        """Nothing is determined by the records."""
+        return cls(section, preparation.tokenizer, preparation.templates or own_templates(preparation.tokenizer))
+
+    @classmethod
+    def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
+        data, log = preparation.data, silent if preparation.measuring else preparation.log
+        assert isinstance(data, ChatData)
+        task = cls.from_records(section, preparation, [])
+        task.data = data
+        ends = special_ids_of(task.tokenizer, preparation.search).end
+        writer = TurnWriter(task.tokenizer, task.templates.named(), ends)
+        found: dict[Split, list[Lesson]] = {}
+        asked: dict[Split, Exchanges] = {}
+        left_out: dict[Split, int] = {}
+        for split, record in cls._split(data, preparation.shares, bad):
+            dialogue = record.values["dialogue"]
+            assert isinstance(dialogue, Dialogue)
+            for messages, learned in told_apart(dialogue):
+                try:
+                    its = list(lessons(writer, messages, learned, room=data.length, history=data.history))
+                except DataError as error:
+                    bad(DataError(f"{record.where}: {error.wanted}", got=error.got).about(record.where, dialogue.turns))
+                    continue
+                found.setdefault(split, []).extend(each for each in its if each is not None)
+                left_out[split] = left_out.get(split, 0) + its.count(None)
+                asked.setdefault(split, Exchanges()).add(messages, learned)
+        if not found.get("train"):
+            count = left_out.get("train", 0)
+            raise DataError(
+                "training needs dialogues, with replies that fit into data.length = "
+                f"{data.length} tokens behind the turn before them",
+                got=f"{count:,} longer ones" if count else "none that can be used",
+                do="" if preparation.measuring else "raise data.length, or check the files",
+            )
+        sources = {
+            split: DialogueSource(
+                its,
+                asked[split],
+                length=data.length,
+                pad_id=preparation.tokenizer.pad_id or 0,
+                left_out=left_out.get(split, 0),
+            )
+            for split, its in found.items()
+            if its
+        }
+        counts = preparation.facts.get("unigram_counts")
+        task.unigram = (
+            Unigram(np.array(counts, np.int64))
+            if counts is not None
+            else Unigram.count(sources["train"].target_tokens, preparation.tokenizer.vocabulary_size)
+        )
+        _log_rows(sources, data.length, log)
+        return task, {split: source for split, source in sources.items() if len(source)}
+
+    # ------------------------------------------------------------------ learning
+
+    def model(self, body: ModelConfig) -> ModelConfig:
+        """The body unchanged: its vocabulary head is trained."""
+        return body
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies of the replies' tokens."""
+        states = model(batch.inputs, heads=()).states  # [B, S, W]
+        head = model.head
+        assert head is not None
+        table = model.word_table if head.weight is None else head.weight  # [V, W]
+        compared_states = head.compared(states).flatten(0, 1)  # [N, W]
+        labels = batch.labels[NEXT].flatten()  # [N]
+        smoothing = self.section.label_smoothing
+        return {NEXT: blocked_cross_entropy(compared_states, table, head.bias, labels, smoothing=smoothing)}
+
+    @property
+    def baseline_loss(self) -> float:
+        """The loss, smoothed as in training, of knowing only how frequent each token of the replies is."""
+        share = self.section.label_smoothing
+        uniform = float(-np.log(self.unigram.probability(np.arange(len(self.unigram.counts)))).mean())
+        return (1 - share) * self.unigram.entropy + share * uniform
+
+    def facts(self) -> dict[str, Any]:
+        """How frequent each token of the training replies is."""
+        return {"unigram_counts": self.unigram.counts.tolist()}
+
+    # ------------------------------------------------------------------ measuring
+
+    def evaluate(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
+        """Loss, perplexity and accuracy of the tokens of the right replies, and what the model's own greedy replies are
+        like: `reply_scores` of at most 200 of them.
+        """
+        scores = self.evaluate_in_training(model, source, limit=limit)
+        count = min(WRITTEN, len(source.examples), limit or WRITTEN)
+        numbers = Order(len(source.examples), count, source.fingerprint, 0).of_epoch(0, 0).tolist()
+        chosen = [source.examples[number] for number in numbers]
+        with evaluating(model):
+            fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
+            talker = self.talking(model)
+            examples = (talker.example({"turns": [each._asdict() for each in one.before]}, "") for one in chosen)
+            replies = [found.reply for found in predict(talker, model, examples, fast=fast)]
+        own = {**scores.of[THIS_MODEL], **reply_scores(replies)}
+        right = reply_scores([each.reply for each in chosen])
+        return Scores(
+            scores.count, scores.unit, {**scores.of, THIS_MODEL: own, "right replies": right}, report={"written": count}
+        )
+
+    def evaluate_in_training(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
+        """Loss, perplexity and accuracy of the tokens of the right replies."""
+        return token_scores(reply_losses(model, source, self.unigram, limit), self.unigram)
+
+    def talking(self, model: Transformer) -> Talker:
+        """What replies with the likeliest token each time."""
+        search = {"search": DecodeSettings(max_tokens=MOST)}
+        length = None if self.data is None else self.data.length
+        return Talker.of(
+            model, self.tokenizer, Context(data=self.data, options=search, length=length, templates=self.templates)
+        )
+
+    def scores(self, pairs: Sequence[tuple[Talk, Reply]]) -> Scores:
+        """What replies are like."""
+        return Scores(len(pairs), "replies", {THIS_MODEL: reply_scores([found.reply for _, found in pairs])})
+
+    def known_by(self, example: Any) -> str:
+        """The turns before a reply, and the reply."""
+        return json.dumps(example, ensure_ascii=False)
+
+    # ------------------------------------------------------------------ for an existing model
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a decoder that chats; raises ConfigError for another one."""
+        section = context.section if isinstance(context.section, ChatSection) else ChatSection()
+        cls.check_body(section, model.config)
+        task = cls(section, tokenizer, context.templates or own_templates(tokenizer))
+        task.talker = Talker.of(model, tokenizer, context)
+        return task
+
+    @property
+    def _own(self) -> Talker:
+        assert self.talker is not None
+        return self.talker
+
+    def example(self, values: Mapping[str, object], where: str) -> Talk:
+        """The turns of a record."""
+        return self._own.example(values, where)
+
+    def rows(self, example: Talk) -> Iterator[Row]:
+        """One row: the turns that are read."""
+        return self._own.rows(example)
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The replies to each row."""
+        return self._own.predict(model, batches)
+
+    def merge(self, example: Talk, found: Sequence[list[Hypothesis]]) -> Reply:
+        """The reply."""
+        return self._own.merge(example, found)
+
+
+def reply_losses(model: Transformer, source: DialogueSource, unigram: Unigram, limit: int | None) -> TargetLosses:
+    """The losses of the tokens of the right replies after the turns and the right tokens before them, by row; of all
+    rows, or of so many, always the same, that they hold about `limit` replies.
+    """
+    count = len(source)
+    if limit is not None:
+        count = min(count, math.ceil(limit * count / len(source.examples)))
+    order = Order(len(source), count, source.fingerprint, 0).of_epoch(0, 0)
+    device, head = next(model.parameters()).device, model.head
+    assert head is not None
+    none = np.zeros(0, np.int64)
+    sums = np.zeros((4, count))  # tokens, losses, right, unigram
+    with evaluating(model):
+        for begin in range(0, count, _ROWS):
+            rows = order[begin : begin + _ROWS]
+            batch = source.batch(rows, np.zeros_like(rows), shape=(len(rows), source.lengths))
+            labels = batch.labels[NEXT].flatten()  # [N]
+            asked = labels != IGNORED
+            states = model(batch.to(device).inputs, heads=()).states.flatten(0, 1)[asked.to(device)]  # [n, W]
+            row = begin + np.repeat(np.arange(len(rows)), source.lengths)[asked.numpy()]  # [n]
+            for start in range(0, len(row), _TOGETHER):
+                some = slice(start, start + _TOGETHER)
+                right = labels[asked][some]
+                found = compared(head(states[some], model.word_table), right.to(device))
+                frequent, _ = unigram.guess(none, none, right.numpy())
+                each = [np.ones(len(right)), *(one.double().cpu().numpy() for one in found), frequent]
+                for into, values in zip(sums, each, strict=True):
+                    np.add.at(into, row[some], values)
+    return TargetLosses(order, *sums)
+
+
+def _log_rows(sources: Mapping[Split, DialogueSource], length: int, log: Any) -> None:
+    """Log how many replies there are, in which rows, and how many are too long for them."""
+    held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
+    train = sources["train"]
+    log(
+        f"{len(train.examples):,} replies to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
+        f"{length} tokens, {train.padding:.1%} of them padding"
+    )
+    if left_out := sum(source.left_out for source in sources.values()):
+        log(f"{left_out:,} replies that are longer than data.length = {length} with the turn before them are left out")

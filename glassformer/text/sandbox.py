@@ -1,0 +1,354 @@
+"""Templates of strangers: Jinja in its own sandbox, without files, and with a limit on the work and the text of each.
+
+Jinja's sandbox keeps a template from Python's insides, but not from loops without end and texts without end. Here a
+template's syntax tree is changed before it is compiled: each loop, each piece of text and each list goes through a
+method that counts; calls, operators and filters are counted where Jinja itself asks the sandbox.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import wraps
+from typing import Any
+
+import jinja2
+from jinja2 import nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.filters import FILTERS
+from jinja2.parser import Parser
+from jinja2.runtime import Context, Macro
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.utils import Namespace
+from jinja2.visitor import NodeTransformer
+
+# Steps of a template, characters that it writes and of one of its values, and seconds for all. A conversation of a
+# thousand turns needs some ten thousand steps; a part of a list counts as so many characters.
+MOST_STEPS, MOST_CHARACTERS, MOST_SECONDS, _OF_A_PART = 300_000, 4_000_000, 5.0, 20
+# Numbers in formats and arguments of filters, such as the width of a column, and bits of a whole number.
+_MOST_DIGITS, _MOST_NUMBER, _MOST_BITS = 3, 10_000, 4096
+_WIDE = re.compile(rf"\d{{{_MOST_DIGITS + 1},}}|\*|\{{[^{{}}]*\{{")
+# Methods of texts that a template may use: the others are of no use in one, and some make long texts of short ones.
+_OF_TEXTS = """
+capitalize casefold count endswith find format index isalnum isalpha isascii isdecimal isdigit islower isnumeric
+isspace istitle isupper join lower lstrip partition removeprefix removesuffix replace rfind rindex rpartition
+rsplit rstrip split splitlines startswith strip swapcase title upper
+""".split()  # noqa: SIM905 - legible
+_FILTERS = """
+abs capitalize count d default dictsort e escape first float format groupby indent int items join last length
+list lower map max min reject rejectattr replace reverse round safe select selectattr sort string striptags sum
+title trim truncate unique upper urlencode wordcount
+""".split()  # noqa: SIM905 - legible
+
+
+class EndlessTemplateError(SecurityError):
+    """A template that does more than any conversation needs."""
+
+
+class RefusedError(jinja2.TemplateError):
+    """What a template says by `raise_exception`: it does not write such a conversation."""
+
+
+class TemplateNamespace(Namespace):
+    """Jinja's `namespace`, without names that begin with an underscore."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        self, attributes = args[0], dict(*args[1:], **kwargs)
+        for name in attributes:
+            _check_name(name)
+        Namespace.__init__(self, attributes)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _check_name(name)
+        super().__setitem__(name, value)
+
+
+def _check_name(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise SecurityError(f"the name {name[:40]!r} in a namespace")
+
+
+class Generation(Extension):
+    """`{% generation %}` … `{% endgeneration %}`: what is between is written by the model. `spans` are the characters
+    [start, end) of each, while `written` has the pieces of the text so far.
+    """
+
+    tags = {"generation"}  # noqa: RUF012 - Jinja's own declaration
+
+    def __init__(self, environment: jinja2.Environment) -> None:
+        super().__init__(environment)
+        self.written: list[str] = []
+        self.spans: list[tuple[int, int]] = []
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        """The statement up to its end."""
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.CallBlock(self.call_method("_mark"), [], [], body).set_lineno(line)
+
+    def _mark(self, caller: Macro) -> str:
+        text = str(caller())
+        start = sum(map(len, self.written))
+        self.spans.append((start, start + len(text)))
+        return text
+
+
+class _Counted(NodeTransformer):
+    """Puts the counting methods of `Sandbox` into a syntax tree; raises SecurityError for what reads other files."""
+
+    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - as Jinja calls it
+        self.generic_visit(node)
+        node.iter = _through("looped", node.iter)
+        return node
+
+    def visit_Output(self, node: nodes.Output) -> nodes.Node:  # noqa: N802 - as Jinja calls it
+        self.generic_visit(node)
+        node.nodes = [
+            _through("wrote", nodes.Const(each.data) if isinstance(each, nodes.TemplateData) else each)
+            for each in node.nodes
+        ]
+        return node
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - as Jinja calls it
+        self.generic_visit(node)
+        return _through("joined", *node.nodes)
+
+    def _list(self, node: Any) -> nodes.Node:
+        self.generic_visit(node)
+        return node if getattr(node, "ctx", "load") != "load" else _through("kept", node)
+
+    visit_List = visit_Dict = visit_Tuple = _list  # noqa: N815 - as Jinja calls them
+
+    def _reads(self, node: nodes.Node) -> nodes.Node:
+        raise SecurityError(f"{type(node).__name__.lower()} on line {node.lineno}, which reads another file")
+
+    visit_Include = visit_Import = visit_FromImport = visit_Extends = _reads  # noqa: N815 - as Jinja calls them
+
+    def visit_ScopedEvalContextModifier(self, node: nodes.Node) -> nodes.Node:  # noqa: N802 - as Jinja calls it
+        raise SecurityError(f"autoescape on line {node.lineno}")
+
+
+def _through(method: str, *values: nodes.Expr) -> nodes.Call:
+    """The call of a method of the sandbox. A template cannot write this node, nor hide the method behind a name."""
+    call = nodes.Call(nodes.EnvironmentAttribute(method), list(values), [], None, None)
+    return call.set_lineno(values[0].lineno if values else 0)
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """What a template may use: what `transformers` gives to chat templates, counted."""
+
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def __init__(self) -> None:
+        # optimized: no expression is computed when the template is compiled, uncounted.
+        super().__init__(
+            trim_blocks=True, lstrip_blocks=True, optimized=False, cache_size=0, extensions=[Generation, loopcontrols]
+        )
+        self.filters = {name: self._counted(FILTERS[name]) for name in _FILTERS}
+        self.filters["tojson"] = self._counted(_to_json)
+        own = {"raise_exception": _refuse, "strftime_now": _now, "dict": dict, "namespace": TemplateNamespace}
+        self.globals = {name: self.globals[name] for name in ("range", "cycler", "joiner")} | own
+        self.generation: Generation = self.extensions[Generation.identifier]  # type: ignore[assignment]
+        self._lock = threading.Lock()
+        self._steps = self._characters = 0
+        self._end = float("inf")
+
+    def compiled(self, text: str) -> jinja2.Template:
+        """The template of a text. Raises jinja2.TemplateError, SyntaxError and RecursionError."""
+        tree = _Counted().visit(self.parse(text))
+        return jinja2.Template.from_code(self, self.compile(tree), dict(self.globals))
+
+    def rendered(self, template: jinja2.Template, values: Mapping[str, Any]) -> tuple[str, list[tuple[int, int]]]:
+        """The text that a template writes, and the characters [start, end) of it between `generation` and its end."""
+        with self._lock:
+            self._steps = self._characters = 0
+            self._end = time.monotonic() + MOST_SECONDS
+            self.generation.written, self.generation.spans = [], []
+            for part in template.generate(values):
+                self.generation.written.append(part)
+            return "".join(self.generation.written), self.generation.spans
+
+    # ------------------------------------------------------------------ counting
+
+    def _spend(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > MOST_STEPS or time.monotonic() > self._end:
+            raise EndlessTemplateError(f"more than {MOST_STEPS:,} steps, or {MOST_SECONDS:g} seconds")
+
+    def kept(self, value: Any) -> Any:
+        """A value, refused where it is too large; what an iterator gives as a list."""
+        if isinstance(value, Iterator):
+            return self._listed(value)
+        if isinstance(value, int):
+            if value.bit_length() > _MOST_BITS:
+                raise EndlessTemplateError(f"a number of more than {_MOST_BITS:,} bits")
+        elif size_of(value) > MOST_CHARACTERS:
+            raise EndlessTemplateError(f"a value of more than {MOST_CHARACTERS:,} characters")
+        return value
+
+    def _listed(self, values: Iterable[Any]) -> list[Any]:
+        found, total = [], 0
+        for value in values:
+            self._spend(1)
+            total += size_of(value) + _OF_A_PART
+            if total > MOST_CHARACTERS:
+                raise EndlessTemplateError(f"a list of more than {MOST_CHARACTERS:,} characters")
+            found.append(value)
+        return found
+
+    def looped(self, values: Any) -> Any:
+        """What a loop goes through."""
+        if isinstance(values, Iterator):
+            values = self._listed(values)
+        try:
+            self._spend(1 + len(values))
+        except TypeError:
+            self._spend(1)  # no list: Jinja refuses it
+        return values
+
+    def wrote(self, value: Any) -> str:
+        """A piece of text that is written, to the end or into a variable."""
+        self._spend(1)
+        text = self._text(value)
+        self._characters += len(text)
+        if self._characters > MOST_CHARACTERS:
+            raise EndlessTemplateError(f"a text of more than {MOST_CHARACTERS:,} characters")
+        return text
+
+    def joined(self, *values: Any) -> str:
+        """`a ~ b`."""
+        self._spend(1)
+        texts = [self._text(value) for value in values]
+        if sum(map(len, texts)) > MOST_CHARACTERS:
+            raise EndlessTemplateError(f"a text of more than {MOST_CHARACTERS:,} characters")
+        return "".join(texts)
+
+    def _text(self, value: Any) -> str:
+        return value if isinstance(value, str) else str(self.kept(value))
+
+    def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A filter whose arguments and result are counted; Jinja's marks of the function are those of the result."""
+        name = function.__name__.removeprefix("do_").removeprefix("sync_do_")
+
+        @wraps(function)
+        def counted(*given: Any, **named: Any) -> Any:
+            self._spend(1)
+            own = [each for each in given if not isinstance(each, jinja2.Environment | nodes.EvalContext | Context)]
+            others = given[: len(given) - len(own)]
+            for each in (*own[1:], *named.values()):
+                if isinstance(each, int | float) and abs(each) > _MOST_NUMBER:
+                    raise EndlessTemplateError(f"{each} in the filter {name}")
+            own = [self.kept(each) for each in own]
+            _check_growth(name, own[:1], [*own[1:], *named.values()])
+            return self.kept(function(*others, *own, **named))
+
+        return counted
+
+    # ------------------------------------------------------------------ what Jinja asks of a sandbox
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """No insides of Python, nothing that changes a list, and the methods of texts that templates use."""
+        return super().is_safe_attribute(obj, attr, value) and not (isinstance(obj, str) and attr not in _OF_TEXTS)
+
+    def wrap_str_format(self, value: Any) -> Any:
+        """`format` of a text that asks for no wide columns."""
+        found = super().wrap_str_format(value)
+        if found is not None and (value.__name__ != "format" or _WIDE.search(value.__self__)):
+            raise EndlessTemplateError(f"a wide column in {value.__self__[:40]!r}")
+        return found
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as Jinja
+        """A call of a function, a method or a macro."""
+        if getattr(__obj, "__self__", None) is __self:  # of a method of this class: it counts by itself
+            return __context.call(__obj, *args, **kwargs)
+        sizes = (len(each) for each in args if isinstance(each, list | tuple | dict))
+        __self._spend(1 + sum(sizes))
+        owner = getattr(__obj, "__self__", None)
+        if isinstance(owner, str):
+            _check_growth(__obj.__name__, [owner], [__self.kept(each) for each in (*args, *kwargs.values())])
+        return __self.kept(super().call(__context, __obj, *args, **kwargs))
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """+, *, ** and %."""
+        self._spend(1)
+        if operator == "%" and isinstance(left, str):
+            _check_growth("format", [left], [right])
+        if operator in ("*", "**") and not _is_small(operator, left, right):
+            raise EndlessTemplateError(f"a result of more than {MOST_CHARACTERS:,} characters by {operator}")
+        return self.kept(super().call_binop(context, operator, left, right))
+
+
+def size_of(value: Any) -> int:
+    """The characters of a value, and those that its parts count as, each as often as it is reached; counted until there
+    are more than is allowed.
+    """
+    if isinstance(value, str):
+        return len(value)
+    total, waiting = 0, [value]
+    while waiting and total <= MOST_CHARACTERS:
+        each = waiting.pop()
+        total += _OF_A_PART
+        if isinstance(each, str):
+            total += len(each)
+        elif isinstance(each, Mapping):
+            waiting += [*each.keys(), *each.values()]
+        elif isinstance(each, list | tuple | set | frozenset):
+            waiting += each
+        elif isinstance(each, Namespace):
+            waiting.append(each._Namespace__attrs)  # type: ignore[attr-defined]  # it hides all others
+    return total
+
+
+def _is_small(operator_: str, left: Any, right: Any) -> bool:
+    """Whether a product or a power can be computed: that of whole numbers by their bits, that of texts by their
+    length.
+    """
+    if isinstance(left, int) and isinstance(right, int):
+        bits = operator.mul(left.bit_length(), abs(right)) if operator_ == "**" else left.bit_length()
+        return bits <= _MOST_BITS
+    sizes = [size_of(each) for each in (left, right) if isinstance(each, str | list | tuple)]
+    times = max((each for each in (left, right) if isinstance(each, int)), default=1)
+    return sum(sizes) * times <= MOST_CHARACTERS
+
+
+def _check_growth(name: str, of: list[Any], given: list[Any]) -> None:
+    """Refuse what would make a very long text of short ones, before it is made; raises EndlessTemplateError."""
+    text = of[0] if of else ""
+    longest = max((size_of(each) for each in given if isinstance(each, str)), default=0)
+    grown = 0
+    if name == "replace" and given and isinstance(text, str):
+        grown = text.count(given[0]) * longest if isinstance(given[0], str) else 0
+    elif name == "join":
+        lengths = sorted(len(each) for each in (text, *given) if isinstance(each, str | list | tuple | dict | set))
+        grown = lengths[-1] * lengths[-2] if len(lengths) > 1 else 0
+    elif name == "indent" and isinstance(text, str):
+        width = max((each for each in given if type(each) is int), default=4)
+        grown = (text.count("\n") + 1) * max(width, longest)
+    elif name == "format" and isinstance(text, str) and _WIDE.search(text):
+        raise EndlessTemplateError(f"a wide column in {text[:40]!r}")
+    if grown > MOST_CHARACTERS:
+        raise EndlessTemplateError(f"a text of more than {MOST_CHARACTERS:,} characters by {name}")
+
+
+def _refuse(message: object) -> None:
+    raise RefusedError(str(message)[:1000])
+
+
+def _now(format: str) -> str:
+    if len(format) > 100 or _WIDE.search(format):
+        raise EndlessTemplateError(f"a wide column in {format[:40]!r}")
+    return datetime.now().strftime(format)
+
+
+def _to_json(
+    x: Any, ensure_ascii: bool = False, indent: int | None = None, separators: Any = None, sort_keys: bool = False
+) -> str:
+    """Without Jinja's escapes for HTML."""
+    if isinstance(indent, str) or (indent or 0) > 16 or (separators is not None and size_of(separators) > 200):
+        raise EndlessTemplateError("a wide column in tojson")
+    return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)

@@ -1,0 +1,255 @@
+"""Chat by a decoder alone: replies alone are learned, each once, after the turns that fit; its loss, its replies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+import glassformer as gf
+from glassformer.data.corrupt import IGNORED
+from glassformer.data.dialogues import Dialogue, read_dialogues
+from glassformer.errors import CheckpointError, ConfigError, DataError
+from glassformer.models.inputs import Inputs
+from glassformer.tasks.chat import ChatSection
+from glassformer.tasks.chat_alone import ChatAlone, reply_losses
+from glassformer.tasks.dialogue_source import DialogueSource, Exchanges
+from glassformer.tasks.next_tokens import NEXT
+from glassformer.tasks.score import Unigram
+from glassformer.tasks.turns import TurnWriter, lessons, messages_of, told_apart
+from glassformer.text.chat_template import ChatTemplate, ChatTemplates, Message, own_templates, template_tokens
+from tests.refusals import refused
+from tests.talkers import READ, talking, with_marks
+from tests.text.chat_templates import BRACKETS, COMMON, ENDLESS
+
+ORDER = 1e-10
+WIDE = 200
+TURNS = ("Hi how are you", "I am fine", "And the family?", "All well, thanks.", "The summer is better", "than winter")
+GREEDY = gf.DecodeSettings(max_tokens=9)
+
+
+@pytest.fixture(scope="module")
+def writer() -> TurnWriter:
+    tokenizer = with_marks()
+    return TurnWriter(tokenizer, own_templates(tokenizer).named(), [tokenizer.end_id or 0])
+
+
+def dialogue(count: int, *, roles: bool = False) -> Dialogue:
+    turns = tuple(TURNS[n % len(TURNS)] for n in range(count))
+    named = tuple(("user", "assistant")[n % 2] for n in range(count)) if roles else ()
+    return Dialogue(turns, tuple(n % 2 == 1 if roles else n > 0 for n in range(count)), "here", named)
+
+
+def learned_text(writer: TurnWriter, ids: Sequence[int], flags: Sequence[int]) -> list[str]:
+    """The texts that are learned, each up to the end behind it."""
+    text = writer.tokenizer.decode([i for i, of in zip(ids, flags, strict=True) if of], skip_special=False)
+    assert text.endswith("<|endoftext|>")
+    return text.removesuffix("<|endoftext|>").split("<|endoftext|>")
+
+
+@pytest.mark.parametrize("room", [19, 24, 40, 200])
+@pytest.mark.parametrize("history", [None, 1, 3])
+@pytest.mark.parametrize("roles", [True, False])
+def test_each_reply_is_learned_once_and_nothing_else(
+    writer: TurnWriter, room: int, history: int | None, roles: bool
+) -> None:
+    given = dialogue(6, roles=roles)
+    taught: list[str] = []
+    for messages, learned in told_apart(given):
+        for each in lessons(writer, messages, learned, room=room, history=history):
+            if each is None:
+                continue
+            assert len(each.ids) <= room + 1
+            texts = learned_text(writer, each.ids, each.learned)
+            taught += texts
+            whole = writer.tokenizer.decode(each.ids, skip_special=False)
+            turns = whole.count("<|user|>") + whole.count("<|assistant|>")
+            assert turns >= 2
+            if history is not None:
+                assert len(texts) == 1
+                assert turns <= history + 1
+            if room == 200 and history is None:
+                assert len(texts) == sum(learned)
+    expected = [turn for turn, of in zip(given.turns, given.replies, strict=True) if of]
+    if room >= 40:  # else some are too long
+        assert sorted(taught) == sorted(expected)
+    assert set(taught) <= set(expected)
+
+
+def test_spans_are_the_same_by_the_mark_and_by_what_a_template_adds(writer: TurnWriter) -> None:
+    text = own_templates(writer.tokenizer).texts["default"]
+    plain = text.replace("{%- generation -%}", "").replace("{%- endgeneration -%}", "")
+    other = TurnWriter(writer.tokenizer, ChatTemplate(plain, writer.template.tokens), writer.ends)
+    for messages, learned in told_apart(dialogue(6)):
+        assert other.lesson(messages, learned) == writer.lesson(messages, learned)
+
+
+def make(model: gf.Model, dialogues: Sequence[Dialogue], *, length: int, history: int | None = None) -> DialogueSource:
+    task = ChatAlone(ChatSection(), model.tokenizer, own_templates(model.tokenizer))
+    writer = TurnWriter(model.tokenizer, task.templates.named(), [model.tokenizer.end_id or 0])
+    found, asked = [], Exchanges()
+    for each in dialogues:
+        for messages, learned in told_apart(each):
+            found += [one for one in lessons(writer, messages, learned, room=length, history=history) if one]
+            asked.add(messages, learned)
+    return DialogueSource(found, asked, length=length, pad_id=0)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_the_loss_is_that_of_each_reply_alone_after_its_turns(family: str) -> None:
+    """Which is the definition of the encoder–decoder's: the tokens of a reply and its end."""
+    model = talking(family, length=WIDE)
+    dialogues = [dialogue(n, roles=n % 2 == 0) for n in (2, 3, 4, 5)]
+    source = make(model, dialogues, length=WIDE)
+    end, total, count = model.tokenizer.end_id, 0.0, 0
+    for each in dialogues:
+        for messages, learned in told_apart(each):
+            for number, of in enumerate(learned):
+                if of:
+                    turns = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), ())
+                    given = turns.prompt(messages[:number])
+                    reply = [*model.tokenizer.ids(messages[number].content), end]
+                    row = torch.tensor([[*given, *reply]])
+                    logits = model.module(Inputs(ids=row)).logits[0, len(given) - 1 : -1]
+                    total += float(cross_entropy(logits, torch.tensor(reply), reduction="sum").detach())
+                    count += len(reply)
+    losses = reply_losses(model.module, source, Unigram(np.ones(300, np.int64)), None)
+    assert losses.tokens.sum() == count
+    assert losses.losses.sum() == pytest.approx(total, abs=ORDER * count)
+    task = ChatAlone(ChatSection(), model.tokenizer, own_templates(model.tokenizer))
+    batch = source.batch(np.arange(len(source)), np.zeros(len(source), np.int64), shape=(len(source) + 1, WIDE))
+    assert batch.counts[NEXT] == count == int((batch.labels[NEXT] != IGNORED).sum())
+    assert float(task.losses(model.module, batch)[NEXT].detach()) == pytest.approx(total, abs=ORDER * count)
+    assert len(source.examples) == sum(sum(each.replies) for each in dialogues)
+    assert source.examples[0].before[-1].role == "user"
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_a_reply_is_what_the_logits_say_after_the_template(family: str) -> None:
+    model = talking(family)
+    ids = model.tokenizer.ids("<|user|>Hi how are you<|assistant|>")
+    expected: list[int] = []
+    with torch.no_grad():
+        while len(expected) < 9:
+            logits = model.module(Inputs(ids=torch.tensor([[*ids, *expected]]))).logits[0, -1]
+            expected.append(int(logits.argmax()))
+            if expected[-1] in model.tokenizer.special_ids:
+                break
+    found = model.chat("Hi how are you", search=GREEDY)
+    assert [each.token for each in found.tokens] == [model.tokenizer.token(id_) for id_ in expected]
+    assert found.reply == model.tokenizer.decode(expected).strip()
+    assert found.ended == (expected[-1] in model.tokenizer.special_ids)
+    said = model.chat([{"role": "user", "content": "Hi how are you"}], search=GREEDY)
+    assert said == found
+
+
+def test_a_stream_is_the_reply() -> None:
+    model = talking()
+    for seed in range(4):
+        words, parts = model.stream_chat("Hi how are you", seed=seed, max_tokens=12, system="Be kind."), []
+        while True:
+            try:
+                parts.append(next(words))
+            except StopIteration as end:
+                found = end.value
+                break
+        assert found == model.chat("Hi how are you", seed=seed, max_tokens=12, system="Be kind.")
+        assert "".join(parts) == found.reply
+
+
+def test_as_many_of_the_last_turns_are_read_as_fit() -> None:
+    model = talking()
+    turns = [*TURNS, "Hi there"] * 3
+    found = model.chat(turns, max_tokens=8, beams=1)
+    count = found.read
+    assert 1 < count < len(turns)
+    sizes = [
+        len(TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), ()).prompt(messages_of(turns[-n:])))
+        for n in (count, count + 1)
+    ]
+    assert sizes[0] <= READ - 8 < sizes[1]
+    last = model.chat(turns, max_tokens=8, beams=1, history=1)
+    assert last.read == 1
+    assert last.reply == model.chat(turns[-1], max_tokens=8, beams=1).reply
+    long = model.chat(" ".join(TURNS * 5), max_tokens=8, beams=1)
+    assert long.left_out > 0
+    assert long.read == 1
+    assert len(long.notes) == 1
+
+
+def test_a_template_that_wants_the_user_first_gets_him() -> None:
+    templates = ChatTemplates({"default": BRACKETS}, {"bos_token": "", "eos_token": "<|endoftext|>"})
+    model = talking(templates=templates, length=WIDE)
+    assert model.chat(["I am fine", "Hi", "How"], beams=1, max_tokens=4).read == 3
+    found = model.chat(["Well?", "Hi", "Hello", "And?"], beams=1, max_tokens=4)
+    assert found.read == 3
+    with refused(DataError, got="Conversation roles must alternate user/assistant/user/assistant/..."):
+        model.chat([{"role": "user", "content": "Hi"}, {"role": "user", "content": "Hi"}] * 2)
+
+
+def test_what_cannot_be_answered_is_refused() -> None:
+    model = talking()
+    for turns in (
+        [],
+        "",
+        ["Hi", " "],
+        [3],
+        [{"role": "king", "content": "Hi"}],
+        [{"role": "assistant", "content": "a"}],
+    ):
+        with pytest.raises(DataError):
+            model.chat(turns)  # type: ignore[arg-type]
+    with refused(DataError, got="'<|user|>'"):
+        model.chat("Hi <|user|> there")
+    with pytest.raises(ConfigError):
+        model.chat("Hi", max_tokens=0)
+    with pytest.raises(ConfigError):
+        model.chat("Hi", template="tool_use")
+    with pytest.raises(DataError):
+        model.chat("Hi", system="word " * 100)
+    for text in (ENDLESS["nested loops"], "{% include 'x' %}"):
+        with pytest.raises(CheckpointError):
+            talking(templates=ChatTemplates({"default": text})).chat("Hi")
+    with pytest.raises(ConfigError):
+        gf.Model(model.module, model.tokenizer, length=READ).chat("Hi")
+
+
+def test_a_file_of_conversations_with_roles_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    rows = [
+        {"messages": [{"role": "system", "content": "Be kind."}, {"role": "human", "content": "Hi"}]},
+        {
+            "messages": [
+                {"role": "user", "content": "Hi"},
+                {"role": "gpt", "content": "Yes"},
+                {"role": "user", "content": "?"},
+            ]
+        },
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    bad: list[str] = []
+    (found,) = read_dialogues(path, column="turns", bad=lambda error: bad.append(str(error)))
+    assert len(bad) == 1
+    assert (found.roles, found.replies) == (("user", "assistant", "user"), (False, True, False))
+    ((messages, learned),) = told_apart(found)
+    assert messages[1] == Message("assistant", "Yes")
+    assert learned == (False, True, False)
+
+
+def test_templates_of_other_styles_can_be_learned_from() -> None:
+    """The reply and what the template writes behind it, up to the end."""
+    tokenizer = with_marks()
+    tokens = {**template_tokens(tokenizer), "bos_token": ""}
+    for style in ("chatml", "brackets", "model turns"):
+        writer = TurnWriter(tokenizer, ChatTemplate(COMMON[style], tokens), [tokenizer.end_id or 0])
+        messages = [Message("user", "Hi"), Message("assistant", "I am fine"), Message("user", "?")]
+        found = writer.lesson(messages, [False, True, False])
+        text = tokenizer.decode([i for i, of in zip(found.ids, found.learned, strict=True) if of], skip_special=False)
+        assert text.strip().startswith("I am fine")
+        assert "Hi" not in text
+        assert "?" not in text
