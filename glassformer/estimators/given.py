@@ -64,5 +64,6 @@ def _only(each: Any) -> Any:
     """A cell that stands alone in its row as itself."""
     if isinstance(each, str):
         return str(each)  # numpy's strings too
-    is_row = hasattr(each, "shape") or isinstance(each, list | tuple)
-    return each[0] if is_row and getattr(each, "shape", (len(each) if is_row else 0,)) in ((1,), [1]) else each
+    if isinstance(each, list | tuple):
+        return each[0] if len(each) == 1 else each
+    return each[0] if getattr(each, "shape", None) == (1,) else each
