@@ -9,6 +9,7 @@ from typing import Any
 from experiments import page_speed, results, translation_speed
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.encoder import table as encoder
+from experiments.features import table as features
 from experiments.translation import table as translation
 
 DOCS = results.RESULTS.parent
@@ -95,6 +96,7 @@ def books_page() -> str:
             *_en_fr(),
             *encoder.section(),
             *translation.section(),
+            *features.section(table),
             "## Longer proofs",
             "",
             _proofs(),

@@ -68,7 +68,7 @@ its own is held to that line."""
 
 EXCEPTIONS: dict[str, set[str]] = {
     "look.trace": {"explorer"},  # Trace.to_html and Trace.show draw the page
-    "": LIBRARY | {"artefact", "search", "estimators"},  # the package's public names, fetched on demand
+    "": LIBRARY | {"artefact", "features", "search", "estimators"},  # the package's public names, fetched on demand
 }
 """The two that the design lists."""
 
