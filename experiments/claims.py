@@ -10,6 +10,7 @@ from typing import Any
 
 from experiments import decoder_claims, results
 from experiments import ties_claim as ties
+from experiments.features import table as features
 from experiments.tables import DOCS, NOT_YET, table, write
 from experiments.translation import claims as translation
 
@@ -43,6 +44,8 @@ def page() -> str:
             *_four_tasks(),
             "",
             *_pre_training(),
+            "",
+            *features.claims(table),
             "",
             *translation.sections(),
             *decoder_claims.sections(),

@@ -10,6 +10,7 @@ from experiments import generation_speed, page_speed, results, translation_speed
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
+from experiments.features import table as features
 from experiments.recurrent import table as recurrent
 from experiments.small import table as small
 from experiments.translation import table as translation
@@ -103,6 +104,7 @@ def books_page() -> str:
             *writing.section(),
             *chat.section(),
             *recurrent.section(),
+            *features.section(table),
             "## Longer proofs",
             "",
             _proofs(),

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from glassformer.config import ModelConfig
     from glassformer.decode.settings import DecodeSettings
     from glassformer.errors import GlassformerError
+    from glassformer.estimators.classifier import TextClassifier
+    from glassformer.estimators.features import TextFeatures
+    from glassformer.estimators.tagger import Tagger
+    from glassformer.features.mix import Mix
     from glassformer.look.attributions import attributions
     from glassformer.look.head_jobs import heads
     from glassformer.look.interventions import (
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from glassformer.models.names import tensor_names
     from glassformer.models.transformer import Transformer, build
     from glassformer.parts.activity import activity_matrix
+    from glassformer.search.index import SearchIndex
     from glassformer.text.tokenizer import Tokenizer
 
 __version__ = "0.1.0"
@@ -55,10 +60,15 @@ __all__ = [
     "GlassformerError",
     "Inputs",
     "MaskWord",
+    "Mix",
     "Model",
     "ModelConfig",
     "Recipe",
     "Replace",
+    "SearchIndex",
+    "Tagger",
+    "TextClassifier",
+    "TextFeatures",
     "Tokenizer",
     "Trace",
     "Transformer",
@@ -94,10 +104,15 @@ _MODULES = {
     "GlassformerError": "errors",
     "Inputs": "models.inputs",
     "MaskWord": "look.interventions",
+    "Mix": "features.mix",
     "Model": "artefact.model",
     "ModelConfig": "config",
     "Recipe": "artefact.recipe",
     "Replace": "look.interventions",
+    "SearchIndex": "search.index",
+    "Tagger": "estimators.tagger",
+    "TextClassifier": "estimators.classifier",
+    "TextFeatures": "estimators.features",
     "Tokenizer": "text.tokenizer",
     "Trace": "look.trace",
     "Transformer": "models.transformer",

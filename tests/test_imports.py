@@ -55,9 +55,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recipes": EVERYONE,
     "demo": EVERYONE,
     "demo.run": EVERYONE | {"artefact"},  # the demo itself uses models as people do
-    "artefact": LIBRARY,
+    "features": EVERYONE | {"parts", "models", "runtime", "data", "text", "tasks"},
+    "artefact": LIBRARY | {"features"},
+    "search": LIBRARY | {"features", "artefact"},
+    "estimators": LIBRARY | {"features", "artefact"},
     "explorer": LIBRARY | {"artefact"},
-    "cli": LIBRARY | {"artefact", "explorer", "demo"},
+    "cli": LIBRARY | {"features", "artefact", "search", "estimators", "explorer", "demo"},
     "__main__": {"cli"},
 }
 """Design §2. A room named with a module, such as `parts.tap`, opens that module and no other; a module with a line of
@@ -65,7 +68,7 @@ its own is held to that line."""
 
 EXCEPTIONS: dict[str, set[str]] = {
     "look.trace": {"explorer"},  # Trace.to_html and Trace.show draw the page
-    "": LIBRARY | {"artefact"},  # the package's public names, fetched on demand
+    "": LIBRARY | {"artefact", "features", "search", "estimators"},  # the package's public names, fetched on demand
 }
 """The two that the design lists."""
 

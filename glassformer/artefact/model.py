@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,6 +17,7 @@ from glassformer.artefact.verbs import answer, stream_translation, stream_writte
 
 if TYPE_CHECKING:
     from glassformer.decode.settings import DecodeSettings
+    from glassformer.features.mix import Mix
     from glassformer.look.interventions import Intervention
     from glassformer.look.search_tree import SearchTree
     from glassformer.look.trace import Trace
@@ -459,6 +461,44 @@ class Model(Artefact):
             choices=choices,
             target_ids=target_ids,
         )
+
+    def embed(
+        self,
+        text: str | Texts,
+        *,
+        strategy: str | Mix | Sequence[str | Mix] = "last",
+        pooling: str | Sequence[str] = "mean",
+        words: bool = False,
+    ) -> Any:
+        """The vector [F] of a text as an array, or the vectors [N, F] of many; a dictionary of such arrays by
+        `strategy.pooling` where several strategies or poolings are asked for, made in one pass through the model.
+
+        With `words` a `Vectors` for each text: its words, and the vectors [P, F] of each feature. The strategies are
+        those of `glassformer.features.strategies`, the poolings `first`, `mean`, `max`, `last-token`. Raises
+        ConfigError for a strategy that needs layers which the model does not have.
+        """
+        from glassformer.artefact.embed import embed, vectors_of
+        from glassformer.features.mix import Mix
+
+        several = not (isinstance(strategy, str | Mix) and isinstance(pooling, str))
+        maker = vectors_of(
+            self,
+            [strategy] if isinstance(strategy, str | Mix) else list(strategy),
+            [pooling] if isinstance(pooling, str) else list(pooling),
+            words=words,
+        )
+        found = list(embed(self, maker, ((values, "") for values in _texts(text))))
+        if words:
+            return found[0] if isinstance(text, str) else found
+        arrays = {
+            feature.name: np.stack([each.vectors[feature.name] for each in found])
+            if found
+            else np.zeros((0, width), np.float32)
+            for feature, width in zip(maker.features, maker.widths, strict=True)
+        }  # [N, F] each
+        if isinstance(text, str):
+            arrays = {name: of[0] for name, of in arrays.items()}
+        return arrays if several else next(iter(arrays.values()))
 
     def info(self) -> dict[str, Any]:
         """Family, sizes, parameters by part, tokenizer, task, precision, data: plain lists and strings."""

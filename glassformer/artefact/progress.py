@@ -123,12 +123,13 @@ class ConsoleProgress:
             yield lambda done: bars.advance(bar, done)
 
     @contextmanager
-    def counting(self, what: str, done: int = 0) -> Iterator[Advance]:
-        """How many of them there are, and how many come in a second, where their number is not known before.
+    def counting(self, what: str, done: int = 0, *, total: int | None = None) -> Iterator[Advance]:
+        """How many of them there are, and how many come in a second; where their number is known before, of how many,
+        and the time left.
 
         Without a terminal a line after 10 seconds, and then after times that double, up to 10 minutes.
         """
-        count = _Count(what, done)
+        count = _Count(what, done, total)
         if not self._console.is_terminal:
             wait, last = _FIRST, time.monotonic()
 
@@ -212,17 +213,22 @@ def _beside(name: str, scores: Mapping[str, float], baselines: Sequence[str]) ->
 
 
 class _Count:
-    """A number of things, and how many of them come in a second."""
+    """A number of things, how many of them come in a second, and where their `total` is known the time left."""
 
-    def __init__(self, what: str, done: int) -> None:
+    def __init__(self, what: str, done: int, total: int | None = None) -> None:
         self._what, self._before, self._now, self._began = what, done, done, time.monotonic()
+        self._total = total
 
     def add(self, more: int) -> None:
         self._now += more
 
     def __str__(self) -> str:
         speed = (self._now - self._before) / max(time.monotonic() - self._began, 1e-9)
-        return f"{self._now:,} {self._what}, {speed:,.{0 if speed >= 10 else 1}f} a second"
+        of = "" if self._total is None else f" of {self._total:,}"
+        left = ""
+        if self._total is not None and speed > 0:
+            left = f", {clock(max(self._total - self._now, 0) / speed)} left"
+        return f"{self._now:,}{of} {self._what}, {speed:,.{0 if speed >= 10 else 1}f} a second{left}"
 
 
 class _Pace:

@@ -33,6 +33,10 @@ VERBS: dict[str, dict[str, str]] = {
         "compare": "tell whether one of two models is better, on the same examples",
     },
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
+    "Vectors": {
+        "embed": "vectors of texts or words, to files; embed compare ranks the ways to make them",
+        "search": "search texts by meaning: search build, then search ask",
+    },
     "Look inside": {
         "explain": "show every step from words to answer, with its numbers and formulas",
         "explore": "open a page on which every number can be followed home",
@@ -48,6 +52,9 @@ VERBS: dict[str, dict[str, str]] = {
         "export": "write a model as a Hugging Face folder",
     },
 }
+
+# The second word of commands that have one of their own: each is a function in a module of both words (embed_compare).
+PARTS: dict[str, tuple[str, ...]] = {"embed": ("compare",), "search": ("build", "ask")}
 
 # By the setting of [data] that leaves out rows which cannot be used: the parameter of a command that can change it, and
 # what to type.
@@ -106,7 +113,16 @@ def _answer(arguments: Sequence[str]) -> int:
             )
     if verb not in known:
         raise GlassformerError(f"there is no verb {verb!r}", do=did_you_mean(verb, known))
-    return _run(verb, arguments[1:])
+    verb, rest = verb_and_rest(arguments)
+    return _run(verb, rest)
+
+
+def verb_and_rest(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The verb of a command, with its second word where this is a part of it, and the words after it."""
+    verb, *rest = arguments
+    if rest and rest[0] in PARTS.get(verb, ()):
+        return f"{verb} {rest[0]}", rest[1:]
+    return verb, rest
 
 
 def _is_of_memory(error: Exception) -> bool:
@@ -160,7 +176,7 @@ def _command(verb: str) -> Callable[..., None]:
         from glassformer.cli.ask import asking
 
         return asking(verb)
-    module = importlib.import_module(f"glassformer.cli.{verb}{'_' if verb == 'import' else ''}")
+    module = importlib.import_module(f"glassformer.cli.{verb.replace(' ', '_')}{'_' if verb == 'import' else ''}")
     command: Callable[..., None] = getattr(module, module.__name__.rpartition(".")[2])
     return command
 

@@ -61,13 +61,7 @@ def destination(model: Model, values: Mapping[str, Any], asks: Mapping[str, Any]
     pair = values.get("pair")
     options = {**asks, **({"pair": pair} if pair is not None else {})}
     options |= {name: values[name] for name in ("fast", "int8", "device", "threads") if name in values}
-    columns = options["columns"]
-    request = {
-        "version": _version(),
-        "model": _model(model),
-        "input": _input(texts, files, columns),
-        "options": options,
-    }
+    request = request_of(model, texts, files, options)
     try:
         with resumable(out, request, resume=values["resume"]) as partial:
             if values["resume"]:
@@ -82,6 +76,18 @@ def destination(model: Model, values: Mapping[str, Any], asks: Mapping[str, Any]
             words = [word for word in sys.argv[1:] if word != "--resume"]
             stopped.add_note(f"go on with: {shlex.join(['glassformer', *words, '--resume'])}")
         raise
+
+
+def request_of(model: Model, texts: Sequence[str], files: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the answers of a command depend on: the version, the model, each input and the options, of which `columns`
+    are those of the tables. Reads the files, in bounded memory.
+    """
+    return {
+        "version": _version(),
+        "model": digest_of(model),
+        "input": _input(texts, files, options["columns"]),
+        "options": options,
+    }
 
 
 @contextmanager
@@ -109,16 +115,18 @@ def set_aside(
 
 
 @contextmanager
-def counted(out: Path | None, done: int) -> Iterator[Callable[[int], None]]:
+def counted(
+    out: Path | None, done: int, *, what: str = "answers", total: int | None = None
+) -> Iterator[Callable[[int], None]]:
     """Progress on standard error where the answers go to a file; inside, call the function with each number of answers
-    that was just written.
+    that was just written. `total`: how many there will be, where that is known.
     """
     if out is None:
         yield lambda more: None
         return
     from glassformer.artefact.progress import ConsoleProgress
 
-    with ConsoleProgress().counting("answers", done) as advance:
+    with ConsoleProgress().counting(what, done, total=total) as advance:
         yield advance
 
 
@@ -139,7 +147,7 @@ def _version() -> str:
     return __version__
 
 
-def _model(model: Model) -> str:
+def digest_of(model: Model) -> str:
     """A digest of all that a model answers by: its weights, settings, tokenizer and labels."""
     from glassformer.look.saved import fingerprint
 

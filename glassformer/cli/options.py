@@ -87,6 +87,23 @@ HeldOutTexts = Annotated[
         "(repeatable).  [default: none]",
     ),
 ]
+Strategies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--strategy",
+        "-s",
+        help="Layers of the vectors: word, embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4, a "
+        "layer (3, -2), sum:1..4, mean:5,6, concat:-4..-1, mix:FILE (repeatable).  [default: last]",
+    ),
+]
+Poolings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pooling",
+        "-p",
+        help="How tokens become one vector: first, mean, max, last-token (repeatable).  [default: mean]",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON record a line.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads.  [default: all]")]

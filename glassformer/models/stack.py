@@ -5,6 +5,7 @@ B sentences · S tokens · Q query tokens · K key tokens · A asked tokens · W
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -110,6 +111,19 @@ class Stack(nn.Module):
                 recompute = False  # a second run would add its scores again
             x = checkpoint(block, x, seen, use_reentrant=False) if recompute else block(x, seen)
         return self.dropout(self.norm(x), dropout_key, asked)
+
+    def layers(self, inputs: Inputs, *, last: int | None = None) -> Iterator[Tensor]:
+        """The states that the first block reads, then those that each block gives, [B, S, W] each, up to block `last`
+        (from 1; 0: no block runs, None: all). Those of the last block of all come out of the stack's own norm, as
+        `forward` gives them, and as `hidden_states` of transformers has them. In eval mode.
+        """
+        inputs.check()
+        context, positions = self.context(inputs, None, None, None, None)
+        x = self.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.masked_words, None)  # [B, S, W]
+        yield x
+        for number, block in enumerate(self.blocks[:last], start=1):
+            x = block(x, context)
+            yield self.norm(x) if number == len(self.blocks) else x
 
     def dropout_key(self, inputs: Inputs) -> DropoutKey | None:
         """The step's dropout key; without one, a fresh one from torch's generator. None in eval mode."""

@@ -15,9 +15,6 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.rows import Row, collate
 from glassformer.tasks.task import Example, Prediction, Predictor
 
-# Tokens in the rows that are read ahead to be sorted by length: enough for little padding, and bounded, so that a file
-# of any size streams.
-READ_AHEAD_TOKENS = 1 << 21
 # Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
 BATCH_TOKENS = 8192
 
@@ -42,8 +39,8 @@ def predict(
 ) -> Iterator[Prediction]:
     """A prediction for each example, in order; in bfloat16 arithmetic when `fast`.
 
-    The memory is bounded by `read_ahead` rows, by default those of the predictor, and READ_AHEAD_TOKENS tokens,
-    whatever the number of examples and their length.
+    The memory is bounded by `read_ahead` rows, by default those of the predictor, and by the tokens that it reads
+    ahead, whatever the number of examples and their length.
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
@@ -57,7 +54,7 @@ def predict(
             entry.found.append(None)
             entry.missing += 1
             tokens += len(row.ids)
-            if len(ahead) >= read_ahead or tokens >= READ_AHEAD_TOKENS:
+            if len(ahead) >= read_ahead or tokens >= predictor.read_ahead_tokens:
                 _answer(predictor, model, ahead, fast=fast)
                 ahead, tokens, answered = [], 0, True
         entry.complete = True

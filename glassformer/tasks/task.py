@@ -69,6 +69,9 @@ class Predictor(ABC, Generic[Example, Prediction]):
     axes: ClassVar[Mapping[str, Axis]] = MappingProxyType({})
     # The most rows whose predictions are in memory together; fewer where each prediction is large.
     read_ahead: int = 16_384
+    # The most tokens of rows that are read ahead to be sorted by length: enough for little padding, and bounded, so
+    # that a file of any size streams; fewer where each token has a prediction of its own.
+    read_ahead_tokens: int = 1 << 21
 
     @classmethod
     @abstractmethod

@@ -11,7 +11,7 @@ import pytest
 
 from glassformer.artefact.recipe import ready_recipe, resolve
 from glassformer.cli import defaults
-from glassformer.cli.__main__ import VERBS, _command, main
+from glassformer.cli.__main__ import PARTS, VERBS, _command, main
 from glassformer.cli.recipe_options import _OPTIONS
 from glassformer.config import ModelConfig
 from glassformer.data import settings as data_settings
@@ -24,7 +24,8 @@ from glassformer.tasks import TASKS, task_named
 
 def test_every_option_that_takes_a_value_tells_its_default(capsys: pytest.CaptureFixture[str]) -> None:
     silent = []
-    for verb in (verb for group in VERBS.values() for verb in group):
+    parts = [f"{verb} {part}" for verb, its in PARTS.items() for part in its]
+    for verb in (*parts, *(verb for group in VERBS.values() for verb in group)):
         for name, parameter in inspect.signature(_command(verb), eval_str=True).parameters.items():
             option: Any = getattr(parameter.annotation, "__metadata__", (None,))[0]
             if type(option).__name__ != "OptionInfo" or isinstance(parameter.default, bool):

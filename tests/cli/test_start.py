@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import glassformer
-from glassformer.cli.__main__ import VERBS
+from glassformer.cli.__main__ import PARTS, VERBS
 
 from_this = [verb for group in VERBS.values() for verb in group]
+with_parts = [*from_this, *(f"{verb} {part}" for verb, parts in PARTS.items() for part in parts)]
 HEAVY = ("torch", "numpy", "pydantic", "rich", "typer", "safetensors", "tokenizers", "transformers")
 
 
@@ -31,9 +32,9 @@ def test_help_imports_nothing_heavy() -> None:
     assert seen & set(HEAVY) == set()
 
 
-@pytest.mark.parametrize("verb", from_this)
+@pytest.mark.parametrize("verb", with_parts)
 def test_help_of_a_verb_does_not_wait_for_torch(verb: str) -> None:
-    seen = modules_after(f"from glassformer.cli.__main__ import main; assert main([{verb!r}, '--help']) == 0")
+    seen = modules_after(f"from glassformer.cli.__main__ import main; assert main([*{verb!r}.split(), '--help']) == 0")
     assert "torch" not in seen
 
 
@@ -63,7 +64,9 @@ def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
         "streams",
         "texts",
     }
-    own = {path.stem.strip("_") for path in folder.glob("*.py") if path.stem not in shared}
+    parts = {f"{verb}_{part}" for verb, second in PARTS.items() for part in second}
+    assert parts <= {path.stem for path in folder.glob("*.py")}
+    own = {path.stem.strip("_") for path in folder.glob("*.py") if path.stem not in shared | parts}
     assert own | set(tasks.VERBS) == set(from_this)
     assert own & set(tasks.VERBS) == set()
 

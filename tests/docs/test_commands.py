@@ -11,7 +11,7 @@ import pytest
 import typer
 
 import glassformer as gf
-from glassformer.cli.__main__ import VERBS, _command
+from glassformer.cli.__main__ import VERBS, _command, verb_and_rest
 
 PAGES = (
     "README.md",
@@ -31,6 +31,9 @@ PAGES = (
     "docs/tasks/language-model.md",
     "docs/tasks/chat.md",
     "docs/decoding.md",
+    "docs/features.md",
+    "docs/scikit-learn.md",
+    "docs/search.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")
@@ -45,8 +48,8 @@ def commands(page: str) -> list[list[str]]:
 
 def wrong(words: list[str]) -> list[str]:
     """What of a command is not there: its verb, or options of it."""
-    _, verb, *rest = words
-    if verb not in {known for group in VERBS.values() for known in group}:
+    verb, rest = verb_and_rest(words[1:])
+    if verb.split()[0] not in {known for group in VERBS.values() for known in group}:
         return [verb]
     app = typer.Typer()
     app.command()(_command(verb))

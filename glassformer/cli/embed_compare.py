@@ -1,0 +1,292 @@
+"""glassformer embed compare [MODEL] FILES."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from glassformer.cli.embed import told_of
+from glassformer.cli.layout import print_table
+from glassformer.cli.opened import open_model, split_model
+from glassformer.cli.options import (
+    Device,
+    Fast,
+    Json,
+    NamedModel,
+    Out,
+    Poolings,
+    Strategies,
+    Threads,
+)
+from glassformer.cli.screen import console, note, plain_table, record, refuse_out_over_input, results
+from glassformer.errors import ConfigError, DataError
+from glassformer.wrapping import printable
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+    from glassformer.features.rank import Ranked, Ranking
+
+MOST_ROWS = 5000
+
+
+def embed_compare(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] FILES",
+            help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
+            "of the package. Then tables with a text and a label (.jsonl, .csv, .tsv, .parquet); with --words files of "
+            "tagged words (.conll, .conllu, .jsonl).",
+            show_default=False,
+        ),
+    ] = None,
+    model: NamedModel = None,
+    text: Annotated[str, typer.Option("--text", "--column", help="Column with the text.")] = "text",
+    label: Annotated[str, typer.Option("--label", "--label-column", help="Column with the label.")] = "label",
+    words: Annotated[bool, typer.Option("--words", help="A label for each word, instead of each text.")] = False,
+    words_column: Annotated[
+        str | None, typer.Option("--words-column", help="Column with the words.  [default: the first, or FORM]")
+    ] = None,
+    tags: Annotated[
+        str | None,
+        typer.Option("--tags", "--tags-column", help="Column with their tags.  [default: the last, or UPOS]"),
+    ] = None,
+    strategy: Strategies = None,
+    pooling: Poolings = None,
+    rows: Annotated[
+        int, typer.Option("--rows", min=10, help="At most so many texts or words, drawn at random.")
+    ] = MOST_ROWS,
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Parts, each of which is measured on once.")] = 5,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="How often all of it is cut into folds.")] = 1,
+    score: Annotated[Literal["accuracy", "macro F1"], typer.Option("--score", help="What ranks.")] = "accuracy",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of what is drawn.")] = 0,
+    mix_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--mix-out", help="Write the learned mix of layers here, for --strategy mix:FILE.  [default: none]"
+        ),
+    ] = None,
+    out: Out = None,
+    json: Json = False,
+    fast: Fast = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Rank strategies and poolings on your own labels: a logistic regression on each, by cross-validation.
+
+    Without --strategy the six of the BERT paper and a learned mix are ranked, without --pooling first, mean and max.
+    """
+    from glassformer.data.files import files_of
+
+    which, paths = split_model("embed compare", files, model, is_data=lambda path: Path(path).exists())
+    if not paths:
+        raise DataError("a file with texts and labels is needed", got="none", do="glassformer embed compare --help")
+    refuse_out_over_input(out, paths, text=text)
+    opened = open_model(which, device=device, fast=fast, threads=threads)
+    asked = list(pooling or (["first", "mean", "max"] if not words else ["first", "mean"]))
+    told_of(opened, asked)
+    read = files_of(paths, text=text, tables=True)
+    examples = _words(read, words_column, tags) if words else _texts(read, text, label)
+    found = _ranked(
+        opened, examples, list(strategy or ()), asked, rows, words=words, folds=folds, repeats=repeats, score=score,
+        seed=seed,
+    )  # fmt: skip
+    if mix_out is not None:
+        _write_mix(mix_out, found)
+    with results(out) as handle:
+        if json:
+            for each in (*found.vectors, *found.baselines):
+                record(as_record(found, each), handle)
+            return
+        _show(found, "words" if words else "texts", handle)
+
+
+class _Examples:
+    """What vectors are made of, with the labels of each: one of a text, one for each of its words."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[dict[str, object], str]] = []
+        self.labels: list[tuple[str, ...]] = []
+
+    def add(self, values: dict[str, object], where: str, labels: Sequence[str]) -> None:
+        self.records.append((values, where))
+        self.labels.append(tuple(labels))
+
+
+def _texts(files: Sequence[Path], text: str, label: str) -> _Examples:
+    from glassformer.data.rows import read_table
+    from glassformer.tasks.values import label_of, text_of
+
+    found = _Examples()
+    for path in files:
+        for row in read_table(path, [text, label]):
+            said = text_of(row.values[text], row.where)
+            found.add({"text": said}, row.where, [label_of(row.values[label], row.where)])
+    return found
+
+
+def _words(files: Sequence[Path], words: str | None, tags: str | None) -> _Examples:
+    from glassformer.data.lines import stop
+    from glassformer.data.settings import TagData
+    from glassformer.tasks.tagged import sentence_of, tagged_rows
+
+    found, data = _Examples(), TagData(words=words, tags=tags)
+    for path in files:
+        for row in tagged_rows(path, data, bad=stop, tagged=True):
+            found.add(dict(row.values), row.where, sentence_of(row.values, row.where).tags or ())
+    return found
+
+
+def _ranked(
+    model: Model,
+    examples: _Examples,
+    strategies: list[str],
+    poolings: list[str],
+    rows: int,
+    *,
+    words: bool,
+    folds: int,
+    repeats: int,
+    score: str,
+    seed: int,
+) -> Ranking:
+    import numpy as np
+
+    from glassformer.artefact.embed import embed, vectors_of
+    from glassformer.artefact.progress import ConsoleProgress
+    from glassformer.features.rank import check_labels, rank
+    from glassformer.features.strategies import SIX, resolve
+    from glassformer.features.vectors import blocks_of
+
+    blocks = blocks_of(model.module)
+    if not strategies:
+        strategies = [name for name in SIX if _has(name, blocks)]
+        left = [name for name in SIX if name not in strategies]
+        if left:
+            note(f"left out, as the model has {blocks} blocks: {', '.join(left)}")
+        strategies.append("mix")
+    mixed = [each for each in poolings if each != "max"] if "mix" in strategies else []
+    if "mix" in strategies and not mixed:
+        raise ConfigError("a mix is learned with the poolings first, mean or last-token", got="max")
+    plain = [each for each in strategies if each != "mix"]
+    for each in plain:
+        resolve(each, blocks)
+    kept = _drawn(examples, rows, seed)
+    labels = [label for number in kept for label in examples.labels[number]]
+    names = sorted(set(labels))
+    check_labels(names, np.array([names.index(each) for each in labels], np.int64), folds)
+    layers = [str(layer) for layer in range(blocks + 1)] if mixed else []
+    maker = vectors_of(model, [*plain, *(each for each in layers if each not in plain)], poolings, words=words)
+    arrays: dict[str, list[Any]] = {feature.name: [] for feature in maker.features}
+    progress = ConsoleProgress()
+    with progress.counting("texts", total=len(kept)) as advance:
+        for each in embed(model, maker, (examples.records[number] for number in kept)):
+            for name, of in each.vectors.items():
+                arrays[name].append(of if words else of[None])
+            advance(1)
+    vectors = {name: np.concatenate(arrays[name]) for name in arrays}
+    wanted = {f"{one}.{two}" for one in plain for two in poolings}
+    chosen = {name: of for name, of in vectors.items() if name in wanted}
+    of_layers = {each: np.stack([vectors[f"{layer}.{each}"] for layer in layers], axis=1) for each in mixed}
+    groups = np.repeat(np.arange(len(kept)), [len(examples.labels[number]) for number in kept])
+    texts = None if words else [str(examples.records[number][0]["text"]) for number in kept]
+    total = (len(chosen) + len(of_layers) + 1 + (texts is not None)) * folds * repeats
+    with progress.counting("fits", total=total) as advance:
+        return rank(
+            chosen, of_layers, texts, labels, groups, folds=folds, repeats=repeats, score=score, seed=seed,
+            advance=advance,
+        )  # fmt: skip
+
+
+def _has(name: str, blocks: int) -> bool:
+    from glassformer.features.strategies import resolve
+
+    try:
+        resolve(name, blocks)
+    except ConfigError:
+        return False
+    return True
+
+
+def _drawn(examples: _Examples, rows: int, seed: int) -> list[int]:
+    """The numbers of the texts that are read: all, or as many drawn at random as have so many labels."""
+    import numpy as np
+
+    sizes = np.array([len(labels) for labels in examples.labels], np.int64)
+    if sizes.sum() <= rows:
+        return list(range(len(sizes)))
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    enough = order[: max(1, int((sizes[order].cumsum() <= rows).sum()))]
+    note(f"{int(sizes[enough].sum()):,} of {int(sizes.sum()):,} labels were drawn at random (--rows)")
+    return sorted(enough.tolist())
+
+
+def _write_mix(path: Path, found: Ranking) -> None:
+    from glassformer.features.mix import write_mix
+    from glassformer.paths import check_path
+
+    if not found.mixes:
+        raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
+    check_path(path, DataError)
+    names = [each.name for each in found.vectors if each.name.startswith("mix.")]
+    pooling = names[0].removeprefix("mix.")
+    try:
+        write_mix(path, found.mixes[pooling])
+    except OSError as error:
+        raise DataError(f"the mix must be written to {path}", got=error.strerror or str(error)) from None
+    note(f"{path}: the mix learned with the pooling {pooling}, on all {found.examples:,} labels")
+
+
+def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
+    """A line of the table for machines."""
+    strategy, _, pooling = each.name.rpartition(".")
+    named = {"strategy": strategy, "pooling": pooling} if each in found.vectors else {"baseline": each.name}
+    shares = {"shares": list(found.mixes[pooling].shares)} if strategy == "mix" else {}
+    behind = None if each.behind is None else each.behind._asdict()
+    scores = {name.replace(" ", "_"): interval._asdict() for name, interval in each.scores.items()}
+    return {**named, **scores, "behind_the_best": behind, **shares}
+
+
+def _show(found: Ranking, what: str, handle: Any) -> None:
+    screen = console(handle)
+    table = plain_table("", "strategy", "pooling", found.score, "95 % interval", "behind the best")
+    for column in (table.columns[0], *table.columns[3:]):
+        column.justify = "right"
+    together = found.together
+    for place, each in enumerate((*found.vectors, *found.baselines), start=1):
+        of_vectors = place <= len(found.vectors)
+        strategy, _, pooling = each.name.rpartition(".") if of_vectors else (each.name, "", "")
+        value = each.scores[found.score]
+        behind = (
+            ""
+            if each.behind is None
+            else f"{_points(each.behind.value)} ({_points(each.behind.low)} … {_points(each.behind.high)})"
+        )
+        table.add_row(
+            str(place) if of_vectors else "",
+            printable(strategy),
+            pooling,
+            f"{value.value:.1%}",
+            f"{value.low:.1%} … {value.high:.1%}",
+            behind,
+        )
+    print_table(screen, table)
+    for pooling, mix in found.mixes.items():
+        shares = ", ".join(f"{share:.0%}" for share in mix.shares)
+        screen.print(f"mix with {pooling}: of the embedding and each block {shares}", markup=False)
+    repeats = "" if found.repeats == 1 else f", {found.repeats} times"
+    best = found.vectors[0].name
+    others = [name for name in together if name != best]
+    said = f"not told apart from it: {', '.join(others)}" if others else "all others are worse"
+    screen.print(
+        f"logistic regression, {found.folds} folds{repeats}, {found.examples:,} {what}, {len(found.labels)} labels; "
+        f"intervals by bootstrap over texts, of the difference in points. Best: {best}; {said}.",
+        markup=False,
+    )
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}".replace("-", "−")

@@ -1,0 +1,1 @@
+"""Estimators for scikit-learn: features, a classifier and a tagger that read raw texts."""

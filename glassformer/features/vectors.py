@@ -1,0 +1,245 @@
+"""Texts to vectors: one pass through the model, however many kinds of vectors are asked for.
+
+B rows · S tokens of a row · W width · F numbers of a vector
+P parts of a text: its words, or 1 for the text as a whole · n tokens of the parts of a row
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from glassformer.data.corrupt import IGNORED
+from glassformer.errors import DataError
+from glassformer.features.strategies import WORD, Feature, Pooling
+from glassformer.models.inputs import Batch
+from glassformer.models.stack import Stack
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.cross_entropy import widened
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.tagged import Sentence, sentence_of
+from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.values import located
+from glassformer.text.parts import ids_of
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.windows import room_beside, windows
+from glassformer.text.words import Span, word_tokens
+
+Reals = npt.NDArray[np.floating[Any]]
+
+# Numbers of all vectors that are in memory together, and the tokens of a usual row of words.
+_NUMBERS, _USUAL = 1 << 25, 64
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The vectors of a text by the name of the feature: [F] of the text as a whole, or [P, F] of its words.
+
+    `words` are their characters [start, end) in the text; `windows`: in how many parts the text was read.
+    """
+
+    text: str
+    vectors: Mapping[str, Reals]
+    words: tuple[Span, ...] | None = None
+    windows: int = 1
+
+
+class _Pooled(NamedTuple):
+    """What a row tells of its parts, of which the first is number `begin`: by feature, sums, largest numbers or the
+    states of single tokens [p, F]; and the number of tokens of each part in this row, [p].
+    """
+
+    begin: int
+    tokens: npt.NDArray[np.int64]
+    values: Sequence[Reals]
+
+
+class VectorsOf(Predictor[Sentence, Vectors]):
+    """The vectors of texts, or with `words` of the words of texts.
+
+    The mean and the largest numbers are those of all tokens of a text, its special tokens included, as
+    `sentence-transformers` takes them; those of a word, of all its tokens. Of a text that is longer than a row each
+    token counts once, in the window that shows most text around it.
+    """
+
+    axes: ClassVar[Mapping[str, Axis]] = {"part": "token"}
+
+    def __init__(
+        self, model: Transformer, tokenizer: Tokenizer, features: Sequence[Feature], *, length: int | None, words: bool
+    ) -> None:
+        self.tokenizer, self.features, self.length, self.words = tokenizer, tuple(features), length, words
+        self.stack = stack_of(model)
+        self.widths = tuple(feature.strategy.width(model_width(model)) for feature in features)
+        self.needed = sorted({layer for feature in features for layer in feature.strategy.layers})
+        each = sum(self.widths) * (_USUAL if words else 1)
+        self.read_ahead = min(16_384, max(_NUMBERS // each, 1))
+        self.read_ahead_tokens = max(_NUMBERS // sum(self.widths), 1) if words else self.read_ahead_tokens
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For the options `features` and `words`."""
+        options = context.options
+        return cls(model, tokenizer, options["features"], length=context.length, words=options["words"])
+
+    def example(self, values: Mapping[str, object], where: str) -> Sentence:
+        """A text; where words are asked for, with those given or found in it. Raises DataError for what is no text, and
+        for a text without words where these are asked for.
+        """
+        if self.words:
+            return sentence_of(values, where)
+        text = values.get("text")
+        if not isinstance(text, str):
+            raise DataError(located(where, "a text is needed"), got=repr(text)[:60])
+        return Sentence(text, ())
+
+    def rows(self, example: Sentence) -> Iterator[Row]:
+        """A row for each window; the label of a token is the number of the part it belongs to."""
+        before, after = self.tokenizer.frame_ids
+        if self.words:
+            ids, first = word_tokens(self.tokenizer, example.text, example.words)
+            parts = first.searchsorted(np.arange(len(ids)), side="right") - 1
+        else:
+            ids = np.asarray(ids_of(self.tokenizer, example.text), np.int32)
+            parts = np.zeros(len(ids), np.int64)
+        if not len(ids) and (self.words or not before + after):
+            raise DataError("a text needs at least one token", got=repr(example.text[:40]))
+        cut = windows(len(ids), room_beside(len(before) + len(after), self.length))
+        for number, window in enumerate(cut):
+            row = np.concatenate([before, ids[window.start : window.end], after], dtype=np.int32)  # [S]
+            marks = np.full(len(row), IGNORED, np.int32)  # [S]
+            place = len(before) - window.start
+            marks[window.first + place : window.last + place] = parts[window.first : window.last]
+            if not self.words:  # the special tokens at the two ends of the text
+                marks[: len(before)] = 0 if number == 0 else IGNORED
+                marks[len(row) - len(after) :] = 0 if number == len(cut) - 1 else IGNORED
+            yield Row(ids=array("i", row.tobytes()), labels={"part": array("i", marks.tobytes())})
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, _Pooled]]:
+        """What each row tells of its parts."""
+        for batch in batches:
+            states = self._states(batch)
+            with torch.autocast(batch.labels["part"].device.type, enabled=False):
+                pool = self._of_words if self.words else self._of_texts
+                yield from zip(batch.row_ids.tolist(), pool(states, batch.labels["part"]), strict=True)
+
+    def _states(self, batch: Batch) -> dict[int, Tensor]:
+        """The layers that are needed, by number, of at least float32."""
+        inputs, found = batch.inputs, dict[int, Tensor]()
+        if WORD in self.needed:
+            assert inputs.ids is not None
+            found[WORD] = widened(self.stack.embed.word(inputs.ids) * self.stack.embed.scale)  # [B, S, W]
+        if self.needed[-1] == WORD:
+            return found
+        for number, layer in enumerate(self.stack.layers(inputs, last=self.needed[-1])):
+            if number in self.needed:
+                found[number] = widened(layer)  # [B, S, W]
+        return found
+
+    def _joined(self, states: Mapping[int, Tensor]) -> Iterator[tuple[Pooling, Tensor]]:
+        """For each feature its pooling and the vectors of the tokens, [B, S, F], made once for each strategy."""
+        last, joined = None, None
+        for feature in self.features:
+            if joined is None or feature.strategy != last:
+                last, joined = feature.strategy, feature.strategy.joined(states)
+            yield feature.pooling, joined
+
+    def _of_texts(self, states: Mapping[int, Tensor], parts: Tensor) -> Iterator[_Pooled]:
+        """One part for each row."""
+        counted = parts != IGNORED  # [B, S]
+        places = torch.arange(parts.shape[1], device=parts.device).expand_as(parts)  # [B, S]
+        first = places.masked_fill(~counted, parts.shape[1]).amin(dim=1)  # [B]
+        final = places.masked_fill(~counted, -1).amax(dim=1)  # [B]
+        rows = torch.arange(len(parts), device=parts.device)
+        values = []
+        for pooling, joined in self._joined(states):
+            if pooling == "mean":
+                pooled = (counted[:, None].to(joined.dtype) @ joined)[:, 0]  # [B, F], a sum
+            elif pooling == "max":
+                pooled = joined.masked_fill(~counted[..., None], -torch.inf).amax(dim=1)  # [B, F]
+            else:
+                pooled = joined[rows, first if pooling == "first" else final]  # [B, F]
+            values.append(pooled.cpu().numpy())
+        tokens = counted.sum(dim=1).cpu().numpy()  # [B]
+        for row in range(len(parts)):
+            yield _Pooled(0, tokens[row : row + 1], [of[row : row + 1] for of in values])
+
+    def _of_words(self, states: Mapping[int, Tensor], parts: Tensor) -> Iterator[_Pooled]:
+        """The words of each row: all tokens of a word stand together."""
+        counted = parts != IGNORED  # [B, S]
+        numbers = parts[counted].cpu().numpy()  # [n] of all rows
+        of_row = counted.sum(dim=1).cpu().numpy()  # [B]
+        row = np.repeat(np.arange(len(of_row)), of_row)  # [n]
+        begins = np.flatnonzero(np.r_[True, (numbers[1:] != numbers[:-1]) | (row[1:] != row[:-1])])  # [words]
+        tokens = np.diff(np.r_[begins, len(numbers)])  # [words]
+        values = []
+        for pooling, joined in self._joined(states):
+            flat = joined[counted].cpu().numpy()  # [n, F]
+            if pooling == "mean":
+                values.append(np.add.reduceat(flat, begins, axis=0))  # [words, F], sums
+            elif pooling == "max":
+                values.append(np.maximum.reduceat(flat, begins, axis=0))
+            else:
+                values.append(flat[begins if pooling == "first" else begins + tokens - 1])
+        ends = row[begins].searchsorted(np.arange(len(of_row)), side="right")
+        for start, end in zip([0, *ends[:-1]], ends, strict=True):
+            yield _Pooled(int(numbers[begins[start]]), tokens[start:end], [of[start:end].copy() for of in values])
+
+    def merge(self, example: Sentence, found: Sequence[_Pooled]) -> Vectors:
+        """The vectors of all parts, from those of the windows: a part may have tokens in several."""
+        parts = len(example.words) if self.words else 1
+        tokens = np.zeros(parts, np.int64)
+        kind = found[0].values[0].dtype
+        arrays = [
+            np.full((parts, width), -np.inf if feature.pooling == "max" else 0, kind)
+            for feature, width in zip(self.features, self.widths, strict=True)
+        ]
+        for pooled in found:
+            here = slice(pooled.begin, pooled.begin + len(pooled.tokens))
+            seen = (tokens[here] > 0)[:, None]
+            for feature, of, values in zip(self.features, arrays, pooled.values, strict=True):
+                if feature.pooling == "mean":
+                    of[here] += values
+                elif feature.pooling == "max":
+                    np.maximum(of[here], values, out=of[here])
+                else:
+                    of[here] = np.where(seen & (feature.pooling == "first"), of[here], values)
+            tokens[here] += pooled.tokens
+        for feature, of in zip(self.features, arrays, strict=True):
+            if feature.pooling == "mean":
+                of /= tokens[:, None].astype(kind)
+        vectors = {feature.name: of if self.words else of[0] for feature, of in zip(self.features, arrays, strict=True)}
+        return Vectors(example.text, vectors, example.words if self.words else None, len(found))
+
+
+def stack_of(model: Transformer) -> Stack:
+    """The stack whose states are the features: the only one, or the encoder, which reads the text."""
+    stack = model.decoder if model.encoder is None else model.encoder
+    assert stack is not None
+    return stack
+
+
+def model_width(model: Transformer) -> int:
+    """The numbers of a state of this stack."""
+    return int(stack_of(model).embed.word.weight.shape[1])
+
+
+def blocks_of(model: Transformer) -> int:
+    """The blocks of this stack."""
+    return len(stack_of(model).blocks)
+
+
+def note_of(model: Transformer, poolings: Iterable[str]) -> str:
+    """What a user should know of the features of this model; "" for an encoder."""
+    if model.encoder is not None:
+        return "" if model.decoder is None else "features are the states of the encoder, which reads the text"
+    said = "a token of a decoder has seen itself and the tokens before it: only the last one has seen all of the text"
+    if "first" in poolings:
+        return f"{said}, and the first (pooling first) nothing but itself; --pooling last-token takes the last"
+    return f"{said} (--pooling last-token takes it)"

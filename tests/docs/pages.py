@@ -1,0 +1,31 @@
+"""The blocks of a page, run as a reader would."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from glassformer.cli.__main__ import main
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    """The blocks of a kind, in their order."""
+    return [block for its, block in BLOCK.findall(page.read_text(encoding="utf-8")) if its == kind]
+
+
+def run_commands(page: Path, *more: str) -> None:
+    """Each command of the page; `more` are options of those that take them."""
+    for line in "".join(blocks(page, "sh")).splitlines():
+        words = shlex.split(line, comments=True)[1:]
+        assert main([*words, *more]) == 0, line
+
+
+def run_python(page: Path, names: dict[str, Any]) -> dict[str, Any]:
+    """The Python of the page, one block after the other."""
+    for code in blocks(page, "python"):
+        exec(compile(code, page.name, "exec"), names)
+    return names
