@@ -65,7 +65,7 @@ class View:
 
     def is_long(self, model: str) -> bool:
         """Whether the cell is a long proof: what one model alone has is tried with every change."""
-        return model in LONG and (model in self.empty or not LONG >= MODELS.keys() - self.empty.keys())
+        return model in LONG and (model in self.empty or not MODELS.keys() - self.empty.keys() <= LONG)
 
     def place(self, found: Trace, rng: random.Random, left_out: Container[str] = ()) -> tuple[str, str]:
         """A tensor with this view that the page carries, and the address of the view at a random cell of it."""

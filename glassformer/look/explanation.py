@@ -11,7 +11,6 @@ from glassformer.look.cell import read_cell
 from glassformer.look.html import page, paragraph, table
 from glassformer.look.lines import USUAL, grid, indented, label, wrapped
 
-
 LOWERED = "each exponent is less the largest: nothing overflows, the result is the same"
 """How a softmax is computed, beside its exponentials."""
 

@@ -62,7 +62,7 @@ export function WithNumbers({
 }
 
 /** Whether the formula is written with exponents that are less than the scores. */
-function isLowered({ formula, quantities: { largest = 0 } }: Explanation): boolean {
+export function isLowered({ formula, quantities: { largest = 0 } }: Explanation): boolean {
   return formula.rule.rule === "log_softmax" || (formula.rule.rule === "softmax" && Math.abs(largest) >= NATURAL);
 }
 
@@ -135,13 +135,8 @@ function closed(found: Explanation, names: Names): ComponentChildren {
       return <mn>0</mn>;
     case "fill_set":
     case "fill_add": {
-      const masked = terms.every(isFill) && <mtext class="quiet">masked: not looked at, </mtext>;
-      return (
-        <>
-          {masked}
-          <Sum terms={terms} names={names} />
-        </>
-      );
+      if (terms.every(isFill)) return <mtext class="quiet">masked: not looked at</mtext>;
+      return <Sum terms={terms} names={names} />;
     }
     case "log_softmax":
       return (

@@ -45,16 +45,16 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
 }
 
 const THEMES: Readonly<Record<Theme, string>> = {
-  auto: "colours of the system",
-  light: "light colours",
-  dark: "dark colours",
+  auto: "as the system",
+  light: "light",
+  dark: "dark",
   contrast: "high contrast",
 };
 
 function Themes(): VNode {
   return (
     <label>
-      <span class="away">colours of the page</span>
+      <span class="theme">colours</span>
       <select value={state.value.theme} onChange={(event) => go({ theme: event.currentTarget.value as Theme }, true)}>
         {Object.entries(THEMES).map(([theme, text]) => (
           <option value={theme}>{text}</option>

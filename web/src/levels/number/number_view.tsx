@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { OfBoth } from "../../compare/compare_view.tsx";
-import { General, Lowered, largestTerms, WithNumbers } from "../../draw/mathml.tsx";
+import { General, isLowered, Lowered, largestTerms, WithNumbers } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
 import { toldStep } from "../../edit/told.ts";
 import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
@@ -185,7 +185,7 @@ function Terms({ found, labels }: { found: Explanation; labels: readonly string[
             `, the largest ${bars.columns.length} drawn; ${more(bars.rest.count, found.terms.length)}: ${short(bars.rest.sum)}`}
         </span>
       </h2>
-      <Lowered found={found} />
+      {!isLowered(found) && <Lowered found={found} />}
       <div ref={box}>
         {scene !== null && (
           <Picture
