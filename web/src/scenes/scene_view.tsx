@@ -1,7 +1,7 @@
 /** A picture of a document or of the tour, on the page like any other level. */
 
 import type { VNode } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { Look } from "../draw/box.ts";
 import { measure, Picture } from "../draw/picture.tsx";
 import type { Panel, Scene } from "../draw/scene.ts";
@@ -10,6 +10,7 @@ import { Command, Told } from "../frame/pieces.tsx";
 import { go, state } from "../frame/state.ts";
 import { sentenceOf, toNumber } from "../frame/views.ts";
 import { MissingTensor } from "../run/evaluator.ts";
+import type { Names } from "../run/names.ts";
 import { inCell, percent } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
 import { chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
@@ -62,6 +63,10 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
   }, [opened, width, palette, name, scout, tensor, cell.join(), asked.join()]);
   // A number that was in hand elsewhere is none of this picture.
   useInPicture(isDrawn(scene, tensor, cell));
+  const same = drawnAs(scene, tensor, cell, names);
+  useEffect(() => {
+    if (same !== null) go({ tensor: same }, true);
+  }, [same]);
   const pick = (to: string, index: number[]): void => {
     go({ tensor: to, cell: index, ...sentenceOf(to, index, names) }, true);
   };
@@ -104,6 +109,13 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
       </div>
     </>
   );
+}
+
+/** Of a number that is not drawn: a tensor with the same axes that is, where its cell is the one that is framed. */
+function drawnAs(scene: Scene | string | null, tensor: string, cell: readonly number[], names: Names): string | null {
+  if (scene === null || typeof scene === "string" || tensor === "" || isDrawn(scene, tensor, cell)) return null;
+  const axes = names.axes(tensor).join();
+  return scene.panels.find((panel) => names.axes(panel.tensor).join() === axes && panel.find(cell))?.tensor ?? null;
 }
 
 function isDrawn(scene: Scene | string | null, tensor: string, cell: readonly number[]): boolean {
