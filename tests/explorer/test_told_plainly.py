@@ -25,6 +25,7 @@ from tests.look.rows import row_named
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+
 @pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Page]:
     with watched(browser, offline=True) as page:
@@ -130,9 +131,7 @@ def test_a_picture_has_no_number_of_another_view_beside_it(window: Page, pair: P
     assert "decoder" in window.locator(".crumbs").inner_text()
 
 
-def test_a_page_that_cannot_change_a_number_does_not_say_that_it_cannot_check_it(
-    window: Page, tmp_path: Path
-) -> None:
+def test_a_page_that_cannot_change_a_number_does_not_say_that_it_cannot_check_it(window: Page, tmp_path: Path) -> None:
     gf.load("english").trace("She likes the [MASK] better.").to_html(tmp_path / "page.html")
     show(window, tmp_path / "page.html", "level=number&tensor=encoder.embed.sum&cell=0,0,0")
     number_at(window, "encoder.embed.sum", "0,0,0")
@@ -225,6 +224,30 @@ def test_the_last_block_is_called_so(window: Page, tmp_path: Path) -> None:
     told = window.locator(".answer")
     told.wait_for(timeout=WAIT)
     assert "after the last block only" in told.inner_text()
+
+
+def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, tmp_path: Path) -> None:
+    """Its zeros once made attention and gradients look more alike than they are; and the mask workshop had it as words."""
+    texts = ["She likes the [MASK].", "He loves to [MASK] every day of the summer."]
+    run = gf.load("english").trace(texts)
+    run.to_html(tmp_path / "page.html")
+    count = int(run.facts["inputs.real"][0].sum())
+    assert count < run.facts["inputs.real"].shape[1]
+    show(window, tmp_path / "page.html", "level=gradients&sentence=0&at=0,5")
+    rows = window.locator(".owed tbody tr")
+    rows.first.locator("a").wait_for(timeout=WAIT)
+    assert rows.count() == count
+    products = rows.evaluate_all("all => all.map(({dataset}) => Math.abs(Number(dataset.product)))")
+    query = next(token for row, token in run.chosen_tokens if row == 0)
+    mean = run["encoder.blocks.5.self_attention.weights"][0, :, query, :count].double().mean(dim=0)
+    ranks = torch.stack([torch.tensor(products).argsort().argsort(), mean.argsort().argsort()]).double()
+    shown = window.locator("main").inner_text()
+    alike = re.search(r"order these words: (−?[\d.]+)", shown)
+    assert alike is not None
+    assert float(alike[1].replace("−", "-")) == pytest.approx(float(torch.corrcoef(ranks)[0, 1]), abs=0.006)
+    show(window, tmp_path / "page.html", "level=mask&sentence=0")
+    window.locator("main canvas").first.wait_for(timeout=WAIT)
+    assert "padding" not in window.locator("main").inner_text()
 
 
 # --------------------------------------------------------------------------- several texts on a live page

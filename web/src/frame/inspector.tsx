@@ -54,8 +54,8 @@ export function Inspector({ answer }: { answer: Answer | null }): VNode {
       <div class="inside">
         {shown === null && (
           <p class="quiet">
-            No number of this picture is in hand. Point at a cell, or press an arrow key: its number and formula stand
-            here.
+            No number of this view is in hand. Where it has cells, point at one or press an arrow key: its number and
+            formula stand here.
           </p>
         )}
         {shown !== null && level !== "number" && <InHand answer={shown} />}

@@ -133,7 +133,8 @@ function Table(props: { s: Scout; side: Side; most: number; found: Gradients; ro
               <tr key={name}>
                 <th scope="row">
                   <a href={link({ level: "tensor", tensor: name, cell: s.cell(name), scene: "", options: [] })}>
-                    {first ? names.unit(unit) : ""} <small>{names.title(name)}</small>
+                    {first ? names.unit(unit) : ""}{" "}
+                    {(!first || names.unit(unit) !== names.title(name)) && <small>{names.title(name)}</small>}
                   </a>
                 </th>
                 {words.map((_, token) => {

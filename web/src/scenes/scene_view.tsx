@@ -96,8 +96,8 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
                 else pick(to, index);
               }}
             />
-            {scene.panels.length > 0 && (
-              <p class="label">The darker a cell, the further its number is from 0; a stroke in it: below 0.</p>
+            {shown.shades !== false && scene.panels.length > 0 && (
+              <p class="label">The stronger a cell’s colour, the further its number is from 0; –: below 0.</p>
             )}
             {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}
             <Twin

@@ -49,6 +49,8 @@ export interface TourScene {
   alone?(s: Scout): boolean;
   /** Numbers of the picture that are no cells of the run, as a table: a row of headings, then rows. */
   table?(s: Scout, at: readonly number[]): string[][];
+  /** Whether the colour of a cell says how large its number is; usually it does. */
+  readonly shades?: false;
   /** Draws it; returns how high it is. */
   draw?(board: Board): number;
   /** What stands in the place of a drawing. */
@@ -105,6 +107,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     says: "Blocks, width and heads on one scale. A block of this model can be opened, head by head.",
     reads: (s) => s.ending("weights").map(({ name }) => name),
     table: sizesTable,
+    shades: false,
     draw: drawSizes,
   },
   "four-ways": {
@@ -200,6 +203,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     says: "At each step the likeliest word is taken (argmax) and put behind the words so far.",
     lacks: writes,
     reads: () => ["head.probabilities"],
+    shades: false,
     draw: drawWriting,
   },
   gradients: {
