@@ -111,12 +111,13 @@ PICTURE = "level=tensor&picture="
 ENCODERS = ("slides", "encoder", "tagger", "trained")
 WRITES_NOTHING = dict.fromkeys(ENCODERS, "an encoder writes nothing")
 UNSEARCHED = dict.fromkeys(("gpt2", "marian", "llama", "t5"), "a run of tokens without words: nothing was searched for")
+NO_RIGHT = "of the hidden words of a pair no right ones are known"
 UNTRAINED = "nothing is known of its training: it comes from no folder of a run"
 UNPADDED = "one sentence, or sentences of one length: nothing was filled up"
 ALONE = "it has no such answer: the picture of the document stands alone, with the commands that make one"
 
 
-def pages(found: Trace) -> bool:
+def pairs(found: Trace) -> bool:
     """Whether a run is of two pairs of texts with a label for each, as that of the model `trained`."""
     return "sentence_head.probabilities" in found
 
@@ -187,7 +188,7 @@ SCENES: tuple[View, ...] = (
         "next-sentence",
         "does the second text follow the first",
         "notes: 1:44:11",
-        lambda found: ending("probabilities")(found) if pages(found) else [],
+        lambda found: ending("probabilities")(found) if pairs(found) else [],
         empty=dict.fromkeys((name for name in MODELS if name != "trained"), ALONE),
     ),
 )
@@ -261,7 +262,7 @@ VIEWS: tuple[View, ...] = (
         lambda found: ending("word")(found) if "inputs.masked_words" in found.facts else [],
         f"{PICTURE}box",
         empty=dict.fromkeys(
-            ("encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "t5"),
+            ("encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "t5", "trained"),
             "no word is hidden from it: a [MASK] would be a word like any other",
         ),
     ),
@@ -305,14 +306,14 @@ VIEWS: tuple[View, ...] = (
         "in no source document",
         made_by("rotate"),
         f"{PICTURE}angles",
-        empty=dict.fromkeys(("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "t5"), NO_ROTARY),
+        empty=dict.fromkeys(("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "t5", "trained"), NO_ROTARY),
     ),
     View(
         "what a distance adds to a score",
         "in no source document",
         made_by("relative_bias"),
         f"{PICTURE}bias",
-        empty=dict.fromkeys(("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "llama"), NO_BIAS),
+        empty=dict.fromkeys(("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "trained"), NO_BIAS),
     ),
     View(
         "probabilities sorted, the right word marked, the others added up",
@@ -324,10 +325,12 @@ VIEWS: tuple[View, ...] = (
     View(
         "the loss, place by place",
         "notes: 1:11:05",
-        lambda found: [name for name in ending("probabilities")(found) if name.startswith("head.")],
+        lambda found: [
+            name for name in ending("probabilities")(found) if name.startswith("head.") and not pairs(found)
+        ],
         f"{PICTURE}loss",
         follow="table",
-        empty={"encoder": NO_HEAD, "tagger": TAGS},
+        empty={"encoder": NO_HEAD, "tagger": TAGS, "trained": NO_RIGHT},
     ),
     View("a slice as a histogram", "in no source document", ending("scores", "output"), f"{PICTURE}histogram"),
     View(
@@ -359,7 +362,7 @@ VIEWS: tuple[View, ...] = (
     View(
         "training: the loss, guesses and heads at each kept step",
         "notes: 51:28",
-        lambda found: ["head.probabilities"] if pages(found) else [],
+        lambda found: ["head.probabilities"] if pairs(found) else [],
         "level=training",
         follow="record",
         empty=dict.fromkeys((name for name in MODELS if name != "trained"), UNTRAINED),

@@ -227,7 +227,7 @@ def test_the_last_block_is_called_so(window: Page, tmp_path: Path) -> None:
 
 
 def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, tmp_path: Path) -> None:
-    """Its zeros once made attention and gradients look more alike than they are; and the mask workshop had it as words."""
+    """Its zeros made attention and gradients look more alike than they are; the mask workshop had it as words."""
     texts = ["She likes the [MASK].", "He loves to [MASK] every day of the summer."]
     run = gf.load("english").trace(texts)
     run.to_html(tmp_path / "page.html")
